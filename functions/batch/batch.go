@@ -14,6 +14,7 @@ import (
 
 // Runner runs records. The zero value of Meter drops metrics.
 type Runner struct {
+	Stage string // whose records these are: a Stage of package telemetry
 	Log   *slog.Logger
 	Meter *telemetry.Meter
 	Limit int // records at once; 0: 16
@@ -57,6 +58,7 @@ func (r Runner) note(ctx context.Context, err error, aside bool, args ...any) {
 	if p := new(fault.Panicked); errors.As(err, &p) {
 		args = append(args, "stack", string(p.Stack))
 	}
+	r.Meter.Count(telemetry.RecordsFailed, 1, telemetry.Dim{Key: "stage", Value: r.Stage})
 	kind := fault.KindOf(err)
 	r.Meter.Count(telemetry.Faults, 1, telemetry.Dim{Key: "kind", Value: kindName(kind)})
 	if aside {

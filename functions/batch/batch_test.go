@@ -59,8 +59,10 @@ func TestSQS_RedeliversOnlyTheBadMessages(t *testing.T) {
 	if failed(resp) != "ghi" || handled.Load() != 7 {
 		t.Errorf("%q are redelivered and %d were handled", failed(resp), handled.Load())
 	}
-	if meter.Total(telemetry.SetAside) != 1 || meter.Total(telemetry.Faults) != 3 {
-		t.Errorf("%v set aside of %v faults", meter.Total(telemetry.SetAside), meter.Total(telemetry.Faults))
+	if meter.Total(telemetry.SetAside) != 1 || meter.Total(telemetry.Faults) != 3 ||
+		meter.Total(telemetry.RecordsFailed) != 3 {
+		t.Errorf("%v set aside of %v faults, of %v records", meter.Total(telemetry.SetAside),
+			meter.Total(telemetry.Faults), meter.Total(telemetry.RecordsFailed))
 	}
 	if s := logged.String(); strings.Contains(s, "secret-body") || strings.Count(s, "\n") != 3 ||
 		!strings.Contains(s, "batch_test.go") {

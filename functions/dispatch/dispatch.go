@@ -74,7 +74,8 @@ func New(d Deps) *Stage {
 		Shards: d.Shards})
 	return &Stage{
 		Deps: d, armer: e.Arm, decider: e.Decide, recur: e.Recur,
-		records: batch.Runner{Log: d.Log, Meter: d.Meter, Queue: contract.DispatchQueue, Queues: d.Queue},
+		records: batch.Runner{Stage: telemetry.StageDispatch, Log: d.Log, Meter: d.Meter,
+			Queue: contract.DispatchQueue, Queues: d.Queue},
 	}
 }
 

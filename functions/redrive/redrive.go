@@ -64,7 +64,7 @@ func New(d Deps) *Stage {
 	return &Stage{
 		Deps:    d,
 		accept:  e.Accept,
-		records: batch.Runner{Log: d.Log, Meter: d.Meter},
+		records: batch.Runner{Stage: telemetry.StageRedrive, Log: d.Log, Meter: d.Meter},
 	}
 }
 

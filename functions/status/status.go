@@ -49,7 +49,8 @@ func New(d Deps) *Stage {
 		Shards: d.Shards})
 	return &Stage{
 		Deps: d, decider: e.Decide,
-		records: batch.Runner{Log: d.Log, Meter: d.Meter, Queue: contract.ReportQueue, Queues: d.Queue},
+		records: batch.Runner{Stage: telemetry.StageStatus, Log: d.Log, Meter: d.Meter, Queue: contract.ReportQueue,
+			Queues: d.Queue},
 	}
 }
 

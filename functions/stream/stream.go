@@ -42,7 +42,7 @@ func New(d Deps) *Stage {
 		Deps:    d,
 		armer:   arm.Armer{Queue: d.Queue, Log: d.Log, Meter: d.Meter},
 		slices:  arm.Slices{Queue: d.Queue},
-		records: batch.Runner{Log: d.Log, Meter: d.Meter},
+		records: batch.Runner{Stage: telemetry.StageStream, Log: d.Log, Meter: d.Meter},
 	}
 }
 

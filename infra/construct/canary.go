@@ -1,6 +1,7 @@
 package construct
 
 import (
+	"github.com/aws/aws-cdk-go/awscdk/v2"
 	"github.com/aws/aws-cdk-go/awscdk/v2/awscloudwatch"
 	"github.com/aws/aws-cdk-go/awscdk/v2/awscodedeploy"
 	"github.com/aws/aws-cdk-go/awscdk/v2/awsiam"
@@ -9,14 +10,25 @@ import (
 	"github.com/aws/jsii-runtime-go"
 )
 
-// Canary gives the new version of a function a tenth of its calls for five minutes, and then all of them. If an alarm
+// Canary gives the new version of a function a part of its calls for some minutes, and then all of them. If an alarm
 // goes off meanwhile, all calls return to the version before, and the deploy fails. It works for functions that are
 // called by one alias.
 type Canary struct {
 	scope constructs.Construct
 	app   awscodedeploy.ILambdaApplication
 	role  awsiam.Role
+	ways  [2]awscodedeploy.ILambdaDeploymentConfig
 }
+
+// Way is how many of its calls a new version gets, and for how long.
+type Way int
+
+// The ways. Half is for what is called once a minute: that none of ten calls meets the new version is one case in a
+// thousand.
+const (
+	Tenth Way = iota // for five minutes
+	Half             // for ten
+)
 
 // NewCanary makes what all canaries of a deployment share: their name, and the role that moves calls
 // from one version to another.
@@ -28,11 +40,19 @@ func NewCanary(scope constructs.Construct, name string) Canary {
 	allow(role, strs("cloudwatch:DescribeAlarms"), jsii.String("*")) // CloudWatch knows no resources here
 	app := awscodedeploy.NewLambdaApplication(scope, jsii.String("Canary"), &awscodedeploy.LambdaApplicationProps{
 		ApplicationName: jsii.String(name)})
-	return Canary{scope, app, role}
+	half := awscodedeploy.NewLambdaDeploymentConfig(scope, jsii.String("CanaryHalf"),
+		&awscodedeploy.LambdaDeploymentConfigProps{
+			DeploymentConfigName: jsii.String(name + "-half"),
+			TrafficRouting: awscodedeploy.NewTimeBasedCanaryTrafficRouting(
+				&awscodedeploy.TimeBasedCanaryTrafficRoutingProps{
+					Interval: awscdk.Duration_Minutes(jsii.Number(10)), Percentage: jsii.Number(50)}),
+		})
+	return Canary{scope, app, role, [2]awscodedeploy.ILambdaDeploymentConfig{
+		Tenth: awscodedeploy.LambdaDeploymentConfig_CANARY_10PERCENT_5MINUTES(), Half: half}}
 }
 
 // Over deploys new versions of f by a canary, which any of the alarms ends.
-func (c Canary) Over(id string, f Function, alarms ...awscloudwatch.Alarm) {
+func (c Canary) Over(id string, f Function, way Way, alarms ...awscloudwatch.Alarm) {
 	// The alias by its name: it waits for its group, which waits for the role.
 	allow(c.role, strs("lambda:GetAlias", "lambda:UpdateAlias", "lambda:GetProvisionedConcurrencyConfig"),
 		f.FunctionArn(), jsii.String(*f.FunctionArn()+":"+Live))
@@ -45,7 +65,7 @@ func (c Canary) Over(id string, f Function, alarms ...awscloudwatch.Alarm) {
 			Application: c.app, Alias: f.Live, Alarms: &refs,
 			// As it is: CDK would add a managed policy to the role.
 			Role:             c.role.WithoutPolicyUpdates(nil),
-			DeploymentConfig: awscodedeploy.LambdaDeploymentConfig_CANARY_10PERCENT_5MINUTES(),
+			DeploymentConfig: c.ways[way],
 			AutoRollback: &awscodedeploy.AutoRollbackConfig{FailedDeployment: jsii.Bool(true),
 				StoppedDeployment: jsii.Bool(true), DeploymentInAlarm: jsii.Bool(true)},
 		})

@@ -129,6 +129,7 @@ func rows(s target.Settings) [][]awscloudwatch.IWidget {
 				label(construct.Measure(gateway, "5XXError", "Sum", "ApiName", s.Prefix), "5xx"),
 				every(telemetry.Requests, "status")),
 			graph(6, "Functions that failed, and what calls met", append(errors, every(telemetry.Faults, "kind"),
+				every(telemetry.RecordsFailed, "stage"),
 				label(own(1, telemetry.KeysUnfetched, "Sum"), "keys unfetched"))...),
 			graph(6, "Throttles by service", throttle(contract.Jobs), throttle(contract.Claims),
 				label(construct.Measure(dynamo, "WriteThrottleEvents", "Sum", "TableName",

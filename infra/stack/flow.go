@@ -1,6 +1,7 @@
 package stack
 
 import (
+	"fmt"
 	"path/filepath"
 	"slices"
 	"strconv"
@@ -15,6 +16,7 @@ import (
 	"punctual/infra/construct"
 	"punctual/infra/target"
 	"punctual/shared/contract"
+	"punctual/shared/telemetry"
 )
 
 // Flow is the functions around the data, what calls them, and the API.
@@ -342,8 +344,11 @@ func (f Flow) feed(s target.Settings, d Data) {
 	}
 }
 
-// canaries deploy each function by a canary. Errors of the API's functions and the authorizer are counted at the
-// gateway, because the authorizer refuses a token by an error.
+// canaries deploy each function by a canary. What ends one must be within reach of a tenth of the calls:
+//   - the API by the gateway's 5xx;
+//   - the authorizer also by the share that its new version refuses, which is an error of Lambda's, and no 5xx;
+//   - what is fed by a queue or the stream also by the records that failed, of which it tells in its answer;
+//   - a pass, of which there is one a minute, by a single error, and it gets half of the calls.
 func (f Flow) canaries(s target.Settings) {
 	canary := construct.NewCanary(f.Stack, s.Prefix)
 	alarm := func(id string, metric awscloudwatch.IMetric, over float64) awscloudwatch.Alarm {
@@ -355,18 +360,34 @@ func (f Flow) canaries(s target.Settings) {
 	}
 	failing := alarm("api", construct.Measure(gateway, "5XXError", "Sum", "ApiName", s.Prefix), canaryErrors)
 	for _, p := range partsOf(s) {
+		fn, name := f.byName[p.name], s.Prefix+"-"+p.name
+		of := []string{"FunctionName", name, "Resource", name + ":" + construct.Live}
+		errors := construct.Measure(lambda, "Errors", "Sum", of...)
 		switch p.name {
-		case APIRead, APIWrite, Authorizer:
-			canary.Over(p.name, f.byName[p.name], failing)
+		case APIRead, APIWrite:
+			canary.Over(p.name, fn, construct.Tenth, failing)
+		case Authorizer:
+			of = append(of, "ExecutedVersion", *fn.Live.Version().Version())
+			refuses := alarm(p.name, construct.Math(1, "refused by the new version, %",
+				fmt.Sprintf("IF(FILL(calls,0)>=%d,100*FILL(refused,0)/calls,0)", canaryCalls),
+				"calls", construct.Measure(lambda, "Invocations", "Sum", of...),
+				"refused", construct.Measure(lambda, "Errors", "Sum", of...)), canaryRefused)
+			canary.Over(p.name, fn, construct.Tenth, failing, refuses)
+		case Promoter, Sweeper, Forecast:
+			canary.Over(p.name, fn, construct.Half, alarm(p.name, errors, 0))
 		default:
-			name := s.Prefix + "-" + p.name
-			canary.Over(p.name, f.byName[p.name],
-				alarm(p.name,
-					construct.Measure(lambda, "Errors", "Sum", "FunctionName", name, "Resource",
-						name+":"+construct.Live), canaryErrors))
+			records := oursOf(s).over(1, telemetry.RecordsFailed, "Sum", "stage", p.name)
+			canary.Over(p.name, fn, construct.Tenth, alarm(p.name, errors, canaryErrors),
+				alarm(p.name+"-records", records, canaryRecords))
 		}
 	}
 }
 
-// canaryErrors is how many failures in a minute do not end a canary.
-const canaryErrors = 2
+// What does not end a canary: failures in a minute, records that failed in a minute, and the percentage of tokens that
+// the authorizer refuses, once it is called that often.
+const (
+	canaryErrors  = 2
+	canaryRecords = 10
+	canaryRefused = 80
+	canaryCalls   = 10
+)

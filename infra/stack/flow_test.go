@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -173,32 +174,67 @@ func TestFunctions_AreCalledByTheirAliasOnly(t *testing.T) {
 	}
 }
 
+// An alarm that a bad version cannot set off ends nothing.
 func TestCanary_ShiftsCallsSlowlyAndBackOnAnAlarm(t *testing.T) {
 	t.Parallel()
 	d := prod()
-	changed := map[string]bool{}
+	const tenth = `"CodeDeployDefault.LambdaCanary10Percent5Minutes"`
+	half := ""
+	d.each("AWS::CodeDeploy::DeploymentConfig", func(_ template, id string, r object) {
+		half = `{"Ref":"` + id + `"}`
+		if got := compact(at(r, "Properties.TrafficRoutingConfig.TimeBasedCanary")); got !=
+			`{"CanaryInterval":10,"CanaryPercentage":50}` {
+			t.Errorf("a pass is changed by %s", got)
+		}
+	})
+	of := func(name string) string { return "Errors of " + name + ":live over 2" }
+	records := func(name string) string { return "records_failed_total of " + name + " over 10" }
+	const gateway = "5XXError of punctual over 2"
+	want := map[string][]string{ // how, and what ends it
+		APIRead: {tenth, gateway}, APIWrite: {tenth, gateway},
+		Authorizer: {tenth, gateway, "IF(FILL(calls,0)>=10,100*FILL(refused,0)/calls,0) of a version over 80"},
+		// One call a minute, of which each second one is of the new version.
+		Promoter: {half, "Errors of promoter:live over 0"}, Sweeper: {half, "Errors of sweeper:live over 0"},
+		Forecast: {half, "Errors of prewarm:live over 0"},
+		// Records that fail are no errors of the function.
+		Stream: {tenth, of(Stream), records(Stream)}, Dispatch: {tenth, of(Dispatch), records(Dispatch)},
+		Status: {tenth, of(Status), records(Status)}, Redrive: {tenth, of(Redrive), records(Redrive)},
+	}
+	changed := 0
 	d.each("AWS::Lambda::Alias", func(s template, id string, r object) {
-		group := s.resources[text(at(r, "UpdatePolicy.CodeDeployLambdaAliasUpdate.DeploymentGroupName.Ref"))]
-		p := group["Properties"]
+		p := s.resources[text(at(r, "UpdatePolicy.CodeDeployLambdaAliasUpdate.DeploymentGroupName.Ref"))]["Properties"]
 		if p == nil {
 			t.Errorf("%s is changed at once", id)
 			return
 		}
-		changed[id] = true
-		if !strings.Contains(compact(at(p, "DeploymentConfigName")), "Canary10Percent5Minutes") ||
-			at(p, "AlarmConfiguration.Enabled") != true || len(list(at(p, "AlarmConfiguration.Alarms"))) != 1 ||
+		changed++
+		if at(p, "AlarmConfiguration.Enabled") != true ||
 			!strings.Contains(compact(at(p, "AutoRollbackConfiguration.Events")), "DEPLOYMENT_STOP_ON_ALARM") {
 			t.Errorf("%s is changed by %s", id, compact(p))
 		}
-		alarm := s.resources[text(at(p, "AlarmConfiguration.Alarms.0.Name.Ref"))]
-		fn := text(at(s.live(id), "Properties.FunctionName"))
-		dims := compact(at(alarm, "Properties.Dimensions"))
-		if !strings.Contains(dims, `"`+fn+`:live"`) && !strings.Contains(dims, "ApiName") {
-			t.Errorf("what ends the canary of %s watches %s", fn, dims)
+		name := strings.TrimPrefix(text(at(s.live(id), "Properties.FunctionName")), d.settings.Prefix+"-")
+		got := []string{compact(at(p, "DeploymentConfigName"))}
+		for _, a := range list(at(p, "AlarmConfiguration.Alarms")) {
+			a := s.resources[text(at(a, "Name.Ref"))]["Properties"]
+			what := text(at(a, "MetricName")) + " of " + strings.TrimPrefix(text(at(a, "Dimensions."+
+				strconv.Itoa(max(0, len(list(at(a, "Dimensions")))-1))+".Value")), d.settings.Prefix+"-")
+			for _, m := range list(at(a, "Metrics")) {
+				if expression := text(at(m, "Expression")); expression != "" {
+					what = expression + " of a version"
+				} else if !strings.Contains(compact(at(m, "MetricStat.Metric.Dimensions")),
+					`{"Name":"ExecutedVersion","Value":{"Fn::GetAtt":["`+
+						text(at(r, "Properties.FunctionVersion.Fn::GetAtt.0"))+`","Version"]}}`) {
+					t.Errorf("what ends the canary of %s looks at versions before, too: %s", name, compact(m))
+				}
+			}
+			got = append(got, what+" over "+compact(at(a, "Threshold")))
+		}
+		if compact(got) != compact(want[name]) {
+			t.Errorf("%s is changed by %s; want %s", name, compact(got), compact(want[name]))
 		}
 	})
-	if len(changed) != len(parts()) {
-		t.Errorf("%d of %d functions are changed bit by bit", len(changed), len(parts()))
+	if changed != len(parts()) || len(want) != len(parts()) {
+		t.Errorf("%d of %d functions are changed bit by bit", changed, len(parts()))
 	}
 	for _, other := range []*synthesized{emulator(), ownTokens()} {
 		other.each("AWS::CodeDeploy::DeploymentGroup", func(_ template, id string, _ object) {

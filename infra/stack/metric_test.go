@@ -240,7 +240,8 @@ func metricValues(t *testing.T) map[string][]string {
 	values := map[string][]string{"pool": contract.Pools}
 	ast.Inspect(file, func(n ast.Node) bool {
 		if spec, ok := n.(*ast.ValueSpec); ok && spec.Type == nil && len(spec.Values) == 1 {
-			for prefix, key := range map[string]string{"Outcome": "outcome", "Step": "step", "Pass": "pass"} {
+			for prefix, key := range map[string]string{"Outcome": "outcome", "Step": "step", "Pass": "pass",
+				"Stage": "stage"} {
 				if lit, is := spec.Values[0].(*ast.BasicLit); is && strings.HasPrefix(spec.Names[0].Name, prefix) {
 					value, _ := strconv.Unquote(lit.Value)
 					values[key] = append(values[key], value)
@@ -279,16 +280,17 @@ func TestMetrics_AreAskedForByValuesThatAreWritten(t *testing.T) {
 // theirs are the metrics of AWS that are asked for, with the keys of their dimensions, as the services' documentation
 // names them. A name with a mistake in it is a metric without values: an alarm that never rings.
 var theirs = map[string]string{
-	"AWS/ApiGateway 4XXError":                       "ApiName",
-	"AWS/ApiGateway 5XXError":                       "ApiName",
-	"AWS/ApiGateway Count":                          "ApiName",
-	"AWS/DynamoDB ConsumedReadCapacityUnits":        "TableName",
-	"AWS/DynamoDB ConsumedWriteCapacityUnits":       "TableName",
-	"AWS/DynamoDB ReadThrottleEvents":               "TableName or GlobalSecondaryIndexName,TableName",
-	"AWS/DynamoDB WriteThrottleEvents":              "TableName or GlobalSecondaryIndexName,TableName",
-	"AWS/Lambda Duration":                           "FunctionName",
-	"AWS/Lambda Errors":                             "FunctionName or FunctionName,Resource",
-	"AWS/Lambda Invocations":                        "FunctionName",
+	"AWS/ApiGateway 4XXError":                 "ApiName",
+	"AWS/ApiGateway 5XXError":                 "ApiName",
+	"AWS/ApiGateway Count":                    "ApiName",
+	"AWS/DynamoDB ConsumedReadCapacityUnits":  "TableName",
+	"AWS/DynamoDB ConsumedWriteCapacityUnits": "TableName",
+	"AWS/DynamoDB ReadThrottleEvents":         "TableName or GlobalSecondaryIndexName,TableName",
+	"AWS/DynamoDB WriteThrottleEvents":        "TableName or GlobalSecondaryIndexName,TableName",
+	"AWS/Lambda Duration":                     "FunctionName",
+	"AWS/Lambda Errors": "FunctionName or FunctionName,Resource or " +
+		"ExecutedVersion,FunctionName,Resource",
+	"AWS/Lambda Invocations":                        "FunctionName or ExecutedVersion,FunctionName,Resource",
 	"AWS/Lambda IteratorAge":                        "FunctionName",
 	"AWS/Lambda Throttles":                          "FunctionName",
 	"AWS/SQS ApproximateAgeOfOldestMessage":         "QueueName",

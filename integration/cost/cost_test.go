@@ -70,7 +70,7 @@ type standing struct {
 
 var (
 	dev  = standing{shards: 4, nats: 1, machines: 1, hour: burstable, alarms: 32, boards: 1, logs: 1}
-	prod = standing{shards: 64, nats: 3, machines: 3, hour: machine, alarms: 102, boards: 2, logs: 8}
+	prod = standing{shards: 64, nats: 3, machines: 3, hour: machine, alarms: 108, boards: 2, logs: 8}
 )
 
 // gauges are the metrics that are written while nothing happens: two watermarks, and for each pool
