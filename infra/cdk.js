@@ -22,6 +22,10 @@ function values(...names) {
   return found
 }
 
+// takesValue are the options whose value is the next word, which is no stack.
+const takesValue = new RegExp('^(-[acorOPtr]|--(context|app|output|outputs-file|profile|role-arn|require-approval|tags|' +
+  'parameters|toolkit-stack-name|change-set-name|method|progress|concurrency))$')
+
 const command = args.find((a) => ['synth', 'synthesize', 'diff', 'deploy', 'bootstrap', 'destroy'].includes(a))
 
 function check() {
@@ -34,7 +38,8 @@ function check() {
   const settings = Object.entries(rest)
     .filter(([key, value]) => value !== '' && !key.includes(':'))
     .map(([key, value]) => `${key}=${value}`)
-  const stacks = args.filter((a) => a.includes('*') || /-(data|flow|watch|fleet|crew)$/.test(a))
+  const words = args.filter((a, i) => !a.startsWith('-') && !takesValue.test(args[i - 1] ?? ''))
+  const stacks = words.filter((a) => a.includes('*') || /-(data|flow|watch|fleet|crew)$/.test(a))
   const asks = command === 'deploy' && values('--require-approval').length === 0 && !process.stdin.isTTY
   const goal = command === 'synthesize' ? 'synth' : command
   const done = spawnSync('sh', [path.join(infra, 'prerequisites.sh'), issuer, audience, target, settings.join(' '),

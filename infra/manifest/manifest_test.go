@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"path"
 	"reflect"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -166,6 +167,52 @@ func TestWorker_HasNoMoreRightsThanItNeeds(t *testing.T) {
 		"metadata.labels").(Object)["pod-security.kubernetes.io/enforce"]; got != "restricted" {
 		t.Errorf("the workers' namespace enforces %v", got)
 	}
+}
+
+// A rollout of pods that crash goes no further than its first ones.
+func TestWorker_IsReplacedOnlyByOneThatWorks(t *testing.T) {
+	t.Parallel()
+	for _, p := range pools() {
+		for path, want := range map[string]any{
+			"minReadySeconds": 30, "progressDeadlineSeconds": 900,
+			"strategy.rollingUpdate.maxUnavailable":                     0,
+			"template.spec.containers.0.readinessProbe.httpGet.path":    "/ready",
+			"template.spec.containers.0.readinessProbe.httpGet.port":    contract.HealthPort,
+			"template.spec.containers.0.livenessProbe.httpGet.path":     "/live",
+			"template.spec.containers.0.livenessProbe.httpGet.port":     contract.HealthPort,
+			"template.spec.containers.0.livenessProbe.failureThreshold": 3,
+			"template.spec.containers.0.readinessProbe.timeoutSeconds":  5,
+			"template.spec.containers.0.readinessProbe.periodSeconds":   10,
+		} {
+			if got := at(t, p.Deployment(), "spec."+path); got != want {
+				t.Errorf("%s: %s is %v; want %v", p.Name, path, got, want)
+			}
+		}
+	}
+}
+
+// Where the courier has come to outlives its pod: the next one sends no line twice, and leaves none out.
+func TestCourier_KeepsItsPositionOnTheHost(t *testing.T) {
+	t.Parallel()
+	objects := CourierObjects("us-east-1", "/punctual/p-worker")
+	lines := at(t, objects[0], "data").(Object)["fluent-bit.conf"].(string)
+	pod := at(t, objects[1], "spec.template.spec").(Object)
+	db := regexp.MustCompile(`(?m)^  DB (\S+)$`).FindStringSubmatch(lines)
+	if db == nil || !strings.Contains(lines, "\n  Read_from_Head On\n") {
+		t.Fatalf("it keeps no position, or leaves out what was written before it:\n%s", lines)
+	}
+	mounted := ""
+	for _, m := range at(t, pod, "containers.0.volumeMounts").([]any) {
+		if m := m.(Object); strings.HasPrefix(db[1], m["mountPath"].(string)+"/") && m["readOnly"] == false {
+			mounted = m["name"].(string)
+		}
+	}
+	for _, v := range pod["volumes"].([]any) {
+		if v := v.(Object); v["name"] == mounted && v["hostPath"] != nil {
+			return
+		}
+	}
+	t.Errorf("%s lies in %q, which is not the host's", db[1], mounted)
 }
 
 func TestWorker_AcceptsNoConnections(t *testing.T) {

@@ -81,6 +81,14 @@ func flush(meter *telemetry.Meter, to io.Writer) {
 // serve answers the cluster: /live as long as the process runs, /ready while it takes work. A pod is
 // replaced for the first alone, so that a table that is away takes no workers along.
 func serve(ready func(context.Context) error, log *slog.Logger) {
+	s := http.Server{Addr: fmt.Sprintf(":%d", contract.HealthPort), Handler: probes(ready, log),
+		ReadHeaderTimeout: probeWithin}
+	if err := s.ListenAndServe(); err != nil {
+		log.Error("could not answer probes", telemetry.Err, err) // the cluster then ends the pod
+	}
+}
+
+func probes(ready func(context.Context) error, log *slog.Logger) http.Handler {
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /live", func(http.ResponseWriter, *http.Request) {})
 	mux.HandleFunc("GET /ready", func(rw http.ResponseWriter, r *http.Request) {
@@ -89,10 +97,7 @@ func serve(ready func(context.Context) error, log *slog.Logger) {
 			http.Error(rw, "not ready", http.StatusServiceUnavailable)
 		}
 	})
-	s := http.Server{Addr: fmt.Sprintf(":%d", contract.HealthPort), Handler: mux, ReadHeaderTimeout: probeWithin}
-	if err := s.ListenAndServe(); err != nil {
-		log.Error("could not answer probes", telemetry.Err, err) // the cluster then ends the pod
-	}
+	return mux
 }
 
 // prefixes reads the ranges that http jobs may reach although they are special. One that is
