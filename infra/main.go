@@ -65,6 +65,10 @@ func within(s target.Settings) target.Settings {
 		fmt.Fprintln(os.Stderr, "quotas could not be read, and are taken to be large enough:", err)
 		return s
 	}
+	if why := quota.Moved(ctx, s, account); why != "" {
+		fmt.Fprintln(os.Stderr, why)
+		os.Exit(1)
+	}
 	found := quota.Read(ctx, s, account)
 	for _, said := range found.Says {
 		fmt.Fprintln(os.Stderr, said)

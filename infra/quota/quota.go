@@ -19,6 +19,8 @@ type Source interface {
 	Code(ctx context.Context, service string, name *regexp.Regexp) (string, error)
 	// Used returns how many of a kind there are in the region, but for those of a stack.
 	Used(ctx context.Context, k kind, but string) (int, error)
+	// Zones returns the zones in which a stack has subnets, sorted.
+	Zones(ctx context.Context, stack string) ([]string, error)
 }
 
 // need is how much of a quota a deployment takes.

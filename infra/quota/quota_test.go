@@ -38,6 +38,8 @@ func (f fake) Code(_ context.Context, service string, name *regexp.Regexp) (stri
 	return "", errors.New("you may not list " + service)
 }
 
+func (f fake) Zones(context.Context, string) ([]string, error) { return nil, nil }
+
 func (f fake) Used(_ context.Context, k kind, but string) (int, error) {
 	if !strings.HasSuffix(but, "-fleet") {
 		return 0, errors.New("but for which stack?")
