@@ -32,12 +32,13 @@ func TestMoved_RefusesOtherZonesThanTheFleetStandsIn(t *testing.T) {
 		count  int
 		says   string
 	}{
-		"nothing stands":       {"", nil, "us-east-1a us-east-1b", 2, ""},
-		"the same":             {"us-east-1a us-east-1b", nil, "us-east-1b us-east-1a", 2, ""},
-		"the region's first":   {"us-east-1a us-east-1b", nil, "", 2, ""},
-		"nobody may look":      {"", errors.New("denied"), "us-east-1a us-east-1b", 2, ""},
-		"another":              {"us-east-1a us-east-1b", nil, "us-east-1a us-east-1c", 2, "zones=us-east-1a,us-east-1b"},
-		"one more":             {"us-east-1a us-east-1b", nil, "us-east-1a us-east-1b us-east-1c", 3, "=p-fleet"},
+		"nothing stands":     {"", nil, "us-east-1a us-east-1b", 2, ""},
+		"the same":           {"us-east-1a us-east-1b", nil, "us-east-1b us-east-1a", 2, ""},
+		"the region's first": {"us-east-1a us-east-1b", nil, "", 2, ""},
+		"nobody may look":    {"", errors.New("denied"), "us-east-1a us-east-1b", 2, ""},
+		"another":            {"us-east-1a us-east-1b", nil, "us-east-1a us-east-1c", 2, "zones=us-east-1a,us-east-1b"},
+		"one more": {"us-east-1a us-east-1b", nil, "us-east-1a us-east-1b us-east-1c", 3,
+			"make destroy STACKS=p-fleet"},
 		"one more, not named":  {"us-east-1a us-east-1b", nil, "", 3, "the first 3 of the region"},
 		"one less, not named":  {"us-east-1a us-east-1b us-east-1c", nil, "", 2, "the first 2 of the region"},
 		"named, and were not":  {"us-east-1a us-east-1b", nil, "us-east-1a us-east-1b", 2, ""},
