@@ -41,3 +41,20 @@ func (p *tab) accessible(what string) {
 		p.t.Errorf("%s: it is %v pixels wider than the window", what, wide)
 	}
 }
+
+// fits holds that nothing stands beyond the side of the window but in what scrolls, that tables show their columns,
+// and that no time or status is cut.
+func (p *tab) fits(what string) {
+	p.t.Helper()
+	beyond := p.eval(`[...document.querySelectorAll('body *')].filter((e) => !e.closest('.graph, pre, .hidden, .skip') &&
+		e.getBoundingClientRect().right > innerWidth + 1)
+		.map((e) => e.tagName + ' ' + e.textContent.slice(0, 40)).join('; ')`)
+	if beyond != "" {
+		p.t.Errorf("%s: beyond the side of the window is %v", what, beyond)
+	}
+	cut := p.eval(`[...document.querySelectorAll('.scroll, .long :is(td, th):has(time, .status)')].filter((e) =>
+		e.checkVisibility() && e.scrollWidth > e.clientWidth).map((e) => e.textContent.slice(0, 60)).join('; ')`)
+	if cut != "" {
+		p.t.Errorf("%s: cut is %v", what, cut)
+	}
+}

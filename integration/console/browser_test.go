@@ -165,6 +165,7 @@ type tab struct {
 	b       *browser
 	session string
 	storage string // the browser context: tabs of one share what they store
+	width   int
 
 	mu   sync.Mutex
 	said []string // warnings, errors and exceptions of the page
@@ -288,10 +289,20 @@ func (p *tab) look(width int, dark bool) {
 	if dark {
 		scheme = "dark"
 	}
-	p.do("Emulation.setDeviceMetricsOverride", map[string]any{"width": width, "height": 900, "deviceScaleFactor": 1,
-		"mobile": false})
+	p.width = width
+	p.size(tall)
 	p.do("Emulation.setEmulatedMedia", map[string]any{"features": []map[string]string{
 		{"name": "prefers-color-scheme", "value": scheme}, {"name": "prefers-reduced-motion", "value": "reduce"}}})
+}
+
+// tall is the height of the window in pixels.
+const tall = 900
+
+// size sets the height in pixels.
+func (p *tab) size(height int) {
+	p.t.Helper()
+	p.do("Emulation.setDeviceMetricsOverride", map[string]any{"width": p.width, "height": height,
+		"deviceScaleFactor": 1, "mobile": false})
 }
 
 // eval returns what a JavaScript expression comes to; promises are awaited.
@@ -405,7 +416,7 @@ func (p *tab) write(name, text string) {
 // press presses a key, such as Tab.
 func (p *tab) press(key string) {
 	p.t.Helper()
-	codes := map[string]int{"Tab": 9, "Enter": 13, "Escape": 27, " ": 32, "End": 35}
+	codes := map[string]int{"Tab": 9, "Enter": 13, "Escape": 27, " ": 32, "End": 35, "ArrowRight": 39}
 	text := map[string]string{"Enter": "\r", " ": " "}[key]
 	for _, kind := range []string{"keyDown", "keyUp"} {
 		p.do("Input.dispatchKeyEvent", map[string]any{"type": kind, "key": key, "code": key, "text": text,
@@ -413,13 +424,19 @@ func (p *tab) press(key string) {
 	}
 }
 
-// shoot writes a picture of the whole page into shots/.
+// shoot writes a picture of the whole page, at most 1,800 pixels of it, into shots/. The window is as high meanwhile,
+// so that a long table draws all rows that the picture has.
 func (p *tab) shoot(name string) {
 	p.t.Helper()
 	var shot struct{ Data string }
-	size := p.eval("[innerWidth, Math.min(1800, Math.max(innerHeight, document.body.scrollHeight))]").([]any)
-	text := p.do("Page.captureScreenshot", map[string]any{"format": "png", "captureBeyondViewport": true,
-		"clip": map[string]any{"x": 0, "y": p.eval("scrollY"), "width": size[0], "height": size[1], "scale": 1}})
+	p.size(int(p.eval("Math.min(1800, Math.max(innerHeight, document.body.scrollHeight))").(float64)))
+	p.eval("new Promise((done) => requestAnimationFrame(() => setTimeout(done, 50)))")
+	if gaps := p.eval(`[...document.querySelectorAll('td.gap')].map((e) => e.getBoundingClientRect())
+		.filter((r) => r.bottom > 0 && r.top < innerHeight).length`); gaps != 0.0 {
+		p.t.Errorf("the picture %s has rows that are not drawn", name)
+	}
+	text := p.do("Page.captureScreenshot", map[string]any{"format": "png"})
+	p.size(tall)
 	err := json.Unmarshal(text, &shot)
 	picture, bad := base64.StdEncoding.DecodeString(shot.Data)
 	err = errors.Join(err, bad, os.MkdirAll("shots", 0o755),

@@ -15,6 +15,7 @@ import (
 	"testing"
 	"time"
 
+	"punctual/functions/api/console"
 	"punctual/integration/laptop"
 )
 
@@ -37,10 +38,17 @@ func TestMain(m *testing.M) {
 // serve runs the laptop's server until the test ends.
 func serve(t *testing.T) rest {
 	t.Helper()
+	return serveAt(t, time.Time{})
+}
+
+// serveAt is serve where it is another time at the start; the zero time is the real one.
+func serveAt(t *testing.T, at time.Time) rest {
+	t.Helper()
 	ctx, stop := context.WithCancel(context.Background())
 	serving, ended := make(chan string, 1), make(chan error, 1)
 	go func() {
-		ended <- laptop.Serve(ctx, laptop.Options{Addr: "127.0.0.1:0", Serving: func(addr string) { serving <- addr }})
+		ended <- laptop.Serve(ctx, laptop.Options{Addr: "127.0.0.1:0", At: at,
+			Serving: func(addr string) { serving <- addr }})
 	}()
 	servers.Add(1)
 	t.Cleanup(func() {
@@ -134,7 +142,10 @@ func TestConsole_ServesItsUsers(t *testing.T) {
 		"shows what the API refused, with code and detail":                 showsRefusals,
 		"scrolls through ten thousand jobs with a hundred rows":            scrolls,
 		"rests while its tab is hidden":                                    rests,
-		"loads at most 150 KB":                                             loadsLittle,
+		"loads at most 150 KB, and asks little before it can be used":      loadsLittle,
+		"counts each of many waiting jobs in the next hour":                charts,
+		"shows of what runs what is known, and no lateness that is not":    showsWhatRuns,
+		"pauses and resumes its refreshing":                                holdsStill,
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -206,7 +217,7 @@ func cancelsByKeyboard(t *testing.T, b *browser, r rest) {
 	}
 	p.press("Enter")
 	p.shows("This touches 1 job.")
-	p.await("document.activeElement.textContent === 'Leave it'")
+	p.await("document.activeElement.textContent === 'Keep it'")
 	p.press("Tab")
 	p.await("document.activeElement.textContent === 'Cancel the job'")
 	p.press("Enter")
@@ -279,7 +290,7 @@ func retriesANode(t *testing.T, b *browser, r rest) {
 	if typed := p.eval("document.querySelector('dialog textarea').value"); typed != "{no" {
 		t.Errorf("a refusal has made %q of what was typed", typed)
 	}
-	p.click("Leave it")
+	p.click("Cancel")
 	p.click("Skip node")
 	p.shows("This touches 3 nodes.")
 	p.click("Skip reviews")
@@ -422,8 +433,160 @@ func loadsLittle(t *testing.T, b *browser, r rest) {
 	if bytes > 150_000 || bytes < 50_000 {
 		t.Errorf("the first load is %v bytes, want at most 150,000 (and some)", bytes)
 	}
-	t.Logf("the first load is %.1f KB; interactive after %.0f ms", bytes/1000,
-		p.eval("performance.getEntriesByName('interactive')[0].startTime"))
+	before := p.eval(`(() => { const at = performance.getEntriesByName('interactive')[0].startTime
+		const all = [...performance.getEntriesByType('navigation'), ...performance.getEntriesByType('resource')]
+			.filter((e) => e.startTime <= at)
+		return [all.length, all.reduce((n, e) => n + e.encodedBodySize, 0), at] })()`).([]any)
+	if n := before[0].(float64); n > 30 || n < 10 {
+		t.Errorf("%v requests are made before the page can be used, want at most 30 (and some)", n)
+	}
+	if n := before[1].(float64); n > 150_000 {
+		t.Errorf("%v bytes are read before the page can be used, want at most 150,000", n)
+	}
+	t.Logf("the first load is %.1f KB; interactive after %.0f ms, %v requests and %.1f KB", bytes/1000, before[2],
+		before[0], before[1].(float64)/1000)
+}
+
+func charts(t *testing.T, b *browser, r rest) {
+	accept := func(n int) { // n jobs, due over 57 of the next 60 minutes
+		for from := 0; from < n; from += 100 {
+			var jobs []string
+			for i := from; i < from+100; i++ {
+				jobs = append(jobs, fmt.Sprintf(`{"task":"echo","delay":"%ds"}`, 90+i*57*60/n))
+			}
+			r.ask("POST", "/jobs/batch", `{"jobs":[`+strings.Join(jobs, ",")+`]}`)
+		}
+	}
+	const bars = `[...document.querySelectorAll('.bars span')].map((e) => Number(e.title.split(': ')[1]))`
+	accept(1500)
+	p := b.open(t, r.url+"/")
+	p.shows("1,500 firings in the next hour; most at", "1,500 scheduled")
+	if n := p.eval(bars + ".filter((n) => n > 0).length").(float64); n < 55 {
+		t.Errorf("%v minutes have a bar, want all that have jobs", n)
+	}
+	top := p.eval("document.querySelector('.scale span').textContent === String(Math.max(..." + bars + "))")
+	if top != true {
+		t.Error("the axis does not say what its top is")
+	}
+	if n := p.eval("document.querySelectorAll('.note').length"); n != 0.0 {
+		t.Error("it says that it leaves something out, though it does not")
+	}
+	accept(600)
+	asked := func(p *tab) any {
+		return p.eval(`performance.getEntriesByType('resource').filter((e) => e.name.includes('status=SCHEDULED') &&
+			e.name.includes('cursor')).length`)
+	}
+	before := asked(p)
+	p.visit("#/pauses")
+	p.visit("#/") // within half a minute, which reads nothing again
+	p.shows("1,500 firings in the next hour")
+	if n := asked(p); n != before {
+		t.Errorf("coming back has read the further pages again: %v, then %v", before, n)
+	}
+	p = b.open(t, r.url+"/")
+	const left = "Only the 2,000 jobs accepted last are counted: every minute may have more."
+	p.shows("2,000 firings at least", left, "2,000+ or more scheduled")
+	label := p.eval("document.querySelector('.chart').getAttribute('aria-label')").(string)
+	if !strings.Contains(label, left) {
+		t.Errorf("who cannot see the chart hears %q", label)
+	}
+	p.shoot("overview-many")
+}
+
+func showsWhatRuns(t *testing.T, b *browser, r rest) {
+	id := r.post(`{"task":"echo","payload":{"sleep":"25s"}}`)
+	p := b.open(t, r.url+"/")
+	p.shows("1 running", id, "Was due", "1 of 6")
+	if text := p.eval("document.querySelector('main').innerText").(string); strings.Contains(text, "0 ms") ||
+		strings.Contains(text, "Started") {
+		t.Errorf("it tells of a start that the API does not know:\n%s", text)
+	}
+}
+
+func holdsStill(t *testing.T, b *browser, r rest) {
+	p := b.open(t, r.url+"/#/jobs")
+	p.shows("No jobs yet.", "Live")
+	p.click("Pause refresh")
+	p.shows("Refresh is paused", "Resume refresh")
+	p.eval("new Promise((done) => setTimeout(done, 100))") // what was under way
+	id := r.post(`{"task":"echo","delay":"1h"}`)
+	p.eval("new Promise((done) => setTimeout(done, 3000))") // more than the wait between the first rounds
+	p.shows("No jobs yet.")
+	p.click("Resume refresh")
+	p.shows(id, "Live", "Pause refresh")
+}
+
+func TestFreshness_TellsARefusalFromAnAPIThatIsDown(t *testing.T) {
+	t.Parallel()
+	b := chromium(t)
+	var down atomic.Bool
+	proxy := proxyOf(t, serve(t))
+	server := httptest.NewServer(console.Beside(console.Settings{},
+		http.HandlerFunc(func(w http.ResponseWriter, q *http.Request) {
+			if down.Load() {
+				w.WriteHeader(http.StatusServiceUnavailable)
+				return
+			}
+			proxy.ServeHTTP(w, q)
+		})))
+	t.Cleanup(server.Close)
+	p := b.open(t, server.URL+"/console/#/jobs")
+	p.shows("No jobs yet.", "Live")
+	for hash, code := range map[string]string{
+		"#/jobs/01M8J2NZKCZJTSEW2Y91X5V3MD": "not_found", "#/jobs?task=no%20name": "invalid_value",
+	} {
+		p.visit(hash)
+		p.shows(code)
+		p.await("document.querySelector('.pulse.on')")
+		if text := p.eval("document.querySelector('.fresh').innerText").(string); strings.Contains(text, "No answer") {
+			t.Errorf("%s: the header says %q of an API that has answered", code, text)
+		}
+	}
+	p.visit("#/jobs")
+	p.shows("No jobs yet.")
+	down.Store(true)
+	p.await("document.querySelector('.pulse.failing')")
+	p.shows("No answer for")
+	over := `(() => { const bar = document.querySelector('header').getBoundingClientRect()
+		return [...document.querySelectorAll('header *')].filter((e) => e.getBoundingClientRect().right > bar.right)
+			.map((e) => e.textContent).join(', ') })()`
+	if text := p.eval(over); text != "" {
+		t.Errorf("beyond the side of the page is %v", text)
+	}
+	p.shoot("no-answer")
+	down.Store(false)
+	p.await("document.querySelector('.pulse.on')")
+	p.mu.Lock()
+	p.said = nil // the browser says each 503, too
+	p.mu.Unlock()
+}
+
+func TestClock_IsTheServers(t *testing.T) {
+	t.Parallel()
+	b := chromium(t)
+	r := serveAt(t, time.Now().Add(118*24*time.Hour))
+	id := r.post(`{"task":"echo","delay":"30m"}`)
+	p := b.open(t, r.url+"/#/jobs/"+id)
+	p.shows("in 29 min", "Waits for its due time", "Server time, 118 d ahead")
+	p.visit("#/")
+	p.shows("1 firing in the next hour")
+	p.await("[...document.querySelectorAll('.facts .mute')].some((e) => /^in (29|30|31) min/.test(e.textContent))")
+	if text := p.eval("document.body.innerText").(string); strings.Contains(text, " days") {
+		t.Errorf("it reckons by the browser's clock:\n%s", text)
+	}
+	p.shoot("another-time")
+}
+
+func TestOverview_AsksMoreSeldomWhileNothingChanges(t *testing.T) {
+	t.Parallel()
+	p := chromium(t).open(t, serve(t).url+"/")
+	p.shows("Nothing is due in the next hour.")
+	const rounds = `performance.getEntriesByType('resource').filter((e) => e.name.includes('/v1/pauses'))`
+	p.await(rounds + ".length >= 3") // after 0, 4 and 10 seconds; each answer has another time in it
+	apart := p.eval(`(() => { const [, a, b] = ` + rounds + `.map((e) => e.startTime); return b - a })()`).(float64)
+	if apart < 5000 {
+		t.Errorf("the third round comes %v ms after the second, want later than the second after the first", apart)
+	}
 }
 
 // views are all of the page's, on a laptop where something happens in each.
@@ -465,6 +628,7 @@ func TestViews_AreAccessibleInLightAndDarkNarrowAndWide(t *testing.T) {
 					p.visit(hash)
 					what := fmt.Sprintf("%s-%d-%s", name, width, map[bool]string{true: "dark", false: "light"}[dark])
 					p.accessible(what)
+					p.fits(what)
 					p.shoot(what)
 				}
 				p.visit("#/jobs/" + strings.TrimPrefix(views["job"], "#/jobs/"))

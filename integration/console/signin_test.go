@@ -103,19 +103,25 @@ func (i *issuer) token(w http.ResponseWriter, r *http.Request) {
 	_ = json.NewEncoder(w).Encode(said)
 }
 
-// guarded serves the page under /console and, to who has one of the tokens, the laptop's API.
-func guarded(t *testing.T, r rest, s console.Settings, believed func(token string) bool) string {
+// proxyOf leads to the laptop's API.
+func proxyOf(t *testing.T, r rest) http.Handler {
 	t.Helper()
 	to, err := url.Parse(r.url)
 	if err != nil {
 		t.Fatal(err)
 	}
-	proxy := &httputil.ReverseProxy{Rewrite: func(q *httputil.ProxyRequest) {
+	return &httputil.ReverseProxy{Rewrite: func(q *httputil.ProxyRequest) {
 		q.SetURL(to)
 		q.Out.Header.Del("Sec-Fetch-Site") // the laptop answers its own pages alone
 		q.Out.Header.Del("Origin")
 		q.Out.Header.Del("Authorization")
 	}}
+}
+
+// guarded serves the page under /console and, to who has one of the tokens, the laptop's API.
+func guarded(t *testing.T, r rest, s console.Settings, believed func(token string) bool) string {
+	t.Helper()
+	proxy := proxyOf(t, r)
 	server := httptest.NewServer(console.Beside(s, http.HandlerFunc(func(w http.ResponseWriter, q *http.Request) {
 		token, ok := strings.CutPrefix(q.Header.Get("Authorization"), "Bearer ")
 		if !ok || !believed(token) {
@@ -166,7 +172,17 @@ func TestSignIn_GoesByTheIssuerWithPKCEAndKeepsTokensInMemory(t *testing.T) {
 	}
 	i.mu.Unlock()
 	cancel()
-	p.shows("Your session has ended.", "unauthenticated", "Job "+id)
+	p.shows("Your session has ended.", "Session ended", "Job "+id)
+	if n := p.eval("document.querySelectorAll('[role=alert]').length"); n != 1.0 {
+		t.Errorf("that the session has ended is told in %v places, want in one", n)
+	}
+	p.click("Cancel")
+	p.shows("This touches 1 job.")
+	p.click("Cancel the job")
+	p.await("!document.querySelector('dialog')")
+	if n := p.eval("document.querySelectorAll('[role=alert]').length"); n != 1.0 {
+		t.Errorf("after a verb, that the session has ended is told in %v places, want in one", n)
+	}
 	p.shoot("session-ended")
 }
 

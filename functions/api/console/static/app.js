@@ -1,8 +1,10 @@
 // The page: signs in, shows the view that the address names, and the header above it.
 import { html, render, useEffect, useRef, useState } from './core/html.js'
 import { start, leave, signsIn, signOut, signedOut } from './core/auth.js'
-import { get } from './core/api.js'
-import { setLive, useClock, useShown } from './core/live.js'
+import { get, ready } from './core/api.js'
+import { skew } from './core/clock.js'
+import { setLive, useClock } from './core/live.js'
+import { useShown } from './core/shown.js'
 import { Refused, length, zone } from './core/form.js'
 import { Asking } from './core/ask.js'
 import { Overview } from './views/overview.js'
@@ -43,21 +45,29 @@ function viewOf(hash) {
 
 function Freshness() {
   const shown = useShown()
-  const now = useClock()
-  const age = shown.at ? length(Math.max(0, now - shown.at)) : ''
-  const state = shown.off ? 'off' : shown.error ? 'failing' : 'on'
-  const text = shown.off ? 'Refresh is off' : shown.error ? `No answer for ${age}`
-    : shown.at && now - shown.at > 5000 ? `Live, ${age.replace('.0', '')} ago` : 'Live'
-  return html`<div class="fresh">
-    <span class=${`pulse ${state}`} aria-hidden="true"></span><span class="small">${text}</span>
-    <button type="button" class="quiet small" aria-pressed=${shown.off}
-      onClick=${() => setLive(shown.off)}>Hold</button></div>`
+  useClock()
+  const age = shown.at ? Date.now() - shown.at : 0
+  const since = length(age).replace('.0', '')
+  const [state, text] = shown.ended ? ['off', 'Session ended'] : shown.off ? ['off', 'Refresh is paused']
+    : shown.failing ? ['failing', age ? `No answer for ${since}` : 'No answer']
+      : ['on', age > 5000 ? `Live, ${since} ago` : 'Live']
+  return html`<div class="fresh"><span class="now"><span class=${`pulse ${state}`} aria-hidden="true"></span>
+      <span class="small">${text}</span></span>
+    <button type="button" class="quiet small" onClick=${() => setLive(shown.off)}>
+      ${shown.off ? 'Resume' : 'Pause'} refresh</button></div>`
+}
+
+// Who says whose data this is and whose clock: of the user's zone, and of a server that lives in another time.
+function Who({ who }) {
+  useClock(5000)
+  const ahead = skew()
+  return html`<p class="small mute who" title=${who.subject}><span>Tenant ${who.tenant}</span> <span>${zone}</span>
+    ${ahead !== 0 && html` <span>Server time, ${length(Math.abs(ahead))} ${ahead > 0 ? 'ahead' : 'behind'}</span>`}</p>`
 }
 
 function SignInAgain() {
-  const shown = useShown()
-  if (shown.error?.status !== 401 || !signsIn()) return null
-  return html`<div class="refused" role="alert"><p>Your session has ended.</p>
+  if (!useShown().ended) return null
+  return html`<div class="refused again" role="alert"><p>Your session has ended.</p>
     <button type="button" class="primary" onClick=${leave}>Sign in again</button></div>`
 }
 
@@ -86,7 +96,7 @@ function Page({ who }) {
       <nav aria-label="Views"><ul>${rooms.map(([path, name]) => html`<li><a href=${`#/${path}`}
         aria-current=${room === path ? 'page' : undefined}>${name}</a></li>`)}</ul></nav>
       <div class="foot"><${Freshness} />
-        <p class="small mute who" title=${who.subject}>Tenant ${who.tenant}<br />${zone}</p>
+        <${Who} who=${who} />
         ${signsIn() && html`<button type="button" class="quiet small"
           onClick=${() => { setLive(false); signOut() }}>Sign out</button>`}</div>
     </header>
@@ -107,10 +117,10 @@ try {
       The issuer of your token was not told, and may let the next person at this browser in. Sign out there as
       well.</p>`}<//>`, place)
   } else if (await start()) {
-    const who = await get('/whoami')
+    const [who] = await Promise.all([get('/whoami'), ready(AbortSignal.timeout(3_000)).catch(() => {})])
     render(html`<${Page} who=${who} />`, place)
     performance.mark('interactive')
   }
 } catch (error) {
-  render(html`<${Alone} does="Try again"><${Refused} error=${error} /><//>`, place)
+  render(html`<${Alone} does="Try again"><${Refused} error=${error} alone /><//>`, place)
 }

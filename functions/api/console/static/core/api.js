@@ -1,5 +1,7 @@
 // Calls the REST API. What it refuses is thrown as a Refusal, which carries its problem.
-import { apiPath, bearer } from './auth.js'
+import { apiPath, bearer, signsIn } from './auth.js'
+import { learn } from './clock.js'
+import { tell } from './shown.js'
 
 export class Refusal extends Error {
   constructor(status, problem, retryAfter) {
@@ -27,6 +29,7 @@ export async function call(method, path, { query, body, signal, key } = {}) {
     if (e.name === 'AbortError') throw e
     throw new Refusal(0, { title: 'The API cannot be reached.', code: 'unreachable' })
   }
+  tell({ ended: answer.status === 401 && signsIn() })
   const text = await answer.text()
   const json = (answer.headers.get('Content-Type') || '').includes('json')
   const said = json && text ? JSON.parse(text) : {}
@@ -40,6 +43,14 @@ export const post = (path, body) => call('POST', path, { body })
 export const put = (path, body) => call('PUT', path, { body })
 export const remove = (path) => call('DELETE', path)
 export const seg = encodeURIComponent
+
+// ready returns what GET /ready says but for its time, by which it sets the page's clock.
+export async function ready(signal) {
+  const asked = Date.now()
+  const { now, ...said } = await get('/ready', {}, signal)
+  learn(now, asked, Date.now())
+  return said
+}
 
 // some reads a list until it has `most` items, the list ends, or `pages` pages are read: pages may be
 // empty and not the last. more says whether something was left.

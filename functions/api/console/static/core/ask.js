@@ -1,6 +1,6 @@
 // Asks before something is done, in a modal dialog, and says afterwards how it went.
 import { html, useEffect, useLayoutEffect, useRef, useState } from './html.js'
-import { Refused } from './form.js'
+import { Refused, endsHere } from './form.js'
 
 let show = () => {}
 let note = () => {}
@@ -10,8 +10,8 @@ export const say = (text) => note(text)
 
 // ask opens a dialog and does act(values) when it is confirmed. The dialog stays open with what the API
 // refused. touches says in words and numbers what will be touched, or is a function that finds it out of the
-// values so far; fields are inputs {name, label, value, hint, options, area, required}. It returns what act
-// returned, or undefined.
+// values so far; no is what the button says that does nothing, 'Cancel' without it; fields are inputs {name, label,
+// value, hint, options, area, required}. It returns what act returned, or undefined.
 export const ask = (question) => new Promise((done) => show({ ...question, done }))
 
 export function Asking() {
@@ -34,9 +34,10 @@ function Question({ q, close }) {
   const [busy, setBusy] = useState(false)
   const [touches, setTouches] = useState(typeof q.touches === 'string' && q.touches)
   const values = () => Object.fromEntries(new FormData(box.current.querySelector('form')))
-  const count = () => typeof q.touches === 'function' && q.touches(values()).then(setTouches, setError)
-  useEffect(() => { box.current.showModal(); count() }, [])
   const end = (value) => { box.current.close(); close(); q.done(value) }
+  const refuse = (refused) => (endsHere(refused) ? end(undefined) : setError(refused))
+  const count = () => typeof q.touches === 'function' && q.touches(values()).then(setTouches, refuse)
+  useEffect(() => { box.current.showModal(); count() }, [])
   const confirm = async (e) => {
     e.preventDefault()
     if (busy || (q.touches && !touches)) return // nobody confirms a number that is not there yet
@@ -46,7 +47,7 @@ function Question({ q, close }) {
       end((await q.act(values())) ?? true)
       if (q.done_text) say(q.done_text)
     } catch (refused) {
-      setError(refused)
+      refuse(refused)
       setBusy(false)
     }
   }
@@ -59,7 +60,7 @@ function Question({ q, close }) {
       ${(q.fields || []).map((f) => html`<${Field} ...${f} />`)}
       <${Refused} error=${error} />
       <div class="row end">
-        <button type="button" onClick=${() => end(undefined)}>Leave it</button>
+        <button type="button" onClick=${() => end(undefined)}>${q.no || 'Cancel'}</button>
         <button type="submit" class=${q.danger ? 'danger' : 'primary'} aria-disabled=${busy}>${q.verb}</button>
       </div>
     </form>
@@ -90,7 +91,9 @@ export function Act({ label, danger, primary, on, ...rest }) {
   const [busy, set] = useState(false)
   const press = async () => {
     set(true)
-    try { await on() } catch (refused) { say(`${refused.message} ${refused.code || ''}`) } finally { set(false) }
+    try { await on() } catch (refused) {
+      if (!endsHere(refused)) say(`${refused.message} ${refused.code || ''}`)
+    } finally { set(false) }
   }
   return html`<button type="button" class=${danger ? 'danger' : primary ? 'primary' : ''} ...${rest}
     aria-disabled=${busy} onClick=${busy ? undefined : press}>${label}</button>`

@@ -1,6 +1,8 @@
 // Small forms of things: times, statuses, lengths, problems, JSON.
 import { html } from './html.js'
+import { now as serverNow } from './clock.js'
 import { useClock } from './live.js'
+import { shown } from './shown.js'
 
 export const plural = (n, one, many = `${one}s`) => `${n.toLocaleString()} ${n === 1 ? one : many}`
 
@@ -37,7 +39,7 @@ export const minute = (at) => minuteForm.format(at)
 export const day = (at) => dayForm.format(at)
 
 // localTime leaves out the day where there is no doubt: today, and half a day around now.
-export function localTime(iso, now = Date.now()) {
+export function localTime(iso, now = serverNow()) {
   const at = new Date(iso)
   const today = at.toDateString() === new Date(now).toDateString()
   if (today || Math.abs(at - now) < 43_200_000) return clockForm.format(at)
@@ -45,7 +47,7 @@ export function localTime(iso, now = Date.now()) {
   return `${(near ? dayForm : yearForm).format(at)}, ${minuteForm.format(at)}`
 }
 
-export function relative(iso, now = Date.now()) {
+export function relative(iso, now = serverNow()) {
   const ms = new Date(iso) - now
   if (Math.abs(ms) < 1000) return 'now'
   const s = Math.abs(ms) / 1000
@@ -82,9 +84,12 @@ export function Status({ of, children }) {
     <span aria-hidden="true">${sign}</span>${of.toLowerCase()}${children}</span>`
 }
 
-// Refused shows what the API said, with its code and each mistake's place.
-export function Refused({ error }) {
-  if (!error) return null
+// endsHere says whether error is the end of the session, which the page tells once, above its view.
+export const endsHere = (error) => error?.status === 401 && shown.ended
+
+// Refused shows what the API said, with its code and each mistake's place. Alone it tells of an ended session, too.
+export function Refused({ error, alone }) {
+  if (!error || (!alone && endsHere(error))) return null
   return html`<div class="refused" role="alert">
     <p><strong>${error.message}</strong> ${error.code && html`<code>${error.code}</code>`}</p>
     ${error.errors?.length > 0 && html`<ul>${error.errors.map((e) => html`

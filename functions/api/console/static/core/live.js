@@ -2,23 +2,10 @@
 // and not at all in a hidden tab.
 import { useEffect, useMemo, useRef, useState } from './html.js'
 import { get } from './api.js'
+import { now } from './clock.js'
+import { shown, tell } from './shown.js'
 
 const latest = 30_000 // milliseconds between two rounds while nothing changes
-const watchers = new Set()
-
-// shown is what the header says: when something was loaded last, and what stands in the way.
-export const shown = { at: 0, error: null, off: false }
-const tell = (change) => { Object.assign(shown, change); for (const w of watchers) w() }
-
-export function useShown() {
-  const [, again] = useState(0)
-  useEffect(() => {
-    const w = () => again((n) => n + 1)
-    watchers.add(w)
-    return () => watchers.delete(w)
-  }, [])
-  return shown
-}
 
 const loops = new Set()
 const wake = () => { for (const l of loops) l() }
@@ -48,25 +35,32 @@ export function useLive(load, deps, soonest = 2_000) {
       try {
         const data = await latestLoad.current(mine.signal)
         if (stopped || mine !== stop) return
-        const now = JSON.stringify(data)
-        wait = now === before ? Math.max(soonest, Math.min(latest, wait * 1.5)) : soonest
-        if (now !== before) set({ data, error: null })
+        const text = JSON.stringify(data)
+        wait = text === before ? Math.max(soonest, Math.min(latest, wait * 1.5)) : soonest
+        if (text !== before) set({ data, error: null })
         else set((s) => (s.error ? { data: s.data, error: null } : s))
-        before = now
-        tell({ at: Date.now(), error: null })
+        before = text
+        tell({ at: Date.now(), failing: false })
       } catch (error) {
         if (stopped || mine !== stop || error.name === 'AbortError') return
         wait = Math.max(Math.min(2 * latest, wait * 2), 1000 * (error.retryAfter || 0))
         set((s) => ({ data: s.data, error }))
-        tell({ error })
+        if (error.status === 0 || error.status >= 500) tell({ failing: true })
+        else if (error.status) tell({ at: Date.now(), failing: false }) // a refusal is an answer
       }
-      if (!shown.off) timer = setTimeout(() => { if (!document.hidden) round() }, wait)
+      if (!shown.off) timer = setTimeout(() => { if (!document.hidden && !shown.off) round() }, wait)
     }
     const resume = () => { wait = soonest; return round() }
     again.current = resume
     loops.add(resume)
     round()
-    return () => { stopped = true; clearTimeout(timer); stop.abort(); loops.delete(resume) }
+    return () => {
+      stopped = true
+      clearTimeout(timer)
+      stop.abort()
+      loops.delete(resume)
+      if (!loops.size) tell({ at: 0, failing: false }) // nobody asks any more
+    }
   }, deps)
   return { ...state, again: () => again.current() }
 }
@@ -107,7 +101,7 @@ export function usePages(path, filter, id = 'job_id') {
 const clocks = new Map() // those who want to be drawn again, by their period
 
 // useClock draws its caller again each `every` milliseconds while the tab is seen, all callers together, and
-// returns the time.
+// returns the server's time.
 export function useClock(every = 1000) {
   const [, again] = useState(0)
   useEffect(() => {
@@ -119,5 +113,5 @@ export function useClock(every = 1000) {
     clocks.get(every).add(tick)
     return () => clocks.get(every).delete(tick)
   }, [every])
-  return Date.now()
+  return now()
 }

@@ -16,7 +16,7 @@ const runColumns = [
   { name: 'Status', class: 'st', cell: (r) => html`<${Status} of=${r.status} />` },
   { name: 'DAG', cell: (r) => (r.dag ? html`<a href=${`#/dags/${r.dag}`}>${r.dag}</a>`
     : html`<span class="mute">inline</span>`) },
-  { name: 'Started', cell: (r) => html`<${Time} at=${r.started_at || r.due_at} />` },
+  { name: 'Started', class: 'when', cell: (r) => html`<${Time} at=${r.started_at || r.due_at} />` },
   { name: 'Took', class: 'wide', cell: (r) => between(r.started_at, r.finished_at) },
   { name: 'Nodes', class: 'wide roomy', cell: (r) => html`<${Counts} of=${r.counts} />` },
 ]
@@ -59,8 +59,8 @@ export function Dag({ name, node, can }) {
       location.hash = `#/runs/${(await post(`${path}/runs`, { params: JSON.parse(v.params || '{}') })).run_id}`
     } })
   const forget = () => ask({ title: `Delete ${name}`, verb: 'Delete the DAG', danger: true,
-    text: 'Its runs go on; schedules that use it keep it from being deleted.', done_text: 'The DAG is deleted.',
-    touches: `1 DAG with ${plural(Object.keys(dag.nodes).length, 'node')}`,
+    text: 'What runs of it goes on; schedules that use it keep it from being deleted.',
+    done_text: 'The DAG is deleted.', touches: `1 DAG with ${plural(Object.keys(dag.nodes).length, 'node')}`,
     act: async () => { await remove(path); location.hash = '#/dags' } })
   return html`<${Loaded} of=${live}>${dag && html`
     <div class="row"><span>Version ${dag.version}</span><span class="push"></span>

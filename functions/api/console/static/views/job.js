@@ -1,13 +1,14 @@
 // A job's life, as a timeline, and what may be done to it.
 import { html } from '../core/html.js'
 import { get, post, remove, seg, some } from '../core/api.js'
+import { now } from '../core/clock.js'
 import { useLive } from '../core/live.js'
 import { Facts, Json, Loaded, Reason, Status, Time, length, look } from '../core/form.js'
 import { Act, ask } from '../core/ask.js'
 import { Late } from './jobs.js'
 
 const ended = new Set(['SUCCEEDED', 'DEAD', 'CANCELLED', 'SKIPPED', 'EXPIRED'])
-const words = { due: 'its due time', retry: 'its next attempt', snooze: 'the end of its snooze', 
+const words = { due: 'its due time', retry: 'its next attempt', snooze: 'the end of its snooze',
   worker: 'a free worker', pause: 'a pause to be lifted', handler: 'a worker that knows its task',
   parents: 'the jobs before it' }
 
@@ -43,7 +44,7 @@ export function lifeOf(job, attempts) {
   if (!ended.has(job.status)) {
     const runs = job.status === 'RUNNING'
     order.push({ what: runs ? 'Running' : `Waits for ${words[job.waiting_for] || 'its turn'}`, tone: 'next',
-      at: !runs && new Date(job.due_at) > Date.now() ? job.due_at : undefined })
+      at: !runs && new Date(job.due_at) > now() ? job.due_at : undefined })
   }
   return order.map((m, i) => ({ ...m,
     gap: i > 0 && m.at && order[i - 1].at ? new Date(m.at) - new Date(order[i - 1].at) : 0 }))
@@ -79,7 +80,7 @@ export function Job({ id, can }) {
 
 function Verbs({ job, path, can, live }) {
   const verb = (title, text, danger, act) => () => ask({ title, text, danger, touches: '1 job', verb: title,
-    done_text: `${title}: done.`, act: async () => { await act(); await live.again() } })
+    no: danger && 'Keep it', done_text: `${title}: done.`, act: async () => { await act(); await live.again() } })
   const post_ = (name) => async () => {
     const said = await post(`${path}/${name}`)
     if (said.job_id !== job.job_id) location.hash = `#/jobs/${said.job_id}` // a redrive makes a new one

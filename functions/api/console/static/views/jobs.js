@@ -23,9 +23,9 @@ export function Owner({ of: j }) {
 export const jobColumns = [
   { name: 'Job', class: 'ids', cell: (j) => html`<${Id} of=${j.job_id} to="jobs" />` },
   { name: 'Status', class: 'st', cell: (j) => html`<${Status} of=${j.status} />` },
-  { name: 'Task', cell: (j) => html`<span class="name">${j.task}</span>` },
+  { name: 'Task', cell: (j) => html`<span class="name" title=${j.task}>${j.task}</span>` },
   { name: 'Of', class: 'wide', cell: (j) => html`<${Owner} of=${j} />` },
-  { name: 'Due', cell: (j) => html`<${Time} at=${j.due_at} />` },
+  { name: 'Due', class: 'when', cell: (j) => html`<${Time} at=${j.due_at} />` },
   { name: 'Attempt', class: 'wide number', cell: (j) => `${j.attempt} of ${j.max_attempts}` },
   { name: 'Started', class: 'wide number', cell: (j) => html`<${Late} ms=${j.start_lateness_ms} />` },
 ]
@@ -50,7 +50,7 @@ export function Jobs({ query }) {
       ${field('status', 'Status', { options: [['', 'Any'], ...statuses.map((s) => [s, s.toLowerCase()])] })}
       ${field('task', 'Task')}${field('schedule', 'Schedule')}
       ${field('after', 'Accepted after', { type: 'datetime-local' })}
-      ${filtered && html`<a class="button" href="#/jobs">All jobs</a>`}
+      ${filtered && html`<a class="button" href="#/jobs">Clear filters</a>`}
     </div>
     <${Loaded} of=${pages}>
       ${pages.rows.length === 0 && !pages.cursor

@@ -1,21 +1,49 @@
 // What runs, waits and fails; the firings of the next hour; how far the passes have come.
 import { html } from '../core/html.js'
-import { get, seg, some } from '../core/api.js'
+import { get, ready, seg, some } from '../core/api.js'
+import { now } from '../core/clock.js'
 import { useLive } from '../core/live.js'
-import { Empty, Facts, Loaded, Status, Time, count, length, minute, plural } from '../core/form.js'
+import { Empty, Facts, Loaded, Status, Time, minute, plural } from '../core/form.js'
 import { Table } from '../core/table.js'
 import { jobColumns } from './jobs.js'
 import { Counts } from './run.js'
 
 const hour = 3_600_000
-const mostSchedules = 40 // whose times are asked for; the chart says when there are more
+const every = 30_000 // milliseconds between two readings of what takes many pages
+const mostJobs = 2000 // waiting jobs that are read, and
+const mostSchedules = 40 // schedules whose times are asked for; the chart says when there are more
+
+// firingsOf returns the times at which s fires up to `until`, and whether that is all of them.
+async function firingsOf(s, until, signal) {
+  if (s.next.length < 3 || new Date(s.next[2]) >= until) return { times: s.next, whole: true }
+  const times = []
+  let after
+  for (let page = 0; page < 4; page++) { // once a second is 3,600 times
+    const { items } = await get(`/schedules/${seg(s.name)}/preview`, { count: 1000, after }, signal)
+    times.push(...items.map((o) => o.due_at))
+    after = items.at(-1)?.nominal_at
+    if (items.length < 1000 || new Date(after) >= until) return { times, whole: true }
+  }
+  return { times, whole: false }
+}
+
+// limitsOf says in words what the chart leaves out; nothing where it leaves out nothing.
+export const limitsOf = (scheduled, schedules, unread) => [
+  scheduled.more && `Only the ${plural(scheduled.items.length, 'job')} accepted last are counted: every minute may
+    have more.`,
+  schedules.more && `Only the first ${plural(schedules.items.length, 'schedule')} are counted.`,
+  unread > 0 && `Not all times of ${plural(unread, 'schedule')} are counted.`,
+].filter(Boolean).map((s) => s.replace(/\s+/g, ' '))
 
 // ahead returns the firings of each of the next 60 minutes: one-off jobs that wait, and what the calendars of
-// schedules say. cut says that there are more than were read.
+// schedules say. limits says what is left out; scheduled and dead count what the tiles count only to 200.
 async function ahead(signal) {
-  const [scheduled, schedules] = await Promise.all([
-    some('/jobs', { status: 'SCHEDULED' }, { most: 1000, signal }), some('/schedules', {}, { signal })])
-  const from = Math.floor(Date.now() / 60_000) * 60_000
+  const began = Date.now()
+  const [scheduled, schedules, dead] = await Promise.all([
+    some('/jobs', { status: 'SCHEDULED' }, { most: mostJobs, pages: 15, signal }),
+    some('/schedules', {}, { most: 1000, pages: 8, signal }),
+    some('/dead-letters', {}, { most: 1000, pages: 8, signal })])
+  const from = Math.floor(now() / 60_000) * 60_000
   const bins = new Array(60).fill(0)
   const note = (iso) => {
     const i = Math.floor((new Date(iso) - from) / 60_000)
@@ -23,36 +51,44 @@ async function ahead(signal) {
   }
   scheduled.items.filter((j) => !j.schedule || j.manual).forEach((j) => note(j.due_at))
   const near = schedules.items.filter((s) => !s.paused && s.next.length && new Date(s.next[0]) - from < hour)
-  const whole = await Promise.all(near.slice(0, mostSchedules).map(async (s) => {
-    if (s.next.length < 3 || new Date(s.next[2]) - from >= hour) {
-      s.next.forEach(note)
-      return true
-    }
-    let after
-    for (let page = 0; page < 4; page++) { // once a second is 3,600 times
-      const { items } = await get(`/schedules/${seg(s.name)}/preview`, { count: 1000, after }, signal)
-      items.forEach((o) => note(o.due_at))
-      after = items.at(-1)?.nominal_at
-      if (items.length < 1000 || new Date(after) - from >= hour) return true
-    }
-    return false
-  }))
-  return { from, bins, cut: scheduled.more || schedules.more || near.length > mostSchedules || whole.includes(false) }
+  const firings = await Promise.all(near.slice(0, mostSchedules).map((s) => firingsOf(s, from + hour, signal)))
+  firings.forEach((f) => f.times.forEach(note))
+  const unread = near.length - firings.filter((f) => f.whole).length
+  const told = { from, bins, limits: limitsOf(scheduled, schedules, unread),
+    scheduled: { n: scheduled.items.length, more: scheduled.more },
+    dead: { n: dead.items.filter(waits).length, more: dead.more } }
+  kept = { began, told }
+  return told
 }
+
+const waits = (letter) => !letter.redriven_by
+let kept = null // what ahead has told, for who comes back soon
+const aheadOnce = (signal) => (kept && Date.now() - kept.began < every ? kept.told : ahead(signal))
 
 function Firings({ of }) {
   const most = Math.max(...of.bins)
   const sum = of.bins.reduce((a, b) => a + b, 0)
-  if (!sum) return html`<p class="mute">Nothing is due in the next hour.</p>`
+  const limits = of.limits.map((text) => html`<p class="note small">${text}</p>`)
+  if (!sum) return html`${limits}<p class="mute">Nothing is due in the next hour.</p>`
   const at = (i) => minute(of.from + i * 60_000)
-  const text = `${plural(sum, 'firing')}${of.cut ? ' at least' : ''} in the next hour; most at ${
-    at(of.bins.indexOf(most))}, with ${most}`
+  const text = `${plural(sum, 'firing')}${of.limits.length ? ' at least' : ''} in the next hour; most at ${
+    at(of.bins.indexOf(most))}, with ${most.toLocaleString()}`
   const tall = (n) => ({ height: `${n && Math.max(2, (100 * n) / most)}%` })
-  return html`<div class="chart" role="img" aria-label=${text}>
+  return html`${limits}<div class="chart" role="img" aria-label=${[text, ...of.limits].join('. ')}>
+      <div class="scale"><span>${most.toLocaleString()}</span><span>0</span></div>
       <div class="bars">${of.bins.map((n, i) => html`
         <span title=${`${at(i)}: ${n}`}><i style=${tall(n)}></i></span>`)}</div>
       <div class="axis">${[0, 15, 30, 45, 60].map((i) => html`<span>${at(i)}</span>`)}</div>
     </div><p class="small mute">${text}.</p>`
+}
+
+// Tile shows how many there are of a list. further is a count that went further than the list, maybe some time ago.
+function Tile({ to, name, of, tone = '', further }) {
+  const short = { n: of.items.length, more: of.more }
+  const { n, more } = of.more && further?.n > short.n ? further : short
+  const text = n.toLocaleString()
+  return html`<a class=${`tile ${n ? tone : ''}`} href=${to}><b title=${more ? `${text} or more` : undefined}>${text}${
+    more && html`<span aria-hidden="true">+</span><span class="hidden"> or more</span>`}</b> ${name}</a>`
 }
 
 export function Overview() {
@@ -62,39 +98,36 @@ export function Overview() {
     const [running, queued, scheduled, blocked] = await Promise.all(
       ['RUNNING', 'QUEUED', 'SCHEDULED', 'BLOCKED'].map(jobs))
     const [going, held, failed] = await Promise.all(['RUNNING', 'HELD', 'FAILED'].map(runs))
-    const [dead, schedules, pauses, ready] = await Promise.all([some('/dead-letters', {}, { signal }),
-      some('/schedules', {}, { signal }), get('/pauses', {}, signal), get('/ready', {}, signal)])
-    dead.items = dead.items.filter((d) => !d.redriven_by)
-    return { running, queued, scheduled, blocked, dead, going, held, failed, ready,
-      pauses: { items: [...pauses.items, ...schedules.items.filter((s) => s.paused)] } }
+    const [dead, schedules, pauses, passes] = await Promise.all([some('/dead-letters', {}, { signal }),
+      some('/schedules', {}, { signal }), get('/pauses', {}, signal), ready(signal)])
+    dead.items = dead.items.filter(waits)
+    return { running, queued, scheduled, blocked, dead, going, held, failed, passes,
+      pauses: { ...schedules, items: [...pauses.items, ...schedules.items.filter((s) => s.paused)] } }
   }, [], 4_000)
-  const next = useLive(ahead, [], 30_000)
+  const next = useLive(aheadOnce, [], every)
   const d = live.data
-  const worst = d?.running.items.length > 0 && Math.max(...d.running.items.map((j) => j.start_lateness_ms || 0))
-  const tile = (to, name, of, tone) => html`<a class=${of.items.length ? `tile ${tone}` : 'tile'} href=${to}>
-    <b>${count(of)}</b>${name}</a>`
   return html`<${Loaded} of=${live}>${d && html`
-    ${d.ready.held?.length > 0 && html`<div class="refused" role="alert"><p>Tables were restored: ${
-      html`<code>${d.ready.held.join(', ')}</code>`}. No job starts until an operator lets them run.</p></div>`}
+    ${d.passes.held?.length > 0 && html`<div class="refused" role="alert"><p>Tables were restored: ${
+      html`<code>${d.passes.held.join(', ')}</code>`}. No job starts until an operator lets them run.</p></div>`}
     <div class="tiles">
-      ${tile('#/jobs?status=RUNNING', 'running', d.running, 'busy')}
-      ${tile('#/jobs?status=QUEUED', 'queued', d.queued, '')}
-      ${tile('#/jobs?status=SCHEDULED', 'scheduled', d.scheduled, '')}
-      ${tile('#/jobs?status=BLOCKED', 'blocked', d.blocked, '')}
-      ${tile('#/dead-letters', 'dead letters', d.dead, 'bad')}
-      ${tile('#/dags?status=RUNNING', 'runs go on', d.going, 'busy')}
-      ${tile('#/dags?status=HELD', 'runs held', d.held, 'warn')}
-      ${tile('#/pauses', 'paused', d.pauses, 'warn')}
+      <${Tile} to="#/jobs?status=RUNNING" name="running" of=${d.running} tone="busy" />
+      <${Tile} to="#/jobs?status=QUEUED" name="queued" of=${d.queued} />
+      <${Tile} to="#/jobs?status=SCHEDULED" name="scheduled" of=${d.scheduled} further=${next.data?.scheduled} />
+      <${Tile} to="#/jobs?status=BLOCKED" name="blocked" of=${d.blocked} />
+      <${Tile} to="#/dead-letters" name="dead letters" of=${d.dead} tone="bad" further=${next.data?.dead} />
+      <${Tile} to="#/dags?status=RUNNING" name="runs running" of=${d.going} tone="busy" />
+      <${Tile} to="#/dags?status=HELD" name="runs held" of=${d.held} tone="warn" />
+      <${Tile} to="#/pauses" name="paused" of=${d.pauses} tone="warn" />
     </div>
     <section class="card" aria-labelledby="hour"><h2 id="hour">Firings of the next hour, per minute</h2>
       <${Loaded} of=${next}>${next.data && html`<${Firings} of=${next.data} />`}<//></section>
     <div class="halves">
       <section><h2>Running now</h2>${d.running.items.length === 0 ? html`<${Empty} title="Nothing runs right now." />`
         : html`<${Table} caption="Running now" rows=${d.running.items.slice(0, 8)} id=${(j) => j.job_id} columns=${[
-          jobColumns[0], jobColumns[2], { name: 'Started', cell: (j) => html`<${Time} at=${j.started_at} />` }]} />`}
-        <h2>Passes</h2><${Facts} of=${[['Promoted through', html`<${Time} at=${d.ready.promoted_through} />`],
-          ['Swept through', html`<${Time} at=${d.ready.swept_through} />`], 
-          ['Worst lateness of what runs', worst !== false && length(worst)]]} />
+          jobColumns[0], jobColumns[2], { name: 'Was due', cell: (j) => html`<${Time} at=${j.due_at} />` },
+          { name: 'Attempt', class: 'number', cell: (j) => `${j.attempt} of ${j.max_attempts}` }]} />`}
+        <h2>Passes</h2><${Facts} of=${[['Promoted through', html`<${Time} at=${d.passes.promoted_through} />`],
+          ['Swept through', html`<${Time} at=${d.passes.swept_through} />`]]} />
         <p class="mute small">Promoted half an hour ahead, and swept some minutes behind, is as it should be.</p>
       </section>
       <section><h2>Runs that failed</h2>${d.failed.items.length === 0 ? html`<${Empty} title="No run has failed." />`

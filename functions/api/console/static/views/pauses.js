@@ -20,6 +20,8 @@ function What({ of: p }) {
   return html`task <strong>${p.scope.replace('task:', '')}</strong>`
 }
 
+const Until = ({ of: p }) => (p.until ? html`<${Time} at=${p.until} />` : html`<span class="mute">lifted</span>`)
+
 export function Pauses({ can }) {
   const live = useLive(async (signal) => {
     const [pauses, schedules] = await Promise.all([
@@ -53,13 +55,14 @@ export function Pauses({ can }) {
         A pause of everything, a task or a schedule shows here, with who and why.<//>`
       : html`<${Table} caption="Pauses" rows=${live.data} id=${(p) => p.scope} columns=${[
         { name: 'What', cell: (p) => html`<${What} of=${p} />` },
-        { name: 'Why', cell: (p) => p.reason || html`<span class="mute">no reason given</span>` },
-        { name: 'Who', cell: (p) => p.by || '–' },
+        { name: 'Why', cell: (p) => html`${p.reason || html`<span class="mute">no reason given</span>`}
+          <span class="thin mute small">${p.by || 'somebody'}, <${Time} at=${p.since} />, until ${
+            html`<${Until} of=${p} />`}</span>` },
+        { name: 'Who', class: 'wide', cell: (p) => p.by || '–' },
         { name: 'Do', cell: (p) => (p.schedule ? html`<a class="button" href=${`#/schedules/${p.schedule}`}>Look</a>`
           : can('admin') && html`<${Act} label="Lift" on=${() => lift(p)}
             aria-label=${`Lift the pause of ${p.scope}`} />`) },
-        { name: 'Since', cell: (p) => html`<${Time} at=${p.since} />` },
-        { name: 'Until', cell: (p) => (p.until ? html`<${Time} at=${p.until} />`
-          : html`<span class="mute">lifted</span>`) },
+        { name: 'Since', class: 'wide', cell: (p) => html`<${Time} at=${p.since} />` },
+        { name: 'Until', class: 'wide', cell: (p) => html`<${Until} of=${p} />` },
         { name: 'Missed times', class: 'wide', cell: (p) => p.missed }]} />`}`}<//>`
 }

@@ -94,7 +94,7 @@ function Verbs({ run, path, act }) {
       touches: `at least ${plural(dead + cancelled, 'node')}` })} />`}
     ${over.has(run.status) ? html`<${Act} danger label="Delete" on=${forget} />`
       : html`<${Act} danger label="Cancel" on=${act('cancel', { title: 'Cancel the run', danger: true, touches: open,
-        text: 'What has not started is cancelled; what runs is asked to stop.' })} />`}`
+        no: 'Keep it', text: 'What has not started is cancelled; what runs is asked to stop.' })} />`}`
 }
 
 function Node({ path, id, name, nodes, can, act }) {

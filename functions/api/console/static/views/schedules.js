@@ -17,7 +17,7 @@ function Next({ of: s }) {
 const columns = [
   { name: 'Name', cell: (s) => html`<a href=${`#/schedules/${s.name}`}>${s.name}</a>` },
   { name: 'Rule', cell: (s) => html`<code>${rule(s.calendar)}</code>` },
-  { name: 'Next', cell: (s) => html`<${Next} of=${s} />` },
+  { name: 'Next', class: 'when', cell: (s) => html`<${Next} of=${s} />` },
   { name: 'And then', class: 'wide roomy', cell: (s) => !s.paused && s.next.slice(1, 3)
     .map((at) => html`<${Time} at=${at} bare /> `) },
   { name: 'Makes', class: 'wide', cell: (s) => (s.dag ? html`run of <a href=${`#/dags/${s.dag.name}`}>${s.dag.name}</a>`
@@ -112,13 +112,13 @@ export function NewSchedule() {
   return html`<form class="halves" onSubmit=${save}>
     <div class="card"><h2>What it makes</h2>
       ${field('name', 'Name', { required: true, pattern: '[a-zA-Z0-9_\\-]{1,64}', hint: 'Letters, digits, _ and -.' })}
-      ${field('task', 'Task', { required: true })}${field('payload', 'Payload, in JSON', { area: true })}
-      <${Refused} error=${error} />
-      <div class="row end"><a class="button" href="#/schedules">Leave it</a>
-        <button class="primary">Set the schedule</button></div></div>
+      ${field('task', 'Task', { required: true })}${field('payload', 'Payload, in JSON', { area: true })}</div>
     <div class="card"><h2>When</h2>
       <div class="fields">${field('kind', 'Rule', { options: Object.entries(kinds).map(([k, [name]]) => [k, name]) })}
         ${field('timezone', 'Time zone')}</div>
       ${field('rule', kinds[v.kind][1], { required: true })}
-      <h3>Next times</h3><${Preview} of=${preview} in=${v.timezone} /></div></form>`
+      <h3>Next times</h3><${Preview} of=${preview} in=${v.timezone} /></div>
+    <div class="last"><${Refused} error=${error} />
+      <div class="row end"><a class="button" href="#/schedules">Cancel</a>
+        <button class="primary">Set the schedule</button></div></div></form>`
 }
