@@ -581,12 +581,9 @@ func TestOverview_AsksMoreSeldomWhileNothingChanges(t *testing.T) {
 	t.Parallel()
 	p := chromium(t).open(t, serve(t).url+"/")
 	p.shows("Nothing is due in the next hour.")
-	const rounds = `performance.getEntriesByType('resource').filter((e) => e.name.includes('/v1/pauses'))`
-	p.await(rounds + ".length >= 3") // after 0, 4 and 10 seconds; each answer has another time in it
-	apart := p.eval(`(() => { const [, a, b] = ` + rounds + `.map((e) => e.startTime); return b - a })()`).(float64)
-	if apart < 5000 {
-		t.Errorf("the third round comes %v ms after the second, want later than the second after the first", apart)
-	}
+	// Each answer of /ready has another time in it, and once a minute the passes have come further.
+	p.await(`performance.getEntriesByType('resource').filter((e) => e.name.includes('/v1/pauses'))
+		.some((e, i, all) => i > 0 && e.startTime - all[i - 1].startTime > 5500)`)
 }
 
 // views are all of the page's, on a laptop where something happens in each.
