@@ -653,6 +653,22 @@ func TestPage_IsReachedByKeyboard(t *testing.T) {
 	p.await("document.querySelector('nav a[aria-current=page]').textContent === 'Jobs'")
 }
 
+func TestPicture_ScrollsByKeyboardAndShowsThatItDoes(t *testing.T) {
+	t.Parallel()
+	b := chromium(t)
+	r := serve(t)
+	p := b.open(t, r.url+"/#/runs/"+r.startETL())
+	p.look(360, false)
+	p.shows("Choose a node in the picture.")
+	look := p.eval("getComputedStyle(document.querySelector('.graph')).backgroundAttachment").(string)
+	if !strings.Contains(look, "local") {
+		t.Errorf("nothing shows that there is more: %s", look)
+	}
+	p.eval("document.querySelector('.graph').focus()")
+	p.press("ArrowRight")
+	p.await("document.querySelector('.graph').scrollLeft > 0")
+}
+
 func TestPolicy_StopsWhatIsNotThePages(t *testing.T) {
 	t.Parallel()
 	r := serve(t)
