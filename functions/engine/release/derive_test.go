@@ -1,0 +1,105 @@
+package release_test
+
+import (
+	"context"
+	"testing"
+
+	"punctual/shared/dag"
+	"punctual/shared/fault"
+	"punctual/shared/job"
+	"punctual/shared/memory"
+	"punctual/shared/run"
+)
+
+// dies calls do as a process that crashes just after the write of that name.
+func (b *bench) dies(name string, do func()) {
+	b.Helper()
+	wrote := false
+	b.world.SetFaults(func(c memory.Call) memory.Fault {
+		if wrote {
+			return memory.Fault{Fail: fault.Unavailable}
+		}
+		wrote = c.Name == name
+		return memory.Fault{}
+	})
+	do()
+	b.world.SetFaults(nil)
+	if !wrote {
+		b.Errorf("there was no write %s", name)
+	}
+}
+
+func TestDerive_ClosesAMappedNodeOfWhichAllItemsHaveEnded(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	d := def("m", "z: m")
+	m := d.Nodes["m"]
+	m.ForEach = "${[1,2]}"
+	d.Nodes["m"] = m
+	b.create(d)
+	for _, row := range b.items("m", 1) {
+		b.start(row)
+		b.finish(row, false) // a crash keeps it from being announced
+	}
+	b.must(b.rel.Derive(context.Background(), b.key))
+	b.is("m", job.Succeeded, "")
+	b.is("z", job.Scheduled, "")
+}
+
+func TestEnded_ReleasesNothingBetweenTheTwoWritesOfAnAct(t *testing.T) {
+	t.Parallel()
+	ctx := context.Background()
+	b := setup(t)
+	b.fails = func(r job.Row) bool { return r.Node == "x" && r.Generation == 1 }
+	b.create(def("a", "x", "b: a", "y: x"))
+	x := b.current("x")
+	b.start(x)
+	b.finish(x, true)
+	a := b.current("a")
+	b.start(a)
+	begun, write := b.run().Begin(run.Act{ID: "1", Kind: run.ActRetryNode, Node: "x"}, b.now)
+	b.must(b.store.WriteRun(ctx, begun, write))
+	b.finish(a, true)
+	if row := b.current("b"); row.Status != "" {
+		t.Errorf("b is %s", row.Status)
+	}
+	b.must(b.rel.Derive(ctx, b.key))
+	b.is("b", job.Scheduled, "")
+	b.calm()
+	b.runIs(run.Succeeded)
+}
+
+func TestDerive_JudgesChildrenByTheRowThatWasFaster(t *testing.T) {
+	t.Parallel()
+	ctx := context.Background()
+	b := setup(t)
+	b.fails = func(r job.Row) bool { return r.Node == "a" }
+	b.create(def("a", "b: a", "c: b"))
+	a := b.current("a")
+	b.start(a)
+	b.finish(a, false)
+	b.before("row.accept_ended", func() { // b is about to be cancelled
+		b.dies("run.touch", func() { _, _ = b.rel.Skip(ctx, b.key, "b", false, by) })
+	})
+	b.must(b.rel.Derive(ctx, b.key))
+	b.is("b", job.Skipped, dag.ReasonSkippedByHand)
+	b.is("c", job.Scheduled, "")
+}
+
+func TestCancel_LeavesNoPendingEffects(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	d := def("a", "b: a", "m")
+	m := d.Nodes["m"]
+	m.ForEach = "${[1,2]}"
+	d.Nodes["m"] = m
+	b.create(d)
+	_, err := b.rel.Cancel(context.Background(), b.key, by)
+	b.must(err)
+	b.runIs(run.Cancelled)
+	for _, row := range b.rows() {
+		if row.Status != job.Cancelled || row.PendingEffects != job.NoPendingEffects {
+			t.Errorf("node %q is %s with pending effects %q", row.Node, row.Status, row.PendingEffects)
+		}
+	}
+}
