@@ -103,3 +103,98 @@ func TestCancel_LeavesNoPendingEffects(t *testing.T) {
 		}
 	}
 }
+
+func TestCancel_KeepsWhatAnOperatorHasCompleted(t *testing.T) {
+	t.Parallel()
+	ctx := context.Background()
+	b := setup(t)
+	b.fails = func(r job.Row) bool { return r.Node == "a" }
+	b.create(def("a", "x"))
+	a := b.current("a")
+	b.start(a)
+	b.finish(a, true)
+	b.dies("run.finish", func() { _, _ = b.rel.Complete(ctx, b.key, "a", []byte("1"), by) })
+	_, err := b.rel.Cancel(ctx, b.key, by)
+	b.must(err)
+	b.runIs(run.Cancelled)
+	b.is("a", job.Succeeded, dag.ReasonCompletedByHand)
+	b.is("x", job.Cancelled, run.ReasonCancelled)
+}
+
+func TestCancel_EndsAJobThatWasReleasedJustBefore(t *testing.T) {
+	t.Parallel()
+	ctx := context.Background()
+	b := setup(t)
+	b.create(def("a", "b: a"))
+	a := b.current("a")
+	b.start(a)
+	b.before("row.accept_ended", func() {
+		late := a
+		late.Node, late.Key = "b", b.run().Job("b")
+		b.must(b.store.Accept(ctx, late))
+	})
+	_, err := b.rel.Cancel(ctx, b.key, by)
+	b.must(err)
+	b.is("b", job.Cancelled, run.ReasonCancelled)
+}
+
+func TestDerive_WithdrawsAnActThatFindsNothingToDo(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	b.create(def("a", "b: a"))
+	a := b.current("a")
+	b.start(a)
+	b.finish(a, true)
+	begun, write := b.run().Begin(run.Act{ID: "1", Kind: run.ActRetryNode, Node: "a"}, b.now)
+	b.must(b.store.WriteRun(context.Background(), begun, write))
+	b.settle()
+	b.runIs(run.Succeeded)
+	if is := b.run(); is.Generation("a") != 1 {
+		t.Errorf("a is of generation %d", is.Generation("a"))
+	}
+}
+
+func TestEnded_KeepsAFailureForTheRunUnderAnAct(t *testing.T) {
+	t.Parallel()
+	ctx := context.Background()
+	b := setup(t)
+	d := def("a", "x", "b: a")
+	d.OnFailure = dag.CancelRun
+	b.fails = func(r job.Row) bool { return r.Node == "x" }
+	b.create(d)
+	a, x := b.current("a"), b.current("x")
+	b.start(a)
+	b.finish(a, true)
+	b.start(x)
+	begun, write := b.run().Begin(run.Act{ID: "1", Kind: run.ActRetryFrom, Node: "a"}, b.now)
+	b.must(b.store.WriteRun(ctx, begun, write))
+	b.finish(x, true)
+	if is := b.run(); is.Stop != run.NoStop {
+		t.Errorf("the run is stopped under an act: %s", is.Stop)
+	}
+	if x = b.current("x"); !x.PendingEffects.Children() {
+		t.Error("nobody will tell of the failure again")
+	}
+	b.must(b.rel.Derive(ctx, b.key))
+	b.must(b.rel.Ended(ctx, x))
+	b.settle()
+	b.runIs(run.Failed)
+	b.is("b", job.Cancelled, run.ReasonFailed)
+}
+
+func TestEnded_StopsARunThatHasExpired(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	d := def("a", "b: a")
+	d.ExpireAfter = 3600e9
+	b.create(d)
+	a := b.current("a")
+	b.start(a)
+	b.now = b.now.Add(2 * 3600e9)
+	b.finish(a, true)
+	b.runIs(run.Failed)
+	b.is("b", job.Cancelled, run.ReasonExpired)
+	if why := b.run().Reason; why.Code != run.ReasonExpired || why.Message != "expire_after has passed" {
+		t.Errorf("the run says %+v", why)
+	}
+}

@@ -192,3 +192,36 @@ func TestRun_OpensAWideJoinOnce(t *testing.T) {
 		t.Errorf("%.1f read units an edge", read)
 	}
 }
+
+func TestRun_EndsByTheReportsOfManyLastNodes(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	b.create(def("a", "b", "c", "d", "e", "f", "g"))
+	b.calm()
+	b.runIs(run.Succeeded)
+}
+
+func TestEnded_ReleasesAJoinThatWasCountedAcrossAResume(t *testing.T) {
+	t.Parallel()
+	ctx := context.Background()
+	b := setup(t)
+	parents := []string{"p1", "p2", "p3", "p4", "p5"}
+	b.create(def(append(parents, "z: p1 p2 p3 p4 p5")...))
+	rows := make([]job.Row, len(parents))
+	for n, p := range parents {
+		rows[n] = b.current(p)
+		b.start(rows[n])
+	}
+	for _, row := range rows[:3] {
+		b.finish(row, true)
+	}
+	_, err := b.rel.Pause(ctx, b.key, by)
+	b.must(err)
+	b.before("run.count_end", func() { // p4 has read the paused run, and counts after p5
+		_, err := b.rel.Resume(ctx, b.key, by)
+		b.must(err)
+		b.finish(rows[4], true)
+	})
+	b.finish(rows[3], true)
+	b.is("z", job.Scheduled, "")
+}

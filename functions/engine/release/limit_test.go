@@ -1,0 +1,232 @@
+package release_test
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"testing"
+
+	"punctual/shared/contract"
+	"punctual/shared/dag"
+	"punctual/shared/job"
+	"punctual/shared/run"
+)
+
+// with changes one node of a definition.
+func with(d dag.Definition, node string, change func(n *dag.Node)) dag.Definition {
+	n := d.Nodes[node]
+	change(&n)
+	d.Nodes[node] = n
+	return d
+}
+
+func TestMaxConcurrency_GrowsByNoNodeThatNeverRan(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	d := with(def("r", "s", "c: s"), "s", func(n *dag.Node) { n.When = "false" })
+	d = with(d, "c", func(n *dag.Node) { n.RunIf = dag.NoneFailed })
+	d.MaxConcurrency = 1
+	b.create(d)
+	b.is("r", job.Scheduled, "")
+	b.is("s", job.Skipped, dag.ReasonWhenFalse)
+	if c := b.current("c"); c.Status != "" {
+		t.Errorf("c is %s beside r", c.Status)
+	}
+	b.calm()
+	b.runIs(run.Succeeded)
+}
+
+func TestMaxConcurrency_GivesASlotThatIsFreedJustBeforeANodeJoinsTheLine(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	d := def("a", "b")
+	d.MaxConcurrency = 1
+	b.before("run.join_line", func() {
+		a := b.current("a")
+		b.start(a)
+		b.finish(a, true) // the line is still empty
+	})
+	b.create(d)
+	b.is("b", job.Scheduled, "")
+}
+
+func TestMaxConcurrency_ReleasesNothingOfARunThatIsJustStopped(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	d := def("a", "b")
+	d.MaxConcurrency = 1
+	b.create(d)
+	a := b.current("a")
+	b.start(a)
+	b.dies("run.stop", func() { _, _ = b.rel.Cancel(context.Background(), b.key, by) })
+	b.finish(a, true)
+	if row := b.current("b"); row.Status != "" {
+		t.Errorf("b is %s", row.Status)
+	}
+	b.settle()
+	b.runIs(run.Cancelled)
+	b.is("b", job.Cancelled, run.ReasonCancelled)
+}
+
+func TestMaxParallel_HeedsAPauseAndACancel(t *testing.T) {
+	t.Parallel()
+	ctx := context.Background()
+	mapped := func(b *bench) {
+		b.create(with(def("m"), "m", func(n *dag.Node) { n.ForEach, n.MaxParallel = "${[1,2,3]}", 1 }))
+		b.start(b.items("m", 1)[0])
+	}
+	t.Run("a paused run releases no further item", func(t *testing.T) {
+		t.Parallel()
+		b := setup(t)
+		mapped(b)
+		_, err := b.rel.Pause(ctx, b.key, by)
+		b.must(err)
+		b.finish(b.items("m", 1)[0], true)
+		if n := len(b.items("m", 1)); n != 1 {
+			t.Errorf("%d items have a row", n)
+		}
+		_, err = b.rel.Resume(ctx, b.key, by)
+		b.must(err)
+		b.calm()
+		b.runIs(run.Succeeded)
+	})
+	t.Run("a cancelled run cancels the items that were never released", func(t *testing.T) {
+		t.Parallel()
+		b := setup(t)
+		mapped(b)
+		_, err := b.rel.Cancel(ctx, b.key, by)
+		b.must(err)
+		b.finish(b.items("m", 1)[0], true)
+		items := b.items("m", 1)
+		got := fmt.Sprint(len(items))
+		for _, row := range items {
+			got += " " + string(row.Status) + " " + row.Reason.Code
+		}
+		if want := "3 SUCCEEDED  CANCELLED run_cancelled CANCELLED run_cancelled"; got != want {
+			t.Errorf("the items are %s, want %s", got, want)
+		}
+		b.is("m", job.Cancelled, run.ReasonCancelled)
+		b.runIs(run.Cancelled)
+	})
+}
+
+func TestMapped_IsDeadIfItsRunWouldHaveTooManyJobs(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		others int64
+		want   job.Status
+		code   string
+	}{
+		"with as many as there may be": {dag.MaxJobs - 1 - 3, job.Blocked, ""},
+		"with one more":                {dag.MaxJobs - 1 - 2, job.Dead, dag.ReasonExpressionFailed},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			b := setup(t)
+			b.create(with(def("a", "m: a"), "m", func(n *dag.Node) { n.ForEach = "${[1,2,3]}" }))
+			b.must(b.store.Put(context.Background(), b.key.CountItems(c.others, dag.MaxJobs)))
+			a := b.current("a")
+			b.start(a)
+			b.finish(a, true)
+			b.is("m", c.want, c.code)
+			if c.want == job.Dead {
+				b.runIs(run.Failed)
+			}
+		})
+	}
+}
+
+func TestMapped_EndsAsItsExpressionsSay(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	d := def("a", "absent: a", "none: a", "items: a")
+	d = with(d, "absent", func(n *dag.Node) { n.ForEach = "${nodes.a.result.absent}" })
+	d = with(d, "none", func(n *dag.Node) { n.ForEach = "${nodes.a.result.n}" })
+	d = with(d, "items", func(n *dag.Node) {
+		n.ForEach, n.Payload = "${[1,0,2]}", []byte(`"${nodes.a.result.n / item}"`)
+	})
+	d.MaxConcurrency = 1
+	b.gives = func(r job.Row) string {
+		if r.Node == "a" {
+			return `{"n":4}`
+		}
+		return r.Payload
+	}
+	b.create(d)
+	b.calm()
+	for _, node := range []string{"absent", "none", "items"} {
+		b.is(node, job.Dead, dag.ReasonExpressionFailed)
+	}
+	got := ""
+	for _, row := range b.items("items", 1) {
+		got += fmt.Sprintf("%s %s %s,", row.Status, row.Reason.Code, row.Result)
+	}
+	if want := "SUCCEEDED  4,DEAD expression_failed ,SUCCEEDED  2,"; got != want {
+		t.Errorf("the items are %s want %s", got, want)
+	}
+	if says := b.current("items").Reason.Message; !strings.HasPrefix(says, "item 1: ") {
+		t.Errorf("the node says %q", says)
+	}
+	b.runIs(run.Failed)
+}
+
+func TestRetry_CarriesOverTheItemsThatSucceeded(t *testing.T) {
+	t.Parallel()
+	ctx := context.Background()
+	large := `"` + strings.Repeat("x", contract.MaxInlineResult) + `"`
+	for name, c := range map[string]struct {
+		act    func(b *bench) error
+		starts string // of the items of the newest generation
+	}{
+		"of a retry of what failed": {func(b *bench) error {
+			_, err := b.rel.Retry(ctx, b.key, "", by)
+			return err
+		}, "0 1 0"},
+		"not of a retry from the node": {func(b *bench) error {
+			_, err := b.rel.Retry(ctx, b.key, "m", by)
+			return err
+		}, "1 1 1"},
+		"not of a retry from its parent": {func(b *bench) error {
+			_, err := b.rel.Retry(ctx, b.key, "a", by)
+			return err
+		}, "1 1 1"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			b := setup(t)
+			d := with(def("a", "m: a", "z: m"), "m", func(n *dag.Node) { n.ForEach = "${nodes.a.result}" })
+			d = with(d, "z", func(n *dag.Node) { n.Payload = []byte(`["${size(nodes.m.result[0])}","${nodes.m.result[2]}"]`) })
+			b.fails = func(r job.Row) bool { return r.ItemNo == 2 && r.Generation == 1 }
+			b.gives = func(r job.Row) string {
+				switch {
+				case r.Node == "a":
+					return "[1,2,3]"
+				case r.ItemNo == 1:
+					return large
+				}
+				return fmt.Sprint(r.ItemNo)
+			}
+			b.create(d)
+			b.calm()
+			b.is("m", job.Dead, "x")
+			began := b.now
+			b.now = b.now.Add(1e9)
+			b.must(c.act(b))
+			b.calm()
+			b.runIs(run.Succeeded)
+			var starts []string
+			for _, row := range b.items("m", 2) {
+				starts = append(starts, fmt.Sprint(b.started[row.ID]))
+				if carried := b.started[row.ID] == 0; row.StartedAt.Equal(began) != carried {
+					t.Errorf("item %d started at %s", row.ItemNo, row.StartedAt)
+				}
+			}
+			if got := strings.Join(starts, " "); got != c.starts {
+				t.Errorf("the items started %s times, want %s", got, c.starts)
+			}
+			if got, want := b.current("z").Payload, fmt.Sprintf("[%d,3]", len(large)-2); got != want {
+				t.Errorf("z sees %s, want %s", got, want)
+			}
+		})
+	}
+}
