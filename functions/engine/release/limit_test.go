@@ -20,22 +20,6 @@ func with(d dag.Definition, node string, change func(n *dag.Node)) dag.Definitio
 	return d
 }
 
-func TestMaxConcurrency_GrowsByNoNodeThatNeverRan(t *testing.T) {
-	t.Parallel()
-	b := setup(t)
-	d := with(def("r", "s", "c: s"), "s", func(n *dag.Node) { n.When = "false" })
-	d = with(d, "c", func(n *dag.Node) { n.RunIf = dag.NoneFailed })
-	d.MaxConcurrency = 1
-	b.create(d)
-	b.is("r", job.Scheduled, "")
-	b.is("s", job.Skipped, dag.ReasonWhenFalse)
-	if c := b.current("c"); c.Status != "" {
-		t.Errorf("c is %s beside r", c.Status)
-	}
-	b.calm()
-	b.runIs(run.Succeeded)
-}
-
 func TestMaxConcurrency_GivesASlotThatIsFreedJustBeforeANodeJoinsTheLine(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
@@ -228,5 +212,23 @@ func TestRetry_CarriesOverTheItemsThatSucceeded(t *testing.T) {
 				t.Errorf("z sees %s, want %s", got, want)
 			}
 		})
+	}
+}
+
+func TestRetry_RunsAllItemsAgainWithAParentThatFailed(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	d := with(def("a", "m: a"), "m", func(n *dag.Node) { n.ForEach, n.RunIf = "${[1,2]}", dag.AllDone })
+	b.fails = func(r job.Row) bool { return r.Generation == 1 && r.ItemNo != 2 }
+	b.create(d)
+	b.calm()
+	_, err := b.rel.Retry(context.Background(), b.key, "", by)
+	b.must(err)
+	b.calm()
+	b.runIs(run.Succeeded)
+	for _, row := range b.items("m", 2) {
+		if b.started[row.ID] != 1 {
+			t.Errorf("item %d started %d times", row.ItemNo, b.started[row.ID])
+		}
 	}
 }

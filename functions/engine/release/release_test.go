@@ -75,6 +75,9 @@ func TestRun_IsFailedAsAWholeByCancelRun(t *testing.T) {
 	b.runIs(run.Failed)
 	b.is("b", job.Cancelled, run.ReasonFailed)
 	b.is("c", job.Cancelled, run.ReasonFailed)
+	if why := b.run().Reason; why.Code != run.ReasonFailed || why.Message != `node "a" failed` {
+		t.Errorf("the run says %+v", why)
+	}
 }
 
 func TestRetry_RunsFailedNodesAndNothingElse(t *testing.T) {
