@@ -237,6 +237,21 @@ func TestAfter_WakesUpItself(t *testing.T) {
 		l.report(b, job.OutcomeSucceeded)
 		l.is(c, job.Cancelled, dag.ReasonParentFailed)
 	})
+	inLine(t, "a blocked job counts a parent of which nothing is left as failed", func(l *line) {
+		a, b := l.open(1), l.open(2)
+		c := l.after(3, dag.After{}, a)
+		below := l.after(4, dag.After{}, c)
+		failed := l.after(5, dag.After{Rule: dag.OneFailed}, b)
+		l.Write(item.Write{Ref: a.Ref(), Name: "test.expire", Delete: true})
+		l.Write(item.Write{Ref: b.Ref(), Name: "test.expire", Delete: true})
+		l.sweep(c, failed)
+		l.is(c, job.Cancelled, dag.ReasonParentFailed)
+		l.is(below, job.Cancelled, dag.ReasonParentFailed)
+		l.is(failed, job.Scheduled, "")
+		if n := l.Fired()[string(failed.ID)]; n != 1 {
+			l.Errorf("fired %d times", n)
+		}
+	})
 	inLine(t, "a blocked job is released and parked while everything is paused", func(l *line) {
 		a := l.open(1)
 		c, steps := l.request(2, dag.After{}, a)

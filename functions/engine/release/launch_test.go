@@ -48,6 +48,11 @@ func TestLaunch_TakesTheExpiryOfItsRowBeforeThatOfTheDag(t *testing.T) {
 			if is := b.run(); why.Code != "" || !is.ExpiryAt.Equal(noon.Add(c.want)) {
 				t.Errorf("it expires at %s: %+v", is.ExpiryAt, why)
 			}
+			events, _, err := b.store.Events(context.Background(), b.key, "", 1)
+			b.must(err)
+			if len(events) != 1 || events[0].By != "schedule" || events[0].Reason != "nightly" {
+				t.Errorf("its events are %+v", events)
+			}
 		})
 	}
 }

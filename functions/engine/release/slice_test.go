@@ -6,9 +6,12 @@ import (
 
 	"punctual/functions/engine/scan"
 	"punctual/shared/contract"
+	"punctual/shared/fault"
 	"punctual/shared/horizon"
 	"punctual/shared/item"
 	"punctual/shared/job"
+	"punctual/shared/memory"
+	"punctual/shared/store"
 )
 
 func TestSlice_DerivesRunsAfterACrash(t *testing.T) {
@@ -50,5 +53,29 @@ func TestSlice_SetsAsideARunThatCannotBeRead(t *testing.T) {
 	b.must(err)
 	if came.Counts()["run_set_aside"] != 1 || !i.Time(contract.AttrWakeAt).After(b.now) {
 		t.Errorf("there came %v, and it wakes at %s", came.Counts(), i.Time(contract.AttrWakeAt))
+	}
+}
+
+func TestSlice_ReadsOnAfterAnEmptyPage(t *testing.T) {
+	t.Parallel()
+	ctx := context.Background()
+	b := setup(t)
+	b.world = memory.New(memory.Options{Clock: b, EmptyPages: true})
+	t.Cleanup(b.world.Close)
+	b.store = store.New(b.world.Table(), b.world.Blobs())
+	b.rel = b.another()
+	b.create(def("a"))
+	is := b.run()
+	b.now = is.WakeAt
+	b.world.SetFaults(func(c memory.Call) memory.Fault {
+		if c.Op == memory.TableQuery && c.N > 100 { // it reads the same page again and again
+			return memory.Fault{Fail: fault.Unavailable}
+		}
+		return memory.Fault{}
+	})
+	var came scan.Counter
+	b.must(b.rel.Slice(ctx, horizon.SliceOf(is.WakeAt, is.Shard).String(), is.WakeAt.Add(1e6), &came))
+	if came.Counts()["derived"] != 1 {
+		t.Errorf("there came %v", came.Counts())
 	}
 }
