@@ -1,7 +1,6 @@
 package main
 
 import (
-	"bufio"
 	"context"
 	"encoding/json"
 	"errors"
@@ -80,8 +79,8 @@ func (c bench) Run(s *shell) error {
 		err = c.await(s, made.ids, made.first, &m)
 	}
 	if s.ctx.Err() != nil && errors.Is(err, context.Canceled) {
-		return fmt.Errorf("%d jobs are accepted and go on; see them: punctual ls --task %s (%w)", len(made.ids), c.Task,
-			context.Canceled)
+		return interrupted(fmt.Sprintf("%d jobs are accepted and go on; see them: punctual ls --task %s", len(made.ids),
+			c.Task))
 	}
 	if err != nil && len(made.ids) == 0 {
 		return err
@@ -98,16 +97,8 @@ func (c bench) ask(s *shell) error {
 	if c.Yes || loopback(s.url) {
 		return nil
 	}
-	where := fmt.Sprintf("%d jobs of task %s would go to %s", c.Jobs, c.Task, s.url)
-	if !s.asks {
-		return usage{fmt.Errorf("%s, which is not this machine, and there is no terminal to ask at: give --yes", where)}
-	}
-	_, _ = fmt.Fprintf(s.err, "%s, which is not this machine. Go on? [y/N] ", where)
-	answer, _ := bufio.NewReader(s.in).ReadString('\n') // its end is no
-	if answer = strings.ToLower(strings.TrimSpace(answer)); answer != "y" && answer != "yes" {
-		return usage{errors.New("nothing was sent")}
-	}
-	return nil
+	return s.confirm(c.Yes, fmt.Sprintf("%d jobs of task %s would go to %s, which is not this machine", c.Jobs, c.Task,
+		s.url), "nothing was sent")
 }
 
 func loopback(address string) bool {

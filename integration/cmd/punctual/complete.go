@@ -55,10 +55,13 @@ func complete(app *kong.Application, words []string, contexts func() []string) (
 				open = flag
 			}
 		default:
-			if child := childOf(node, word); child != nil {
-				node = child
-			} else {
+			child := childOf(node, word)
+			if child == nil {
 				arguments++
+				continue
+			}
+			if node = child; child.Type == kong.ArgumentNode {
+				arguments = len(child.Positional)
 			}
 		}
 	}
@@ -84,7 +87,7 @@ func complete(app *kong.Application, words []string, contexts func() []string) (
 		}
 	default:
 		for _, child := range node.Children {
-			if !child.Hidden {
+			if !child.Hidden && child.Type != kong.ArgumentNode {
 				add(child.Name, child.Help)
 			}
 		}
@@ -97,13 +100,16 @@ func complete(app *kong.Application, words []string, contexts func() []string) (
 	return all
 }
 
-func childOf(n *kong.Node, word string) *kong.Node {
+// childOf returns the verb below n that a word names, else that which takes any word; nil if there is none.
+func childOf(n *kong.Node, word string) (found *kong.Node) {
 	for _, child := range n.Children {
-		if child.Name == word || slices.Contains(child.Aliases, word) {
+		if child.Type == kong.ArgumentNode {
+			found = child
+		} else if child.Name == word || slices.Contains(child.Aliases, word) {
 			return child
 		}
 	}
-	return nil
+	return found
 }
 
 // flagOf returns the flag that a word such as --output or -o gives, nil if there is none.

@@ -39,8 +39,18 @@ type deployment struct {
 	SigV4        *sigv4 `yaml:"sigv4"`         // in its place: requests are signed
 }
 
-// where finds the API: --url, else a context of the config file, whose name it sets, else the laptop.
+// where finds the API: --url, else a context of the config file, whose name it sets, else the laptop. A flag beats
+// the environment, and a token of the environment goes nowhere but where the environment says.
 func (c *commands) where() (deployment, error) {
+	switch url, context := c.typed["url"], c.typed["context"]; {
+	case url && !context:
+		c.Context = ""
+	case context && !url:
+		if c.URL != "" && !c.typed["token"] {
+			c.Token = ""
+		}
+		c.URL = ""
+	}
 	if c.URL != "" {
 		if c.Context != "" {
 			return deployment{}, errors.New("--url and --context (or their variables) are not given together")
@@ -78,6 +88,10 @@ func (c *commands) where() (deployment, error) {
 // signIn is how to sign in at a deployment: by --token, else as its context says. A context's token goes to its own
 // URL only.
 func (c *commands) signIn(at deployment) ([]client.Option, error) {
+	own := at.TokenCommand != "" || at.SigV4 != nil || at.OIDC != nil
+	if own && c.typed["context"] && !c.typed["token"] {
+		c.Token = ""
+	}
 	switch {
 	case c.Token != "":
 		return []client.Option{client.WithToken(c.Token)}, nil

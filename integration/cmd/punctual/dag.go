@@ -8,6 +8,7 @@ import (
 	"io"
 	"maps"
 	"slices"
+	"strings"
 	"time"
 
 	"punctual/shared/client"
@@ -16,7 +17,9 @@ import (
 
 type dags struct {
 	Apply    applyDags    `cmd:"" help:"Create dags, or new versions of them, from a YAML file."`
+	Ls       listDags     `cmd:"" help:"List dags."`
 	Run      runDag       `cmd:"" help:"Start a run of a dag."`
+	Runs     listRuns     `cmd:"" help:"List runs, newest first."`
 	Watch    watchRun     `cmd:"" help:"Show what changes in a run until it is over; end with its exit code."`
 	Graph    graphRun     `cmd:"" help:"Draw a run."`
 	Cancel   cancelRun    `cmd:"" help:"Cancel a run and what of it is not over."`
@@ -35,7 +38,14 @@ var runColumns = []column[rest.RunView]{
 		}
 		return count(r.Counts.Succeeded+r.Counts.Skipped) + "/" + count(r.Counts.Total)
 	}},
+	{"FAILED", func(r rest.RunView) string {
+		if r.Counts == nil {
+			return ""
+		}
+		return count(r.Counts.Failed)
+	}},
 	{"CREATED", func(r rest.RunView) string { return instant(&r.CreatedAt) }},
+	{"STARTED", func(r rest.RunView) string { return instant(r.StartedAt) }},
 	{"FINISHED", func(r rest.RunView) string { return instant(r.FinishedAt) }},
 	{"WHY", func(r rest.RunView) string { return reason(r.StatusReason) }},
 }
@@ -47,23 +57,59 @@ type applyDags struct {
 	DryRun bool `help:"Check the definitions, and change nothing."`
 }
 
-// Run puts each document, and goes on after one that is refused.
+// Run checks every document before it puts one, so that a mistake in one of them leaves all as it was.
 func (c applyDags) Run(s *shell) error {
 	docs, err := c.documents(s)
 	if err != nil {
 		return err
 	}
 	name := column[rest.DagView]{"DAG", func(v rest.DagView) string { return v.Name }}
+	var good []document
+	refused := s.check(docs, func(d document) error {
+		_, err := client.Read[rest.ValidateAnswer](s.client.REST().ValidateDagWithBody(s.ctx, asJSON,
+			bytes.NewReader(d.body)))
+		if err == nil {
+			good = append(good, d)
+		}
+		return err
+	})
 	if c.DryRun {
-		return apply(s, docs, func(d document) (rest.DagView, error) {
-			_, err := client.Read[rest.ValidateAnswer](s.client.REST().ValidateDagWithBody(s.ctx, asJSON,
-				bytes.NewReader(d.body)))
-			return rest.DagView{Name: d.name}, err
-		}, name.cell, name, column[rest.DagView]{"CHECKED", func(rest.DagView) string { return "good" }})
+		err := apply(s, good, func(d document) (rest.DagView, error) { return rest.DagView{Name: d.name}, nil },
+			name.cell, name, column[rest.DagView]{"CHECKED", func(rest.DagView) string { return "good" }})
+		return errors.Join(err, refused)
+	}
+	if refused != nil {
+		return refused
 	}
 	return apply(s, docs, func(d document) (rest.DagView, error) {
 		return client.Read[rest.DagView](s.client.REST().PutDagWithBody(s.ctx, d.name, asJSON, bytes.NewReader(d.body)))
 	}, name.cell, name, column[rest.DagView]{"VERSION", func(v rest.DagView) string { return count(v.Version) }})
+}
+
+type listDags struct{}
+
+// Run lists the dags, each in its newest version.
+func (c listDags) Run(s *shell) error {
+	name := func(d rest.DagItemView) string { return d.Name }
+	return list(s, s.client.Dags(s.ctx), 0, name,
+		column[rest.DagItemView]{"DAG", name},
+		column[rest.DagItemView]{"VERSION", func(d rest.DagItemView) string { return count(d.Version) }},
+		column[rest.DagItemView]{"CREATED", func(d rest.DagItemView) string { return instant(&d.CreatedAt) }},
+		column[rest.DagItemView]{"UPDATED", func(d rest.DagItemView) string { return instant(&d.UpdatedAt) }})
+}
+
+type listRuns struct {
+	Name     string `arg:"" optional:"" help:"Only runs of a dag."`
+	Status   string `help:"Only runs of a status, such as RUNNING."`
+	Schedule string `help:"Only runs of a schedule."`
+	Limit    int    `default:"20" help:"How many at most; 0 is all."`
+}
+
+// Run lists the runs.
+func (c listRuns) Run(s *shell) error {
+	filter := &rest.ListRunsParams{Dag: ptr(c.Name), Schedule: ptr(c.Schedule),
+		Status: ptr(rest.ListRunsParamsStatus(strings.ToUpper(c.Status)))}
+	return list(s, s.client.Runs(s.ctx, filter), c.Limit, runID, runColumns...)
 }
 
 type runDag struct {
@@ -155,7 +201,7 @@ func (c watchRun) Run(s *shell) error {
 
 type graphRun struct {
 	ID     string `arg:"" help:"Id of the run."`
-	Format string `enum:"mermaid,svg" default:"mermaid" help:"mermaid or svg."`
+	Format string `short:"f" enum:"mermaid,svg" default:"mermaid" help:"mermaid: its source; svg: a picture, for a file: -f svg > run.svg."`
 }
 
 // Run writes the picture.
@@ -166,8 +212,13 @@ func (c graphRun) Run(s *shell) error {
 		return err
 	}
 	defer func() { _ = answer.Body.Close() }() // it has been read
-	_, err = io.Copy(s.out, answer.Body)
-	return err
+	if _, err := io.Copy(s.out, answer.Body); err != nil {
+		return err
+	}
+	if s.seen && c.Format == "mermaid" {
+		_, _ = fmt.Fprintf(s.err, "That is Mermaid's source; a picture: punctual dag graph %s -f svg > run.svg\n", c.ID)
+	}
+	return nil
 }
 
 // because is what each act on a run may say.

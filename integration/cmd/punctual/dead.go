@@ -2,6 +2,7 @@ package main
 
 import (
 	"cmp"
+	"context"
 	"errors"
 	"fmt"
 	"iter"
@@ -131,6 +132,7 @@ func (c which) request() (rest.DeadLettersRequest, error) {
 
 type redriveDead struct {
 	which
+	Yes bool `short:"y" help:"Do not ask before --all."`
 }
 
 // Run redrives the dead jobs.
@@ -139,11 +141,25 @@ func (c redriveDead) Run(s *shell) error {
 	if err != nil {
 		return err
 	}
-	return s.outcomes(s.client.RedriveDeadLetters(s.ctx, r))
+	if c.All && !c.DryRun && !c.Yes {
+		n, err := s.matched(s.client.RedriveDeadLetters, r)
+		if err != nil {
+			return err
+		}
+		if n > 0 {
+			err = s.confirm(false, counted(n, "dead job")+" would run again", "nothing is redriven")
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return s.outcomes(s.client.RedriveDeadLetters(s.ctx, r),
+		column[rest.DeadLetterOutcome]{"NEW JOB", func(o rest.DeadLetterOutcome) string { return of(o.NewJobID) }})
 }
 
 type purgeDead struct {
 	which
+	Yes bool `short:"y" help:"Do not ask."`
 }
 
 // Run purges the dead jobs.
@@ -152,13 +168,61 @@ func (c purgeDead) Run(s *shell) error {
 	if err != nil {
 		return err
 	}
-	return s.outcomes(s.client.PurgeDeadLetters(s.ctx, r))
+	if !c.DryRun && !c.Yes {
+		n, err := s.matched(s.client.PurgeDeadLetters, r)
+		if err != nil {
+			return err
+		}
+		if n > 0 {
+			err = s.confirm(false, counted(n, "dead job")+" would be deleted for good", "nothing is deleted")
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return s.outcomes(s.client.PurgeDeadLetters(s.ctx, r),
+		column[rest.DeadLetterOutcome]{"DELETED", func(o rest.DeadLetterOutcome) string {
+			switch {
+			case o.Problem != nil:
+				return "NO"
+			case c.DryRun:
+				return "would be"
+			}
+			return "yes"
+		}})
 }
 
-// outcomes lists what became of each; one that was refused makes the verb fail.
-func (s *shell) outcomes(all iter.Seq2[rest.DeadLetterOutcome, error]) error {
+// matched counts the dead jobs that a request is for, by its dry run.
+func (s *shell) matched(
+	act func(context.Context, rest.DeadLettersRequest) iter.Seq2[rest.DeadLetterOutcome, error],
+	r rest.DeadLettersRequest,
+) (n int, err error) {
+	r.DryRun = new(true)
+	for o, err := range act(s.ctx, r) {
+		if err != nil {
+			return n, err
+		}
+		if o.Problem == nil {
+			n++
+		}
+	}
+	return n, nil
+}
+
+// counted is a number of things, such as 1 dead job or 2 dead jobs.
+func counted(n int, thing string) string {
+	if n == 1 {
+		return "1 " + thing
+	}
+	return fmt.Sprintf("%d %ss", n, thing)
+}
+
+// outcomes lists what became of each, in a column of the verb's own; one that was refused makes the verb fail.
+func (s *shell) outcomes(
+	all iter.Seq2[rest.DeadLetterOutcome, error], became column[rest.DeadLetterOutcome],
+) error {
 	refused := 0
-	counted := func(yield func(rest.DeadLetterOutcome, error) bool) {
+	judged := func(yield func(rest.DeadLetterOutcome, error) bool) {
 		for o, err := range all {
 			if o.Problem != nil {
 				refused++
@@ -169,9 +233,9 @@ func (s *shell) outcomes(all iter.Seq2[rest.DeadLetterOutcome, error]) error {
 		}
 	}
 	id := func(o rest.DeadLetterOutcome) string { return o.JobID }
-	err := list(s, counted, 0, id,
+	err := list(s, judged, 0, id,
 		column[rest.DeadLetterOutcome]{"JOB", id},
-		column[rest.DeadLetterOutcome]{"NEW JOB", func(o rest.DeadLetterOutcome) string { return of(o.NewJobID) }},
+		became,
 		column[rest.DeadLetterOutcome]{"PROBLEM", func(o rest.DeadLetterOutcome) string {
 			if o.Problem == nil {
 				return ""

@@ -16,6 +16,7 @@ import (
 // each minute. Beyond lowQuota, in percent, little of a quota is left.
 const (
 	maxSkew  = 150 * time.Second
+	lapse    = time.Hour // no clock goes wrong so far by itself
 	maxLag   = 5 * time.Minute
 	lowQuota = 80
 )
@@ -53,6 +54,7 @@ func (c doctor) Run(s *shell) error {
 		all = append(all, f)
 		return f.Good
 	}
+	check("command", version(), nil)
 	answer, err := s.client.REST().GetHealth(s.ctx)
 	var date string
 	if answer != nil {
@@ -60,14 +62,19 @@ func (c doctor) Run(s *shell) error {
 	}
 	health, err := client.Read[rest.HealthAnswer](answer, err)
 	if check("reaches the API", s.url+", time zones of "+health.ZoneRules, err) {
-		skew, err := clockSkew(date)
-		check("clocks agree", "within "+skew.String(), err)
-		who, err := s.client.REST().WhoAmI(s.ctx)
-		me, err := client.Read[rest.WhoamiAnswer](who, err)
+		me, err := client.Read[rest.WhoamiAnswer](s.client.REST().WhoAmI(s.ctx))
 		check("token is taken", "tenant "+me.Tenant+", scopes "+strings.Join(me.Scopes, " "), err)
-		ready, err := client.Read[rest.ReadyAnswer](s.client.REST().GetReadiness(s.ctx))
-		if check("tables answer", string(ready.Status), err) {
-			check("passes keep up", "behind to "+instant(ready.SweptThrough), lag(ready.SweptThrough))
+		ready, unready := client.Read[rest.ReadyAnswer](s.client.REST().GetReadiness(s.ctx))
+		now := ready.Now
+		if now.IsZero() { // it may be the skew that keeps us out
+			now, _ = http.ParseTime(date) // zero again: nobody says
+		}
+		skew := skewOf(now, time.Now(), loopback(s.url))
+		if all = append(all, skew); !skew.Good {
+			failed = errors.Join(failed, fmt.Errorf("%s: %s", skew.Check, skew.Says))
+		}
+		if check("tables answer", string(ready.Status), unready) {
+			check("passes keep up", "behind to "+instant(ready.SweptThrough), lag(ready.SweptThrough, now))
 			says, err := s.versions()
 			check("versions fit", says, err)
 			says, err = s.pauses()
@@ -165,22 +172,37 @@ func room(q rest.QuotaView) finding {
 		Says: fmt.Sprintf("%d of %d used, %d %%", q.Used, q.Limit, 100*q.Used/max(1, q.Limit))}
 }
 
-// clockSkew is how far this clock is from that of the API, to the second.
-func clockSkew(date string) (time.Duration, error) {
-	there, err := http.ParseTime(date)
-	if err != nil {
-		return 0, errors.New("the API does not say what time it is")
+// skewOf compares the API's clock with this one. A laptop on this machine may be meant to differ.
+func skewOf(there, here time.Time, local bool) finding {
+	f := finding{Check: "clocks agree"}
+	if there.IsZero() {
+		f.Says = "the API does not say what time it is"
+		return f
 	}
-	skew := time.Since(there).Round(time.Second).Abs()
-	if skew > maxSkew {
-		return skew, fmt.Errorf("this clock is %s from the API's", skew)
+	ahead := there.Sub(here).Round(time.Second)
+	by := ahead.Abs().String()
+	if days := ahead.Abs() / (24 * time.Hour); days > 1 {
+		by = fmt.Sprintf("%d days", days)
 	}
-	return skew, nil
+	f.Says = "within " + ahead.Abs().String()
+	if ahead.Abs() <= maxSkew {
+		f.Good = true
+		return f
+	}
+	f.Says = fmt.Sprintf("the API's is at %s, %s ahead of this one", instant(&there), by)
+	if ahead < 0 {
+		f.Says = fmt.Sprintf("the API's is at %s, %s behind this one", instant(&there), by)
+	}
+	if ahead.Abs() > lapse {
+		f.Says += "; it may be a laptop that was started with another time (AT=, serve --at)"
+		f.Good, f.Warning = local, local
+	}
+	return f
 }
 
 // lag is an error when the pass behind has not come near now. Before the first pass there is no mark.
-func lag(through *time.Time) error {
-	if through == nil || time.Since(*through) < maxLag {
+func lag(through *time.Time, now time.Time) error {
+	if through == nil || now.Sub(*through) < maxLag {
 		return nil
 	}
 	return fmt.Errorf("the pass behind is at %s", instant(through))

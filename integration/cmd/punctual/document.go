@@ -14,6 +14,7 @@ import (
 	"go.yaml.in/yaml/v4"
 
 	"punctual/shared/client"
+	"punctual/shared/client/rest"
 )
 
 // document is one of a YAML file: a resource by its name.
@@ -68,6 +69,26 @@ func (f source) documents(s *shell) ([]document, error) {
 		return nil, usage{fmt.Errorf("%s holds no document", file)}
 	}
 	return all, nil
+}
+
+// check tries each document, and returns all mistakes of all that are refused.
+func (s *shell) check(docs []document, try func(document) error) error {
+	var failed []error
+	var names []string
+	for _, d := range docs {
+		err := try(d)
+		if err == nil {
+			continue
+		}
+		if n := code(err); n != exitUsage && n != exitRefused {
+			return d.refused(err) // so would be the others
+		}
+		failed, names = append(failed, d.refused(err)), append(names, d.name)
+	}
+	if len(failed) == 0 {
+		return nil
+	}
+	return errors.Join(append(failed, fmt.Errorf("refused: %s; nothing is changed", strings.Join(names, ", ")))...)
 }
 
 // apply lists what put makes of each. It goes on after one that is refused.
@@ -218,6 +239,9 @@ func (d document) refused(err error) error {
 	var all []error
 	for _, m := range e.Mistakes() {
 		n := d.at(m.Pointer)
+		if m.Code == rest.MistakeCode(client.UnknownField) {
+			n = d.key(m.Pointer)
+		}
 		text := fmt.Sprintf("%s: line %d, column %d: %s: %s", d.file, n.Line, n.Column, m.Pointer, m.Detail)
 		if allowed := of(m.Allowed); allowed != "" {
 			text += "; allowed: " + allowed
@@ -225,6 +249,18 @@ func (d document) refused(err error) error {
 		all = append(all, errors.New(text))
 	}
 	return usage{errors.Join(all...)}
+}
+
+// key is the name of the field that a JSON pointer names, or what at returns.
+func (d document) key(pointer string) *yaml.Node {
+	value := d.at(pointer)
+	parent := d.at(pointer[:max(0, strings.LastIndexByte(pointer, '/'))])
+	for i := 0; parent.Kind == yaml.MappingNode && i+1 < len(parent.Content); i += 2 {
+		if parent.Content[i+1] == value {
+			return parent.Content[i]
+		}
+	}
+	return value
 }
 
 // at is the node that a JSON pointer names, or the last one on the way that is there.

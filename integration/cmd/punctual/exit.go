@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"errors"
+	"net/http"
 	"net/url"
 
 	"punctual/shared/client"
@@ -12,7 +13,7 @@ import (
 const (
 	exitDone        = 0
 	exitRefused     = 1   // the API refused it, or a check failed
-	exitUsage       = 2   // the arguments or a file are wrong; nothing was sent
+	exitUsage       = 2   // the arguments or a file are wrong, or the API says so (400)
 	exitUnreached   = 3   // the API cannot be reached, or what answers is not Punctual
 	exitForbidden   = 4   // the token is missing, expired, or lacks a scope
 	exitFailed      = 10  // the job is DEAD, or the run FAILED
@@ -29,6 +30,14 @@ type usage struct{ error }
 type ended string
 
 func (e ended) Error() string { return "it is " + string(e) }
+
+// interrupted says after Ctrl-C what goes on.
+type interrupted string
+
+func (i interrupted) Error() string { return string(i) }
+
+// Is makes it a context.Canceled.
+func (i interrupted) Is(target error) bool { return target == context.Canceled }
 
 // code is the exit code of an error.
 func code(err error) int {
@@ -51,8 +60,13 @@ func code(err error) int {
 	if errors.Is(err, client.Unauthenticated) || errors.Is(err, client.Forbidden) {
 		return exitForbidden
 	}
-	if e, ok := errors.AsType[*client.Error](err); ok && e.Code == "" {
-		return exitUnreached
+	if e, ok := errors.AsType[*client.Error](err); ok {
+		switch {
+		case e.Code == "":
+			return exitUnreached
+		case e.Status == http.StatusBadRequest:
+			return exitUsage
+		}
 	}
 	if _, ok := errors.AsType[*url.Error](err); ok {
 		return exitUnreached

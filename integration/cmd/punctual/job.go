@@ -97,7 +97,7 @@ func (s *shell) interrupted(err error, what, look, stop string) error {
 	if s.ctx.Err() == nil || !errors.Is(err, context.Canceled) {
 		return err
 	}
-	return fmt.Errorf("%s goes on; see it: %s; stop it: %s (%w)", what, look, stop, context.Canceled)
+	return interrupted(fmt.Sprintf("%s goes on; see it: %s; stop it: %s", what, look, stop))
 }
 
 // value reads JSON that an option gives, a file that it names by @, or standard input for -. nil is none.

@@ -113,7 +113,8 @@ func TestTail_ShowsWhatStartsEndsAndFails(t *testing.T) {
 	t.Cleanup(func() { typed(context.Background(), "", "cancel", slow) })
 	out.await(t, "RUNNING", slow)
 	interrupt()
-	if code := <-ended; code != exitInterrupted || !strings.Contains(errs.String(), "what runs goes on: ") {
+	if code := <-ended; code != exitInterrupted || !strings.Contains(errs.String(), "what runs goes on: ") ||
+		strings.Contains(errs.String(), "context") {
 		t.Errorf("%d %s", code, errs)
 	}
 	if strings.Contains(out.String(), before) {
@@ -151,7 +152,7 @@ func TestBench_MeasuresAndAsksBeforeItSendsElsewhere(t *testing.T) {
 			t.Errorf("no %q in %s", words, out)
 		}
 	}
-	bad(t, exitRefused, "unknown_task", "bench", "nobody", "-n", "5")
+	bad(t, exitUsage, "unknown_task", "bench", "nobody", "-n", "5")
 	bad(t, exitUsage, "at least one", "bench", "-n", "0")
 	for address, local := range map[string]bool{"http://localhost:8080": true, "http://[::1]:1": true,
 		"http://127.8.0.1": true, "https://punctual.example.com": false, "http://10.0.0.1": false} {
@@ -178,7 +179,8 @@ func TestBench_SaysOnCtrlCWhatGoesOn(t *testing.T) {
 	ctx, interrupt := context.WithCancel(t.Context())
 	time.AfterFunc(time.Second, interrupt)
 	s := typed(ctx, "", "bench", "-n", "2", "-p", `{"sleep":"3s"}`)
-	if s.code != exitInterrupted || !strings.Contains(s.errs, "2 jobs are accepted and go on") {
+	if s.code != exitInterrupted || !strings.Contains(s.errs, "2 jobs are accepted and go on") ||
+		strings.Contains(s.errs, "context") {
 		t.Errorf("%+v", s)
 	}
 	s = typed(t.Context(), "", "bench", "-n", "2", "-p", `{"sleep":"3s"}`, "--within", "1ms")
@@ -212,6 +214,11 @@ func TestCompletion_OffersWhatMayStandThere(t *testing.T) {
 		{[]string{"-o", ""}, "table json yaml name"},
 		{[]string{"ls", "--output", "j"}, "json"},
 		{[]string{"dag", "graph", "id", "--format", ""}, "mermaid svg"},
+		{[]string{"dag", "ru"}, "run runs"},
+		{[]string{"dag", "l"}, "ls"},
+		{[]string{"dag", "runs", "--st"}, "--status"},
+		{[]string{"pause", ""}, "ls"},
+		{[]string{"pause", "task:echo", "--re"}, "--reason"}, // below an argument
 		{[]string{"completion", ""}, "bash zsh fish"},
 		{[]string{"schedule", "apply", "--pr"}, "--prune"},
 		{[]string{"run", "echo", "--wa"}, "--wait"},

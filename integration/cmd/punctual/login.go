@@ -149,7 +149,7 @@ func (c login) Run(s *shell) error {
 	}
 	token, err := config.DeviceAccessToken(ctx, device)
 	if s.ctx.Err() != nil {
-		return fmt.Errorf("nobody has signed in (%w)", context.Canceled)
+		return interrupted("nobody has signed in")
 	}
 	if err != nil {
 		return &notSignedIn{fmt.Errorf("signing in: %w", err)}

@@ -183,7 +183,7 @@ func TestLogin_EndsOnCtrlC(t *testing.T) {
 	time.AfterFunc(500*time.Millisecond, interrupt)
 	var errs bytes.Buffer
 	code := run(ctx, []string{"--config", config, "login"}, nil, io.Discard, &errs)
-	if code != exitInterrupted || !strings.Contains(errs.String(), "nobody has signed in") {
+	if code != exitInterrupted || !strings.HasSuffix(errs.String(), "punctual: nobody has signed in\n") {
 		t.Errorf("%d %s", code, &errs)
 	}
 }

@@ -24,6 +24,10 @@ type commands struct {
 	Config  string `env:"PUNCTUAL_CONFIG" help:"Config file; default: punctual/config.yaml of the user's."`
 	Output  string `short:"o" enum:"table,json,yaml,name" default:"table" help:"table, json, yaml or name."`
 
+	Version kong.VersionFlag `help:"Say which version of the command this is."`
+
+	typed map[string]bool // the flags of the command line; what else is set comes from the environment
+
 	Serve    serve        `cmd:"" help:"Serve Punctual on this machine."`
 	Run      runJob       `cmd:"" help:"Create a job of a task."`
 	Get      getJob       `cmd:"" help:"Show a job."`
@@ -34,7 +38,7 @@ type commands struct {
 	Schedule schedules    `cmd:"" help:"Apply, list, preview, pause and resume schedules."`
 	Dag      dags         `cmd:"" help:"Apply, run, watch and mend graphs of jobs."`
 	Dead     deadLetters  `cmd:"" help:"List, redrive and purge jobs that failed for good."`
-	Pause    pause        `cmd:"" help:"Hold a task, or everything."`
+	Pause    pauses       `cmd:"" help:"Hold a task, or everything; list what is held."`
 	Resume   resume       `cmd:"" help:"Lift a pause."`
 	Tail     tailJobs     `cmd:"" help:"Show live which jobs start, end and fail."`
 	Bench    bench        `cmd:"" help:"Measure how fast jobs are accepted and how late they start."`
@@ -55,9 +59,11 @@ type shell struct {
 	url      string
 	at       deployment
 	chosen   commands
-	colour   bool // out shows colours
-	moves    bool // err shows progress
-	asks     bool // a person can answer at in
+	colour   bool      // out shows colours
+	moves    bool      // err shows progress
+	drawn    time.Time // when progress was shown; zero: it is not
+	asks     bool      // a person can answer at in
+	seen     bool      // a person looks at out
 }
 
 func main() {
@@ -81,6 +87,7 @@ func run(ctx context.Context, args []string, in io.Reader, out, errs io.Writer) 
 	parser, err := kong.New(&c, kong.Name("punctual"), kong.Writers(out, errs),
 		kong.Description("Punctual's command line. Exit codes: 0 done, 1 refused, 2 wrong arguments or file, "+
 			"3 not reached, 4 not allowed, 10 failed, 11 cancelled, 12 expired, 13 skipped, 130 interrupted."),
+		kong.Vars{"version": "punctual " + version()},
 		kong.ConfigureHelp(kong.HelpOptions{Compact: true}), kong.Exit(func(n int) { panic(leave(n)) }))
 	if err != nil {
 		_, _ = fmt.Fprintln(errs, "punctual:", err)
@@ -97,6 +104,12 @@ func run(ctx context.Context, args []string, in io.Reader, out, errs io.Writer) 
 		_, _ = fmt.Fprintf(errs, "punctual: %v; see punctual --help\n", err)
 		return exitUsage
 	}
+	c.typed = map[string]bool{}
+	for _, p := range chosen.Path {
+		if p.Flag != nil && !p.Resolved {
+			c.typed[p.Flag.Name] = true
+		}
+	}
 	at, err := c.where()
 	var options []client.Option
 	if err == nil {
@@ -107,7 +120,7 @@ func run(ctx context.Context, args []string, in io.Reader, out, errs io.Writer) 
 		return exitUsage
 	}
 	s := &shell{ctx: ctx, in: in, out: out, err: errs, output: c.Output, url: at.URL, at: at, chosen: c,
-		colour: colours(out, os.Getenv), moves: terminal(errs), asks: terminal(in)}
+		colour: colours(out, os.Getenv), moves: terminal(errs), asks: terminal(in), seen: terminal(out)}
 	options = append(options, client.WithRetries(3), client.WithBackoff(200*time.Millisecond, 5*time.Second))
 	s.client, err = client.New(at.URL, options...)
 	if err != nil {
@@ -125,6 +138,14 @@ func run(ctx context.Context, args []string, in io.Reader, out, errs io.Writer) 
 func say(s *shell, err error) {
 	if _, ok := errors.AsType[ended](err); ok {
 		return // the answer says it
+	}
+	if code(err) == exitInterrupted {
+		word, ok := errors.AsType[interrupted](err)
+		if !ok {
+			word = "interrupted"
+		}
+		_, _ = fmt.Fprintln(s.err, "punctual:", word)
+		return
 	}
 	_, _ = fmt.Fprintln(s.err, "punctual:", err)
 	switch code(err) {

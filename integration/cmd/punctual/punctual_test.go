@@ -10,6 +10,7 @@ import (
 	"net/http/httptest"
 	"os"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -121,7 +122,9 @@ func TestRun_ReadsThePayloadFromAFileOrStandardInput(t *testing.T) {
 	bad(t, exitUsage, "line 2, column 2", "run", "echo", "-p", "@"+file(t, "{\n}}"))
 	bad(t, exitUsage, "no such file", "run", "echo", "-p", "@/nowhere.json")
 	bad(t, exitUsage, "", "run", "echo", "--in", "3s", "--at", "2027-03-28T01:00:00Z")
-	bad(t, exitRefused, "unknown_task", "run", "nobody")
+	bad(t, exitUsage, "unknown_task", "run", "nobody")
+	bad(t, exitUsage, "/delay", "run", "echo", "--in", "3x")
+	bad(t, exitUsage, "allowed: BLOCKED", "ls", "--status", "nosuch")
 }
 
 func TestRun_SaysOnCtrlCWhatGoesOn(t *testing.T) {
@@ -130,7 +133,7 @@ func TestRun_SaysOnCtrlCWhatGoesOn(t *testing.T) {
 	time.AfterFunc(time.Second, interrupt)
 	s := typed(ctx, "", "run", "echo", "--in", "1h", "--wait")
 	if s.code != exitInterrupted || !strings.Contains(s.errs, "goes on") ||
-		!strings.Contains(s.errs, "punctual cancel ") {
+		!strings.Contains(s.errs, "punctual cancel ") || strings.Contains(s.errs, "context") {
 		t.Fatalf("%+v", s)
 	}
 	_, rest, _ := strings.Cut(s.errs, "punctual get ")
@@ -193,7 +196,15 @@ func TestDead_AreListedRedrivenAndPurged(t *testing.T) {
 	if out := name(t, "redrive", second); out == second || out == "" {
 		t.Errorf("redriven as %q", out)
 	}
-	good(t, "dead", "purge", first)
+	bad(t, exitUsage, "1 dead job would be deleted for good, and there is no terminal", "dead", "purge", first)
+	bad(t, exitUsage, " would run again, and there is no terminal", "dead", "redrive", "--all")
+	if out := good(t, "dead", "purge", first, "--dry-run"); !strings.Contains(out, "would be") {
+		t.Errorf("%s", out)
+	}
+	if out := good(t, "dead", "purge", first, "--yes"); !strings.HasPrefix(out, "JOB ") ||
+		!strings.Contains(out, "  DELETED  ") || strings.Contains(out, "NEW JOB") || !strings.Contains(out, "  yes ") {
+		t.Errorf("%s", out)
+	}
 	bad(t, exitRefused, "not_found", "get", first)
 	bad(t, exitUsage, "which?", "dead", "purge")
 	bad(t, exitUsage, "not given together", "dead", "redrive", second, "--all")
@@ -218,7 +229,9 @@ job:
   task: echo
 `, daily, hour, often)
 	path := file(t, text)
-	if out := good(t, "schedule", "apply", "-f", path, "--dry-run"); !strings.Contains(out, daily+": 10 added") {
+	if out := good(t, "schedule", "apply", "-f", path, "--dry-run"); !strings.Contains(out, daily+": 30 added") ||
+		strings.Count(out, "  + 20") != 20 || !strings.Contains(out, "  + and 20 more\n") ||
+		!strings.Contains(out, "more than are counted") || strings.Count(out, "it is new") != 2 {
 		t.Errorf("%s", out)
 	}
 	if out := good(t, "schedule", "ls", "-o", "name"); strings.Contains(out, daily) {
@@ -229,8 +242,24 @@ job:
 	}
 	moved := file(t, strings.ReplaceAll(text, "\"30 ", "\"45 "))
 	out := good(t, "schedule", "apply", "-f", moved, "--dry-run")
-	if !strings.Contains(out, "0 added, 0 lost, 30 moved") {
+	if !strings.Contains(out, "0 added, 0 lost, 30 moved") || !strings.Contains(out, "; changes /calendar/cron\n") ||
+		strings.Count(out, " ~ 20") != 10 || !strings.Contains(out, often+": 0 added, 0 lost, 0 moved") ||
+		!strings.Contains(out, "; nothing changes\n") {
 		t.Errorf("%s", out)
+	}
+	for _, form := range []string{"json", "yaml"} { // JSON is YAML, too
+		var all []trial
+		out := good(t, "schedule", "apply", "-f", moved, "--dry-run", "-o", form)
+		if form == "yaml" {
+			if strings.Count(out, "\n- name: ") != 1 || !strings.HasPrefix(out, "- name: "+daily+"\n") {
+				t.Errorf("%.300s", out)
+			}
+			continue
+		}
+		if err := json.Unmarshal([]byte(out), &all); err != nil || len(all) != 2 || all[0].Name != daily ||
+			len(all[0].Moved) != 30 || all[1].Name != often {
+			t.Errorf("%v %.300s", err, out)
+		}
 	}
 	if out := good(t, "schedule", "ls", "-o", "yaml"); !strings.Contains(out, often) {
 		t.Errorf("%s", out)
@@ -238,7 +267,14 @@ job:
 	if out := good(t, "schedule", "preview", daily, "-n", "3"); strings.Count(out, "\n") != 4 {
 		t.Errorf("%s", out)
 	}
-	if out := good(t, "schedule", "pause", daily, "--reason", "a test"); !strings.Contains(out, "since ") {
+	until := time.Now().UTC().AddDate(1, 0, 0).Format("2006-01-02T00:00:00Z")
+	s := typed(t.Context(), "", "schedule", "pause", daily, "--reason", "a test", "--until", until)
+	paused := " until " + until + ": a test\n"
+	if s.code != exitDone || !strings.Contains(s.out, "since ") || !strings.Contains(s.out, paused) ||
+		!strings.HasPrefix(s.errs, "It holds from 20") {
+		t.Errorf("%+v", s)
+	}
+	if out := good(t, "schedule", "ls"); !strings.Contains(out, paused) {
 		t.Errorf("%s", out)
 	}
 	if out := good(t, "schedule", "resume", daily, "--missed", "drop"); strings.Contains(out, "since ") {
@@ -257,7 +293,11 @@ func TestSchedule_SaysWhereAFileIsWrong(t *testing.T) {
 		"name: &x a\njob: *x\n":                                           "line 2, column 6: aliases",
 		"name: a\ncalendar: {every: 1m}\njob:\n  task: none\n":            "line 4, column 9: /job/task",
 		"name: a\ncalendar:\n  cron: \"99 * * * *\"\njob: {task: echo}\n": "line 3, column 9: /calendar/cron",
-		"# nothing\n":                                                     "holds no document",
+		"name: a\ncalendr: {every: 1m}\njob: {task: echo}\n": `line 2, column 1: /calendr: no field ` +
+			`"calendr" is known here; did you mean "calendar"?`,
+		"name: a\ncalendar: {every: 1m}\njob: {task: echo, payloud: 1}\n": `line 3, column 19: /job/payloud: no ` +
+			`field "payloud"`,
+		"# nothing\n": "holds no document",
 	} {
 		bad(t, exitUsage, words, "schedule", "apply", "-f", file(t, text))
 	}
@@ -283,6 +323,19 @@ nodes:
 	if s.code != exitFailed || !strings.Contains(s.out, "DEAD       load") {
 		t.Errorf("%+v", s)
 	}
+	run := regexp.MustCompile(id + `\s+cli-etl\s+FAILED\s+0/2\s+1\s`) // columns are as wide as their widest
+	if out := good(t, "dag", "runs", "cli-etl"); !run.MatchString(out) || !strings.Contains(out, "  STARTED ") {
+		t.Errorf("%s", out)
+	}
+	if out := good(t, "dag", "runs", "--status", "failed", "--limit", "0", "-o", "name"); !strings.Contains(out, id) {
+		t.Errorf("%s is not in %s", id, out)
+	}
+	if out := good(t, "dag", "runs", "another"); strings.Contains(out, id) {
+		t.Errorf("%s", out)
+	}
+	if out := good(t, "dag", "ls"); !strings.Contains(out, "cli-etl") || !strings.HasPrefix(out, "DAG ") {
+		t.Errorf("%s", out)
+	}
 	if out := good(t, "dag", "graph", id); !strings.HasPrefix(out, "flowchart") {
 		t.Errorf("%s", out)
 	}
@@ -306,16 +359,25 @@ nodes:
 
 func TestPause_HoldsATask(t *testing.T) {
 	t.Parallel()
-	if out := good(t, "pause", "task:http", "--reason", "a test"); !strings.Contains(out, "a test") {
+	s := typed(t.Context(), "", "pause", "task:http", "--reason", "a test")
+	if s.code != exitDone || !strings.Contains(s.out, "  HOLDS FROM  ") || !strings.Contains(s.out, "a test") ||
+		!strings.HasPrefix(s.errs, "It holds from 20") || !strings.HasSuffix(s.errs, "jobs may still start.\n") {
+		t.Errorf("%+v", s)
+	}
+	if out := good(t, "pause", "ls"); !strings.Contains(out, "task:http  20") || !strings.Contains(out, "a test") {
+		t.Errorf("%s", out)
+	}
+	if out := good(t, "pause", "ls", "-o", "name"); !strings.Contains(out, "task:http\n") {
 		t.Errorf("%s", out)
 	}
 	good(t, "resume", "task:http")
-	bad(t, exitRefused, "", "pause", "nonsense")
+	bad(t, exitUsage, "", "pause", "nonsense")
 }
 
 func TestDoctor_ChecksTheServer(t *testing.T) {
 	t.Parallel()
-	if out := good(t, "doctor"); !strings.Contains(out, "clocks agree") || strings.Contains(out, " NO ") {
+	if out := good(t, "doctor"); !strings.Contains(out, "clocks agree") || strings.Contains(out, " NO ") ||
+		!strings.Contains(out, version()) {
 		t.Errorf("%s", out)
 	}
 }

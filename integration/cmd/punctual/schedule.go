@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -48,10 +49,18 @@ var scheduleColumns = []column[rest.ScheduleView]{
 		return instant(&v.Next[0])
 	}},
 	{"PAUSED", func(v rest.ScheduleView) string {
-		if v.Paused == nil {
+		p := v.Paused
+		if p == nil {
 			return ""
 		}
-		return "since " + instant(&v.Paused.Since)
+		said := "since " + instant(&p.Since)
+		if p.Until != nil {
+			said += " until " + instant(p.Until)
+		}
+		if why := of(p.Reason); why != "" {
+			said += ": " + why
+		}
+		return said
 	}},
 }
 
@@ -62,28 +71,52 @@ type applySchedules struct {
 	DryRun bool              `help:"Show the times that would be added, lost and moved, and change nothing."`
 	Prune  bool              `help:"Delete the schedules with --tag that the file does not hold."`
 	Tag    map[string]string `help:"name=value, the tag of what it makes by which --prune knows its schedules."`
+	Yes    bool              `short:"y" help:"Do not ask before --prune deletes."`
 }
 
-// Run puts each document, and goes on after one that is refused; only when none was does it prune.
+// Run tries every document before it puts one, so that a mistake in one of them leaves all as it was. Only when none
+// is refused does it prune, and it asks for that before it puts anything.
 func (c applySchedules) Run(s *shell) error {
 	docs, err := c.documents(s)
 	if err != nil {
 		return err
 	}
-	if err := c.check(docs); err != nil {
+	if c.Prune != (len(c.Tag) > 0) {
+		return usage{errors.New("--prune and --tag go together: what has the tag and is not in the file is deleted")}
+	}
+	var trials []trial
+	refused := s.check(docs, func(d document) error {
+		diff, err := client.Read[rest.ScheduleDiff](s.client.REST().DryRunScheduleWithBody(s.ctx, d.name, nil, asJSON,
+			bytes.NewReader(d.body)))
+		if err == nil {
+			trials = append(trials, trial{d.name, diff})
+		}
+		return err
+	})
+	if c.DryRun && (refused == nil || len(trials) > 0) {
+		if err := s.showTrials(trials); err != nil {
+			return err
+		}
+	}
+	if refused != nil {
+		return refused
+	}
+	old, err := c.old(s, docs)
+	if err != nil {
 		return err
 	}
 	if c.DryRun {
-		var failed []error
-		for _, d := range docs {
-			if err := s.tryOut(d); err != nil {
-				failed = append(failed, d.refused(err))
-			}
+		for _, name := range old {
+			_, _ = fmt.Fprintf(s.err, "%s: would be deleted\n", name) // what was asked for is the list
 		}
-		if err := errors.Join(failed...); err != nil {
+		return nil
+	}
+	if len(old) > 0 {
+		err := s.confirm(c.Yes, fmt.Sprintf("%s would be deleted: %s", counted(len(old), "schedule"),
+			strings.Join(old, ", ")), "nothing is changed")
+		if err != nil {
 			return err
 		}
-		return c.prune(s, docs)
 	}
 	err = apply(s, docs, func(d document) (rest.ScheduleView, error) {
 		return client.Read[rest.ScheduleView](s.client.REST().PutScheduleWithBody(s.ctx, d.name, nil, asJSON,
@@ -92,20 +125,23 @@ func (c applySchedules) Run(s *shell) error {
 	if err != nil {
 		return err
 	}
-	return c.prune(s, docs)
+	for _, name := range old {
+		if err := s.client.DeleteSchedule(s.ctx, name); err != nil && !errors.Is(err, client.NotFound) {
+			return fmt.Errorf("deleting %s: %w", name, err)
+		}
+		_, _ = fmt.Fprintf(s.err, "%s: deleted\n", name)
+	}
+	return nil
 }
 
-// check is an error when --prune would not know the schedules of this very file again.
-func (c applySchedules) check(docs []document) error {
-	if c.Prune != (len(c.Tag) > 0) {
-		return usage{errors.New("--prune and --tag go together: what has the tag and is not in the file is deleted")}
-	}
+// known is an error when --prune would not know the schedules of this very file again.
+func (c applySchedules) known(docs []document) error {
 	for _, d := range docs {
 		var body struct {
 			Job, Dag *struct{ Tags map[string]string }
 		}
-		if json.Unmarshal(d.body, &body) != nil {
-			continue // the API says better what is wrong
+		if err := json.Unmarshal(d.body, &body); err != nil {
+			return err
 		}
 		at, makes, tags := "/job", body.Job, map[string]string(nil)
 		if body.Dag != nil {
@@ -131,10 +167,13 @@ func tagged(tags, want map[string]string) bool {
 	return true
 }
 
-// prune deletes the schedules that have the tag and no document, or with --dry-run only says which.
-func (c applySchedules) prune(s *shell, docs []document) error {
+// old returns the schedules that --prune deletes: those that have the tag and no document.
+func (c applySchedules) old(s *shell, docs []document) ([]string, error) {
 	if !c.Prune {
-		return nil
+		return nil, nil
+	}
+	if err := c.known(docs); err != nil {
+		return nil, err
 	}
 	kept := map[string]bool{}
 	for _, d := range docs {
@@ -143,7 +182,7 @@ func (c applySchedules) prune(s *shell, docs []document) error {
 	var old []string
 	for v, err := range s.client.Schedules(s.ctx) {
 		if err != nil {
-			return err
+			return nil, err
 		}
 		tags := map[string]string{}
 		if v.Job != nil && v.Job.Tags != nil {
@@ -156,68 +195,63 @@ func (c applySchedules) prune(s *shell, docs []document) error {
 			old = append(old, v.Name)
 		}
 	}
-	for _, name := range old {
-		said := "would be deleted"
-		if !c.DryRun {
-			said = "deleted"
-			if err := s.client.DeleteSchedule(s.ctx, name); err != nil && !errors.Is(err, client.NotFound) {
-				return fmt.Errorf("deleting %s: %w", name, err)
-			}
+	return old, nil
+}
+
+// trial is what a document would change.
+type trial struct {
+	Name string `json:"name"`
+	rest.ScheduleDiff
+}
+
+// showTrials writes what the documents would change.
+func (s *shell) showTrials(all []trial) error {
+	switch s.output {
+	case "json", "yaml":
+		return s.encode(all)
+	case "name":
+		for _, t := range all {
+			_, _ = fmt.Fprintln(s.out, t.Name)
 		}
-		_, _ = fmt.Fprintf(s.err, "%s: %s\n", name, said) // what was asked for is the list
+		return nil
+	}
+	for _, t := range all {
+		_, _ = fmt.Fprintf(s.out, "%s: %d added, %d lost, %d moved through %s; %s\n", t.Name, len(t.Added), len(t.Lost),
+			len(t.Moved), instant(&t.Through), t.changes())
+		moments(s, "+", t.Added, func(o rest.OccurrenceTime) string { return instant(&o.DueAt) })
+		moments(s, "-", t.Lost, func(o rest.OccurrenceTime) string { return instant(&o.DueAt) })
+		moments(s, "~", t.Moved, func(m rest.MovedOccurrence) string {
+			return instant(&m.From) + " to " + instant(&m.To)
+		})
+		if t.Cut {
+			_, _ = fmt.Fprintln(s.out, "  there are more than are counted here")
+		}
 	}
 	return nil
 }
 
-// tryOut shows what a document would change. A schedule that is new adds all of its times.
-func (s *shell) tryOut(d document) error {
-	diff, err := client.Read[rest.ScheduleDiff](s.client.REST().PatchScheduleWithBody(s.ctx, d.name,
-		&rest.PatchScheduleParams{DryRun: new(true)}, asJSON, bytes.NewReader(d.body)))
-	if errors.Is(err, client.NotFound) {
-		diff, err = s.firstTimes(d)
+// changes tells which fields would change.
+func (t trial) changes() string {
+	switch {
+	case len(t.Changed) == 0:
+		return "nothing changes"
+	case slices.Contains(t.Changed, ""): // the pointer to the whole
+		return "it is new"
 	}
-	if err != nil {
-		return err
-	}
-	if s.output == "json" || s.output == "yaml" {
-		return s.encode(diff)
-	}
-	_, _ = fmt.Fprintf(s.out, "%s: %d added, %d lost, %d moved through %s\n", d.name, len(diff.Added), len(diff.Lost),
-		len(diff.Moved), instant(&diff.Through))
-	for _, o := range diff.Added {
-		_, _ = fmt.Fprintln(s.out, "  +", instant(&o.DueAt))
-	}
-	for _, o := range diff.Lost {
-		_, _ = fmt.Fprintln(s.out, "  -", instant(&o.DueAt))
-	}
-	for _, m := range diff.Moved {
-		_, _ = fmt.Fprintln(s.out, "  ~", instant(&m.From), "to", instant(&m.To))
-	}
-	if diff.Cut {
-		_, _ = fmt.Fprintln(s.out, "  and more")
-	}
-	return nil
+	return "changes " + strings.Join(t.Changed, ", ")
 }
 
-// newTimes is how many times of a new schedule a dry run shows.
-const newTimes = 10
+// momentsShown is how many times of a kind a dry run shows of each schedule.
+const momentsShown = 10
 
-func (s *shell) firstTimes(d document) (rest.ScheduleDiff, error) {
-	var body map[string]json.RawMessage
-	if err := json.Unmarshal(d.body, &body); err != nil {
-		return rest.ScheduleDiff{}, err
+// moments writes the first of a kind of times, one a line.
+func moments[T any](s *shell, sign string, all []T, text func(T) string) {
+	for _, v := range all[:min(len(all), momentsShown)] {
+		_, _ = fmt.Fprintln(s.out, " ", sign, text(v))
 	}
-	ask, err := json.Marshal(map[string]any{"calendar": body["calendar"], "name": d.name, "count": newTimes})
-	if err != nil {
-		return rest.ScheduleDiff{}, err
+	if more := len(all) - momentsShown; more > 0 {
+		_, _ = fmt.Fprintf(s.out, "  %s and %d more\n", sign, more)
 	}
-	answer, err := client.Read[rest.PreviewAnswer](s.client.REST().PreviewCalendarWithBody(s.ctx, asJSON,
-		bytes.NewReader(ask)))
-	diff := rest.ScheduleDiff{Added: answer.Items, Cut: len(answer.Items) == newTimes}
-	if n := len(answer.Items); n > 0 {
-		diff.Through = answer.Items[n-1].DueAt
-	}
-	return diff, err
 }
 
 type listSchedules struct{}
@@ -280,7 +314,11 @@ func (c pauseSchedule) Run(s *shell) error {
 	if err != nil {
 		return err
 	}
-	return show(s, view, scheduleName, scheduleColumns...)
+	if err := show(s, view, scheduleName, scheduleColumns...); err != nil {
+		return err
+	}
+	s.holds(view.EffectiveAt)
+	return nil
 }
 
 type resumeSchedule struct {
@@ -298,6 +336,22 @@ func (c resumeSchedule) Run(s *shell) error {
 	return show(s, view, scheduleName, scheduleColumns...)
 }
 
+type pauses struct {
+	Scope pause      `arg:"" help:"Hold a task, or everything."`
+	Ls    listPauses `cmd:"" help:"List what is held."`
+}
+
+var pauseColumns = []column[rest.PauseView]{
+	{"SCOPE", pauseScope},
+	{"SINCE", func(v rest.PauseView) string { return instant(&v.Since) }},
+	{"HOLDS FROM", func(v rest.PauseView) string { return instant(&v.EffectiveAt) }},
+	{"UNTIL", func(v rest.PauseView) string { return instant(v.Until) }},
+	{"BY", func(v rest.PauseView) string { return of(v.By) }},
+	{"REASON", func(v rest.PauseView) string { return of(v.Reason) }},
+}
+
+func pauseScope(v rest.PauseView) string { return v.Scope }
+
 type pause struct {
 	Scope string `arg:"" help:"all, or task:NAME."`
 	pausing
@@ -309,12 +363,29 @@ func (c pause) Run(s *shell) error {
 	if err != nil {
 		return err
 	}
-	return show(s, view, func(v rest.PauseView) string { return v.Scope },
-		column[rest.PauseView]{"SCOPE", func(v rest.PauseView) string { return v.Scope }},
-		column[rest.PauseView]{"SINCE", func(v rest.PauseView) string { return instant(&v.Since) }},
-		column[rest.PauseView]{"UNTIL", func(v rest.PauseView) string { return instant(v.Until) }},
-		column[rest.PauseView]{"BY", func(v rest.PauseView) string { return of(v.By) }},
-		column[rest.PauseView]{"REASON", func(v rest.PauseView) string { return of(v.Reason) }})
+	if err := show(s, view, pauseScope, pauseColumns...); err != nil {
+		return err
+	}
+	s.holds(&view.EffectiveAt)
+	return nil
+}
+
+// holds says so when a pause does not hold yet: workers learn of it a little later.
+func (s *shell) holds(from *time.Time) {
+	if from == nil || s.output != "table" {
+		return
+	}
+	if wait := from.Sub(s.now()); wait > 0 {
+		_, _ = fmt.Fprintf(s.err, "It holds from %s, in %s; until then jobs may still start.\n",
+			instant(from), max(wait.Round(time.Second), time.Second))
+	}
+}
+
+type listPauses struct{}
+
+// Run lists the pauses.
+func (c listPauses) Run(s *shell) error {
+	return list(s, s.client.Pauses(s.ctx), 0, pauseScope, pauseColumns...)
 }
 
 type resume struct {

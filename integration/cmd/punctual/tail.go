@@ -1,7 +1,6 @@
 package main
 
 import (
-	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -32,6 +31,7 @@ const (
 type watching struct {
 	seen    map[string]sight
 	running map[string]bool
+	looked  time.Time  // when the last look was, by the API's clock; zero: nothing has asked yet
 	made    *time.Time // when the newest job was
 	died    *time.Time // when the newest dead one did
 }
@@ -82,6 +82,7 @@ func (c tailJobs) Run(s *shell) error {
 
 // look reads jobs, those first that became what they are first.
 func (c tailJobs) look(s *shell, w *watching) ([]rest.JobView, error) {
+	w.looked = time.Time{}
 	found := map[string]rest.JobView{}
 	take := func(filter rest.ListJobsParams) error {
 		filter.Task, filter.Schedule, filter.Limit = ptr(c.Task), ptr(c.Schedule), new(100)
@@ -189,7 +190,10 @@ func (w *watching) note(s *shell, j rest.JobView, first bool) {
 	}
 	what, at := string(j.Status), moment(j)
 	if retries {
-		what, at = "RETRIES", time.Now()
+		if w.looked.IsZero() {
+			w.looked = s.now()
+		}
+		what, at = "RETRIES", w.looked
 	}
 	more := []string{fmt.Sprint("attempt ", j.Attempt)}
 	if ms := j.StartLatenessMs; ms != nil {
@@ -220,12 +224,12 @@ func (w *watching) goesOn(s *shell, err error) error {
 		return err
 	}
 	if len(w.running) == 0 {
-		return fmt.Errorf("nothing runs now; what is due later goes on (%w)", context.Canceled)
+		return interrupted("nothing runs now; what is due later goes on")
 	}
 	ids := slices.Sorted(maps.Keys(w.running))
 	shown := strings.Join(ids[:min(len(ids), 5)], ", ")
 	if len(ids) > 5 {
 		shown += fmt.Sprintf(" and %d more", len(ids)-5)
 	}
-	return fmt.Errorf("what runs goes on: %s; stop one: punctual cancel ID (%w)", shown, context.Canceled)
+	return interrupted(fmt.Sprintf("what runs goes on: %s; stop one: punctual cancel ID", shown))
 }

@@ -1,10 +1,13 @@
 package main
 
 import (
+	"bufio"
+	"errors"
 	"fmt"
 	"io"
 	"os"
 	"strings"
+	"time"
 
 	"golang.org/x/term"
 )
@@ -40,14 +43,38 @@ func (s *shell) paint(word string) string {
 	return fmt.Sprintf("\x1b[%dm%s\x1b[0m", n, word)
 }
 
+// redraw is how long progress stays as it is at least: no eye reads faster.
+const redraw = 100 * time.Millisecond
+
 // progress writes over the last line of a terminal how far long work has got; "" ends it. Elsewhere it is silent.
 func (s *shell) progress(format string, args ...any) {
 	if !s.moves {
 		return
 	}
 	if format == "" {
+		s.drawn = time.Time{}
 		_, _ = fmt.Fprint(s.err, "\r\x1b[K")
 		return
 	}
+	if time.Since(s.drawn) < redraw {
+		return
+	}
+	s.drawn = time.Now()
 	_, _ = fmt.Fprintf(s.err, "\r\x1b[K"+format, args...)
+}
+
+// confirm lets a person say no to what would be done. Where nobody can be asked it wants yes, the flag.
+func (s *shell) confirm(yes bool, would, no string) error {
+	if yes {
+		return nil
+	}
+	if !s.asks {
+		return usage{fmt.Errorf("%s, and there is no terminal to ask at: give --yes", would)}
+	}
+	_, _ = fmt.Fprintf(s.err, "%s. Go on? [y/N] ", would)
+	answer, _ := bufio.NewReader(s.in).ReadString('\n') // its end is no
+	if answer = strings.ToLower(strings.TrimSpace(answer)); answer != "y" && answer != "yes" {
+		return usage{errors.New(no)}
+	}
+	return nil
 }

@@ -30,7 +30,7 @@ func TestSchedule_SaysWhatBecameOfATimeAndWhy(t *testing.T) {
 		!strings.Contains(out, "punctual attempts "+a.Job.JobID) {
 		t.Errorf("%s", out)
 	}
-	good(t, "schedule", "pause", greets, "--reason", "seen enough")
+	name(t, "schedule", "pause", greets, "--reason", "seen enough")
 	if out := good(t, "schedule", "why", greets, "-o", "name"); out == "" {
 		t.Error("no outcome")
 	}
@@ -79,7 +79,15 @@ func TestSchedule_DeletesByTagWhatTheFileNoLongerHolds(t *testing.T) {
 	if !strings.Contains(names(), "cli-prune-b\n") {
 		t.Error("it was deleted although a document was refused")
 	}
-	s = typed(t.Context(), "", "schedule", "apply", "-f", one, "--prune", "--tag", "team=prune")
+	// Where nobody can be asked, so does what was not said to be meant.
+	edited := file(t, strings.ReplaceAll(doc("cli-prune-a", "prune"), "1h", "2h"))
+	bad(t, exitUsage, "2 schedules would be deleted: cli-prune-b, cli-prune-dag, and there is no terminal", "schedule",
+		"apply", "-f", edited, "--prune", "--tag", "team=prune")
+	if left := names(); !strings.Contains(left, "cli-prune-b\n") ||
+		strings.Contains(good(t, "schedule", "ls", "-o", "json"), `"every": "2h"`) {
+		t.Errorf("something was changed without --yes: %s", left)
+	}
+	s = typed(t.Context(), "", "schedule", "apply", "-f", one, "--prune", "--tag", "team=prune", "--yes")
 	if s.code != exitDone || !strings.Contains(s.errs, "cli-prune-b: deleted") ||
 		!strings.Contains(s.errs, "cli-prune-dag: deleted") {
 		t.Errorf("%+v", s)

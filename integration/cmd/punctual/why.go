@@ -25,7 +25,7 @@ type account struct {
 
 // Run tells what became of the time that the schedule had at that moment, or of those around it.
 func (c whySchedule) Run(s *shell) error {
-	now := time.Now()
+	now := s.now()
 	a := account{At: c.At}
 	if a.At.IsZero() {
 		a.At = now
