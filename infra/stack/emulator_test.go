@@ -33,6 +33,7 @@ var differences = map[string]string{
 	"flow: missing AWS::IAM::Policy ApiLogRoleDefaultPolicyEC9459D9":   "",
 	"flow: AWS::Lambda::Alias Properties.FunctionVersion.Fn::GetAtt":   "a version is named after all of its function",
 	"flow: AWS::Lambda::Alias UpdatePolicy":                            "MiniStack has no CodeDeploy",
+	"flow: missing AWS::CodeDeploy::DeploymentConfig, a canary's":      "MiniStack has no CodeDeploy",
 	"flow: missing AWS::CodeDeploy::Application, a canary's":           "MiniStack has no CodeDeploy",
 	"flow: missing AWS::CodeDeploy::DeploymentGroup, a canary's":       "MiniStack has no CodeDeploy",
 	"flow: missing AWS::CloudWatch::Alarm, a canary's":                 "MiniStack has no CodeDeploy",
