@@ -111,8 +111,12 @@ func isSafe(req *http.Request) bool {
 	case http.MethodGet, http.MethodHead, http.MethodPut, http.MethodDelete:
 		return req.Header.Get("If-Match") == ""
 	}
-	return strings.HasSuffix(req.URL.Path, "/cancel") || strings.HasSuffix(req.URL.Path, "/preview") ||
-		strings.HasSuffix(req.URL.Path, "/validate")
+	for _, verb := range []string{"/cancel", "/preview", "/validate", "/dry-run"} {
+		if strings.HasSuffix(req.URL.Path, verb) {
+			return true
+		}
+	}
+	return false
 }
 
 // again reports whether to repeat a call that failed with err, and how long to wait at least.

@@ -98,6 +98,10 @@ func TestClient_RepeatsOnlyWhatIsSafe(t *testing.T) {
 			&rest.PutScheduleParams{IfMatch: new(`"3"`)}, rest.ScheduleRequest{}))
 		return err
 	}
+	try := func(ctx context.Context, c *client.Client) error {
+		_, err := client.Read[rest.ScheduleDiff](c.REST().DryRunSchedule(ctx, "s", nil, rest.ScheduleRequest{}))
+		return err
+	}
 	for _, x := range []struct {
 		name   string
 		call   func(context.Context, *client.Client) error
@@ -114,6 +118,7 @@ func TestClient_RepeatsOnlyWhatIsSafe(t *testing.T) {
 		{"a create, which has a key", create, 503, "", 3},
 		{"a redrive, which has none", redrive, 503, "", 1},
 		{"a cancel, which changes nothing twice", cancel, 503, "", 3},
+		{"a dry run, which writes nothing", try, 503, "", 3},
 		{"an edit", edit, 503, "", 1},
 		{"a put with If-Match", replace, 503, "", 1},
 	} {
