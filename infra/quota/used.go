@@ -10,6 +10,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"net/url"
 	"strings"
 	"time"
 
@@ -49,16 +50,22 @@ func (a account) Used(ctx context.Context, k kind, mine string) (int, error) {
 
 // count counts the entries of an answer of EC2 but those with the tag of a stack.
 func (a account) count(ctx context.Context, action, mine string) (int, error) {
-	r, err := http.NewRequestWithContext(ctx, http.MethodPost, a.url("ec2"), nil)
-	if err != nil {
-		return 0, err
-	}
-	r.Header.Set("Content-Type", "application/x-www-form-urlencoded; charset=utf-8")
-	body, err := a.ask(r, "ec2", []byte("Action="+action+"&Version=2016-11-15"))
+	body, err := a.ec2(ctx, url.Values{"Action": {action}})
 	if err != nil {
 		return 0, err
 	}
 	return others(body, mine)
+}
+
+// ec2 asks EC2.
+func (a account) ec2(ctx context.Context, query url.Values) ([]byte, error) {
+	r, err := http.NewRequestWithContext(ctx, http.MethodPost, a.url("ec2"), nil)
+	if err != nil {
+		return nil, err
+	}
+	query.Set("Version", "2016-11-15")
+	r.Header.Set("Content-Type", "application/x-www-form-urlencoded; charset=utf-8")
+	return a.ask(r, "ec2", []byte(query.Encode()))
 }
 
 // others counts the entries of an answer of EC2 that no stack of that name made.

@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/xml"
 	"fmt"
-	"net/http"
 	"net/url"
 	"slices"
 	"strings"
@@ -14,13 +13,8 @@ import (
 
 // Zones returns the names of the zones in which a stack has subnets, sorted; none if it is not deployed.
 func (a account) Zones(ctx context.Context, stack string) ([]string, error) {
-	r, err := http.NewRequestWithContext(ctx, http.MethodPost, a.url("ec2"), nil)
-	if err != nil {
-		return nil, err
-	}
-	r.Header.Set("Content-Type", "application/x-www-form-urlencoded; charset=utf-8")
-	body, err := a.ask(r, "ec2", []byte(url.Values{"Action": {"DescribeSubnets"}, "Version": {"2016-11-15"},
-		"Filter.1.Name": {"tag:aws:cloudformation:stack-name"}, "Filter.1.Value.1": {stack}}.Encode()))
+	body, err := a.ec2(ctx, url.Values{"Action": {"DescribeSubnets"},
+		"Filter.1.Name": {"tag:aws:cloudformation:stack-name"}, "Filter.1.Value.1": {stack}})
 	if err != nil {
 		return nil, fmt.Errorf("reading the zones of %s: %w", stack, err)
 	}

@@ -118,6 +118,9 @@ func proxyOf(t *testing.T, r rest) http.Handler {
 	}}
 }
 
+// ofIssuer says whether the token is one that an issuer gives out.
+func ofIssuer(token string) bool { return token == "first" || token == "second" }
+
 // guarded serves the page under /console and, to who has one of the tokens, the laptop's API.
 func guarded(t *testing.T, r rest, s console.Settings, believed func(token string) bool) string {
 	t.Helper()
@@ -150,7 +153,7 @@ func TestSignIn_GoesByTheIssuerWithPKCEAndKeepsTokensInMemory(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context()) // until the session is ended
 	defer cancel()
 	address := guarded(t, r, console.Settings{Issuer: i.URL, Client: "page", Scope: "openid punctual:read"},
-		func(token string) bool { return ctx.Err() == nil && (token == "first" || token == "second") })
+		func(token string) bool { return ctx.Err() == nil && ofIssuer(token) })
 	id := r.post(`{"task":"echo","delay":"1h"}`)
 	p := b.open(t, address+"/v1/console/#/jobs/"+id)
 	p.shows("Job "+id, "Waits for its due time")
@@ -191,8 +194,7 @@ func TestSignOut_EndsTheSessionHereAndAtTheIssuer(t *testing.T) {
 	b := chromium(t)
 	r := serve(t)
 	i := newIssuer(t)
-	address := guarded(t, r, console.Settings{Issuer: i.URL, Client: "page"},
-		func(token string) bool { return token == "first" || token == "second" })
+	address := guarded(t, r, console.Settings{Issuer: i.URL, Client: "page"}, ofIssuer)
 	p := b.open(t, address+"/v1/console/#/pauses")
 	p.shows("Nothing is paused.")
 	p.look(360, false)
@@ -229,8 +231,7 @@ func TestSignOut_SaysThatTheIssuerStillKnowsTheUser(t *testing.T) {
 	r := serve(t)
 	i := newIssuer(t)
 	i.silent = true
-	p := b.open(t, guarded(t, r, console.Settings{Issuer: i.URL, Client: "page"},
-		func(token string) bool { return token == "first" || token == "second" })+"/console/")
+	p := b.open(t, guarded(t, r, console.Settings{Issuer: i.URL, Client: "page"}, ofIssuer)+"/console/")
 	p.shows("Tenant local")
 	p.click("Sign out")
 	p.shows("You are signed out.", "Sign out there as well.")
@@ -268,8 +269,7 @@ func TestSignIn_RefusesAnAnswerThatItDidNotAskFor(t *testing.T) {
 	b := chromium(t)
 	r := serve(t)
 	i := newIssuer(t)
-	address := guarded(t, r, console.Settings{Issuer: i.URL, Client: "page"},
-		func(token string) bool { return token == "first" || token == "second" })
+	address := guarded(t, r, console.Settings{Issuer: i.URL, Client: "page"}, ofIssuer)
 	i.mu.Lock()
 	i.challenges["forged"] = "of another's verifier"
 	i.mu.Unlock()

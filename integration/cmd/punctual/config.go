@@ -40,7 +40,7 @@ type deployment struct {
 }
 
 // where finds the API: --url, else a context of the config file, whose name it sets, else the laptop. A flag beats
-// the environment, and a token of the environment goes nowhere but where the environment says.
+// the environment: a typed context takes no token of an environment that says another URL.
 func (c *commands) where() (deployment, error) {
 	switch url, context := c.typed["url"], c.typed["context"]; {
 	case url && !context:

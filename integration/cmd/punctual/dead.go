@@ -142,14 +142,7 @@ func (c redriveDead) Run(s *shell) error {
 		return err
 	}
 	if c.All && !c.DryRun && !c.Yes {
-		n, err := s.matched(s.client.RedriveDeadLetters, r)
-		if err != nil {
-			return err
-		}
-		if n > 0 {
-			err = s.confirm(false, counted(n, "dead job")+" would run again", "nothing is redriven")
-		}
-		if err != nil {
+		if err := s.agreed(s.client.RedriveDeadLetters, r, "would run again", "nothing is redriven"); err != nil {
 			return err
 		}
 	}
@@ -169,13 +162,7 @@ func (c purgeDead) Run(s *shell) error {
 		return err
 	}
 	if !c.DryRun && !c.Yes {
-		n, err := s.matched(s.client.PurgeDeadLetters, r)
-		if err != nil {
-			return err
-		}
-		if n > 0 {
-			err = s.confirm(false, counted(n, "dead job")+" would be deleted for good", "nothing is deleted")
-		}
+		err := s.agreed(s.client.PurgeDeadLetters, r, "would be deleted for good", "nothing is deleted")
 		if err != nil {
 			return err
 		}
@@ -192,21 +179,26 @@ func (c purgeDead) Run(s *shell) error {
 		}})
 }
 
-// matched counts the dead jobs that a request is for, by its dry run.
-func (s *shell) matched(
+// agreed counts the dead jobs that a request is for, by its dry run, and lets a person say no to what would become of
+// them. For none it asks nothing.
+func (s *shell) agreed(
 	act func(context.Context, rest.DeadLettersRequest) iter.Seq2[rest.DeadLetterOutcome, error],
-	r rest.DeadLettersRequest,
-) (n int, err error) {
+	r rest.DeadLettersRequest, would, no string,
+) error {
 	r.DryRun = new(true)
+	n := 0
 	for o, err := range act(s.ctx, r) {
 		if err != nil {
-			return n, err
+			return err
 		}
 		if o.Problem == nil {
 			n++
 		}
 	}
-	return n, nil
+	if n == 0 {
+		return nil
+	}
+	return s.confirm(false, counted(n, "dead job")+" "+would, no)
 }
 
 // counted is a number of things, such as 1 dead job or 2 dead jobs.

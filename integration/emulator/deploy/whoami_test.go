@@ -20,6 +20,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/sts"
 
 	"punctual/integration/story"
+	"punctual/shared/text"
 )
 
 // The tests of this file change who may call the API, so they come after all others.
@@ -146,7 +147,7 @@ func (p *pool) do(t *testing.T, operation string, query map[string]any, answer a
 	t.Helper()
 	query["UserPoolId"] = p.id
 	operation = "AWSCognitoIdentityProviderService." + operation
-	if err := p.ask(t, "cognito-idp", operation, text(t, query), answer); err != nil {
+	if err := p.ask(t, "cognito-idp", operation, string(text.MustJSON(query)), answer); err != nil {
 		t.Fatal(err)
 	}
 }
@@ -225,15 +226,6 @@ func (p *pool) signIn(t *testing.T, client, page, scope, user, password string) 
 		t.Fatalf("no token for a code: %s", refused)
 	}
 	return token
-}
-
-func text(t *testing.T, v any) string {
-	t.Helper()
-	b, err := json.Marshal(v)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return string(b)
 }
 
 func TestWhoami_IsOfTheUserPool(t *testing.T) {
