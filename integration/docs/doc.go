@@ -7,7 +7,7 @@
 //
 //	sh         runs. Where "# → text" ends a line, or is one, that text must have been written since the one before;
 //	           … in the text stands for anything.
-//	sh serve   starts a server in another terminal; here it is read by bash -n, and the page's server is there
+//	sh serve   starts a server in another terminal: a test of its own starts each; the page's commands have theirs
 //	sh aws     needs an account, another machine or a registry of packages; it is read by bash -n
 //	yaml, go, python, …
 //	           is a file, whose name stands in a comment on its first line
