@@ -7,13 +7,15 @@
 //
 //	sh         runs. Where "# → text" ends a line, or is one, that text must have been written since the one before;
 //	           … in the text stands for anything.
+//	sh net     runs in the same way; npm and pip install for it, Python's packages as openapi.lock.txt pins them.
+//	           With -short, or without these tools outside of CI, it is left out
 //	sh serve   starts a server in another terminal: a test of its own starts each; the page's commands have theirs
-//	sh aws     needs an account, another machine or a registry of packages; it is read by bash -n
-//	yaml, go, python, …
+//	sh aws     needs an account; it is read by bash -n here, and runs on a local AWS in integration/emulator, whose
+//	           test names what needs a real one
+//	yaml, go, python, ts, …
 //	           is a file, whose name stands in a comment on its first line
 //	diff       changes files of the repository
 //	json       must be JSON; js, mermaid and text are looked at
-//	ts         is compiled and run by integration/openapi, against the served document
 //
 // A page with a diff, or with a file of workers/, runs in a copy of the repository, and its server is built of
 // that. Every other page runs in a folder beside it, which is called punctual.

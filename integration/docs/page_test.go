@@ -8,6 +8,7 @@ import (
 	"path"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 )
@@ -24,13 +25,14 @@ type block struct {
 
 // The info strings of blocks that commands are in.
 const (
-	runs    = "sh"
-	serves  = "sh serve"
-	account = "sh aws"
+	runs     = "sh"
+	installs = "sh net"
+	serves   = "sh serve"
+	account  = "sh aws"
 )
 
 // shown are the languages of blocks that are looked at and nothing else.
-var shown = map[string]bool{"": true, "text": true, "mermaid": true, "json": true, "js": true, "ts": true}
+var shown = map[string]bool{"": true, "text": true, "mermaid": true, "json": true, "js": true}
 
 var fence = regexp.MustCompile("^```(.*)$")
 
@@ -91,13 +93,13 @@ func read(at string) (page, error) {
 	}
 	script := ""
 	for _, b := range p.blocks {
-		if b.info == runs {
+		if b.info == runs || b.info == installs {
 			script += b.body
 		}
 	}
 	for _, b := range p.blocks {
 		switch name := b.file(); {
-		case b.info == runs, b.info == serves, b.info == account, shown[b.info]:
+		case b.info == runs, b.info == installs, b.info == serves, b.info == account, shown[b.info]:
 			if b.info == "json" && !json.Valid([]byte(b.body)) {
 				return p, fmt.Errorf("line %d: this is not JSON", b.line)
 			}
@@ -132,6 +134,11 @@ func (p page) inCopy() bool {
 	return p.diffs != ""
 }
 
+// has says whether the page has a block of that kind.
+func (p page) has(info string) bool {
+	return slices.ContainsFunc(p.blocks, func(b block) bool { return b.info == info })
+}
+
 // documents lists the pages whose commands run: the README, and all of shared/docs.
 func documents(t *testing.T) []string {
 	t.Helper()
@@ -157,7 +164,7 @@ func walk(see func(path string) error) error {
 		switch {
 		case err != nil:
 			return err
-		case d.IsDir() && skipped[d.Name()] && (path != "infra/build"):
+		case d.IsDir() && skipped[d.Name()] && (d.Name() != "build" || path == "build"):
 			return fs.SkipDir
 		case d.IsDir() || !d.Type().IsRegular():
 			return nil

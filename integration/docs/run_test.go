@@ -69,8 +69,8 @@ func TestDocuments_RunAsWritten(t *testing.T) {
 		}
 		return n
 	}
-	t.Logf("%d blocks of commands ran; %d need an account and %d start a server, which bash has only read",
-		count(runs), count(account), count(serves))
+	t.Logf("%d blocks of commands are for bash, %d of them install packages; %d need an account",
+		count(runs)+count(installs), count(installs), count(account))
 }
 
 // The page about tokens lies in infra. Its commands need an account: they are read, and not run.
@@ -168,6 +168,12 @@ func run(t *testing.T, p page, bin string) {
 	for name, body := range p.files {
 		write(t, filepath.Join(dir, name), []byte(body))
 	}
+	if builds(p) { // beside what is here: a deploy by hand may want that
+		if err := os.Remove(repository); err != nil {
+			t.Fatal(err)
+		}
+		copied(t, repository)
+	}
 	if p.diffs != "" {
 		apply := exec.CommandContext(t.Context(), "git", "apply", "-")
 		apply.Dir, apply.Stdin = dir, strings.NewReader(p.diffs)
@@ -185,11 +191,20 @@ func run(t *testing.T, p page, bin string) {
 			parses(t, p.path, b)
 		}
 	}
+	var packages []string
+	if p.has(installs) {
+		if packages = registries(t, home); packages == nil {
+			p.blocks = slices.DeleteFunc(p.blocks, func(b block) bool { return b.info == installs })
+		}
+	}
 	text, wants := script(p.blocks)
 	if text == "" {
 		return
 	}
 	at := serve(t, server)
+	for name, body := range p.files {
+		write(t, filepath.Join(dir, name), []byte(strings.ReplaceAll(body, "localhost:8080", at)))
+	}
 	text = strings.ReplaceAll(text, "localhost:8080", at)
 	for _, other := range []string{"localhost:9000", "localhost:9001"} { // what a page serves itself
 		text = strings.ReplaceAll(text, other, free(t))
@@ -200,10 +215,49 @@ func run(t *testing.T, p page, bin string) {
 	if strings.Contains(text, ofTeam) {
 		env = append(env, pushed(t)...)
 	}
+	env = append(env, packages...)
 	out, err := shell(t, dir, text, env...)
 	for _, m := range mistakes(wants, out, err) {
 		t.Errorf("%s: %s", p.path, m)
 	}
+}
+
+// builds says whether a page builds in its clone of the repository.
+func builds(p page) bool {
+	return slices.ContainsFunc(p.blocks, func(b block) bool {
+		return b.info == runs && strings.Contains(b.body, "make -C ../punctual")
+	})
+}
+
+// registries returns the environment in which npm and pip install for one page, from their caches where they can.
+// It is nil where they are not to be asked: a test with -short, or without them, only reads such blocks.
+func registries(t *testing.T, home string) []string {
+	t.Helper()
+	if testing.Short() {
+		return nil
+	}
+	for _, tool := range []string{"node", "npm", "npx", "pip"} {
+		if _, err := exec.LookPath(tool); err != nil {
+			if os.Getenv("CI") != "" {
+				t.Fatalf("%s is not here", tool)
+			}
+			return nil
+		}
+	}
+	python := filepath.Join(home, "python")
+	if said, err := exec.CommandContext(t.Context(), "python3", "-m", "venv", "--without-pip",
+		python).CombinedOutput(); err != nil {
+		t.Fatalf("making an environment of Python: %v\n%s", err, said)
+	}
+	pins, err := filepath.Abs(filepath.Join(root, "integration/emulator/environment/openapi.lock.txt"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	bin := filepath.Join(python, "bin")
+	return []string{"npm_config_prefer_offline=true", "npm_config_audit=false", "npm_config_fund=false",
+		"npm_config_update_notifier=false", "npm_config_yes=true", "PIP_PYTHON=" + filepath.Join(bin, "python"),
+		"PIP_CONSTRAINT=" + pins, "PIP_QUIET=1",
+		"PATH=" + bin + string(os.PathListSeparator) + os.Getenv("PATH")}
 }
 
 // ofTeam is where a page's reader keeps this repository.
@@ -234,7 +288,7 @@ func script(all []block) (string, []want) {
 	var text strings.Builder
 	var wants []want
 	for _, b := range all {
-		if b.info != runs {
+		if b.info != runs && b.info != installs {
 			continue
 		}
 		n := b.line

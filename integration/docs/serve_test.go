@@ -48,8 +48,13 @@ func TestDocuments_StartServers(t *testing.T) {
 			}
 		}
 	}
-	for line, at := range lines { // one after the other: make builds at the same place
-		t.Run(line, func(t *testing.T) { started(t, repository, line, at) })
+	for line, at := range lines {
+		t.Run(line, func(t *testing.T) {
+			if !strings.HasPrefix(line, "make ") { // which all build at the same place
+				t.Parallel()
+			}
+			started(t, repository, line, at)
+		})
 	}
 	t.Logf("%d lines started a server", len(lines))
 	if len(lines) < 5 {
@@ -83,7 +88,7 @@ func started(t *testing.T, dir, line, page string) {
 	ended := make(chan error, 1)
 	go func() { ended <- cmd.Wait() }()
 	said := func() string { text, _ := os.ReadFile(out.Name()); return string(text) }
-	client := &http.Client{Timeout: 5 * time.Second}
+	client := &http.Client{Timeout: 5 * time.Second, Transport: &http.Transport{DisableKeepAlives: true}}
 	for until := time.Now().Add(within); ; time.Sleep(100 * time.Millisecond) {
 		answer, err := client.Get("http://" + at + "/v1/health")
 		if err == nil {

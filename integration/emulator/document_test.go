@@ -21,12 +21,7 @@ var elsewhere = map[string]string{
 	`JOB=$(curl -s -H`:                       "integration/emulator/deploy sends such requests to a deployment",
 	"curl --aws-sigv4":                       "integration/emulator/deploy signs requests to a deployment",
 	"curl https://example.eu.auth0.com":      "needs an account of Auth0's",
-	"make -C ../punctual":                    "infra/build's tests build, integration/emulator/deploy deploys",
-	"CGO_ENABLED=0 GOOS=linux":               "integration/docs builds that worker for this machine",
-	"npm ":                                   "integration/openapi makes the client of TypeScript",
-	"npx ":                                   "integration/openapi makes the client of TypeScript, and runs it",
-	"pip install":                            "integration/openapi makes the client of Python",
-	"openapi-python-client":                  "integration/openapi makes the client of Python, and runs it",
+	"make -C ../punctual":                    "integration/emulator/deploy deploys",
 }
 
 // account is what the documents' commands find: the stacks of a deployment with a user pool, and a role.
