@@ -73,7 +73,8 @@ func TestDocuments_RunAsWritten(t *testing.T) {
 		count(runs)+count(installs), count(installs), count(account))
 }
 
-// The page about tokens lies in infra. Its commands need an account: they are read, and not run.
+// The page about tokens lies in infra. Its commands need an account: they are read here, and integration/emulator runs
+// them.
 func TestDocuments_OfTokensAreReadByTheShell(t *testing.T) {
 	t.Parallel()
 	n := 0
@@ -91,7 +92,7 @@ func TestDocuments_OfTokensAreReadByTheShell(t *testing.T) {
 			}
 		}
 	}
-	t.Logf("%d blocks need an account, and bash has only read them", n)
+	t.Logf("%d blocks need an account, and bash has read them", n)
 	if n < 5 {
 		t.Errorf("only %d blocks are there", n)
 	}
