@@ -169,12 +169,6 @@ func run(t *testing.T, p page, bin string) {
 	for name, body := range p.files {
 		write(t, filepath.Join(dir, name), []byte(body))
 	}
-	if builds(p) { // beside what is here: a deploy by hand may want that
-		if err := os.Remove(repository); err != nil {
-			t.Fatal(err)
-		}
-		copied(t, repository)
-	}
 	if p.diffs != "" {
 		apply := exec.CommandContext(t.Context(), "git", "apply", "-")
 		apply.Dir, apply.Stdin = dir, strings.NewReader(p.diffs)
@@ -221,13 +215,6 @@ func run(t *testing.T, p page, bin string) {
 	for _, m := range mistakes(wants, out, err) {
 		t.Errorf("%s: %s", p.path, m)
 	}
-}
-
-// builds says whether a page builds in its clone of the repository.
-func builds(p page) bool {
-	return slices.ContainsFunc(p.blocks, func(b block) bool {
-		return b.info == runs && strings.Contains(b.body, "make -C ../punctual")
-	})
 }
 
 // registries returns the environment in which npm and pip install for one page, from their caches where they can.

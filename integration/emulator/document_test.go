@@ -26,7 +26,8 @@ var elsewhere = map[string]string{
 	`JOB=$(curl -s -H`:                       "integration/emulator/deploy sends such requests to a deployment",
 	"curl --aws-sigv4":                       "integration/emulator/deploy signs requests to a deployment",
 	"curl https://example.eu.auth0.com":      "needs an account of Auth0's",
-	"make -C ../punctual":                    "integration/emulator/deploy deploys",
+	"make -C ../punctual":                    "integration/emulator/deploy builds and deploys",
+	"CGO_ENABLED=0 GOOS=linux":               "compiles for minutes; integration/docs builds it for itself",
 }
 
 // account is what the documents' commands find: the stacks of a deployment with a user pool, and a role.
