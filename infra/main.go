@@ -36,7 +36,9 @@ func main() {
 		err = assets(settings)
 	}
 	if err == nil {
-		settings = within(settings)
+		settings, err = within(settings)
+	}
+	if err == nil {
 		for _, warning := range settings.Warnings() {
 			fmt.Fprintln(os.Stderr, warning)
 		}
@@ -53,28 +55,28 @@ func main() {
 // askWithin is how long the account may take to say what it allows.
 const askWithin = 15 * time.Second
 
-// within reduces the settings to what the account allows, if there are credentials to read its quotas.
-func within(s target.Settings) target.Settings {
-	if s.Emulated || s.Concurrency > 0 || os.Getenv("CDK_DEFAULT_ACCOUNT") == "" {
-		return s
+// within reduces the settings to what the account allows, if there are credentials to ask it. It refuses to move a
+// fleet that stands there.
+func within(s target.Settings) (target.Settings, error) {
+	if s.Emulated || os.Getenv("CDK_DEFAULT_ACCOUNT") == "" {
+		return s, nil
 	}
 	ctx, stop := context.WithTimeout(context.Background(), askWithin)
 	defer stop()
 	account, err := quota.Account(ctx, s.Region)
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "quotas could not be read, and are taken to be large enough:", err)
-		return s
+		return s, nil
 	}
-	if why := quota.Moved(ctx, s, account); why != "" {
-		fmt.Fprintln(os.Stderr, why)
-		os.Exit(1)
+	if err := quota.Moved(ctx, s, account); err != nil || s.Concurrency > 0 {
+		return s, err
 	}
 	found := quota.Read(ctx, s, account)
 	for _, said := range found.Says {
 		fmt.Fprintln(os.Stderr, said)
 	}
 	s.Flow = s.Flow.Within(found.Concurrency)
-	return s
+	return s, nil
 }
 
 // assets builds the files of the deployment.

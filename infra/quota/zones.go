@@ -34,20 +34,20 @@ func zonesIn(answer []byte) ([]string, error) {
 }
 
 // Moved says why a fleet that stands cannot be deployed with the settings: CloudFormation would have to move subnets in
-// which machines run, and fails half-way. It returns "" where nothing moves, or where the account cannot be asked.
-func Moved(ctx context.Context, s target.Settings, a Source) string {
+// which machines run, and fails half-way. It returns nil where nothing moves, or where the account cannot be asked.
+func Moved(ctx context.Context, s target.Settings, a Source) error {
 	fleet := s.Prefix + "-fleet"
 	stands, err := a.Zones(ctx, fleet)
 	wants := slices.Sorted(slices.Values(s.Fleet.In))
 	if err != nil || len(stands) == 0 || slices.Equal(stands, wants) ||
 		len(wants) == 0 && len(stands) == s.Fleet.Zones {
-		return ""
+		return nil
 	}
 	to := strings.Join(wants, ", ")
 	if to == "" {
 		to = fmt.Sprint("the first ", s.Fleet.Zones, " of the region")
 	}
-	return fmt.Sprintf("the fleet stands in the zones %s, and cannot be moved to %s: deploy with zones=%s, or delete "+
+	return fmt.Errorf("the fleet stands in the zones %s, and cannot be moved to %s: deploy with zones=%s, or delete "+
 		"it before by make destroy STACKS=%s (jobs wait in their queues meanwhile)", strings.Join(stands, ", "), to,
 		strings.Join(stands, ","), fleet)
 }
