@@ -43,7 +43,7 @@ func (h httpExecutor) Run(ctx context.Context, w Work) (json.RawMessage, error) 
 	}
 	answer, err := h.client.Do(req)
 	if err != nil {
-		failure := unanswered(ctx, err)
+		failure := secrets.scrubbed(unanswered(ctx, err))
 		if last := new(url.Error); errors.As(err, &last) && last.URL != req.URL.String() && errors.Is(err, errRefused) {
 			failure = redirected(failure)
 		}

@@ -44,18 +44,41 @@ func (g guard) follow(next *http.Request, via []*http.Request) error {
 	if err := g.checkURL(next.URL); err != nil {
 		return redirected(err)
 	}
+	if changes(via[0], next) {
+		return never(CodeRedirectChanges, changed(via[0], next))
+	}
 	next.Header.Del("Referer") // set by net/http; the URL before may hold a key
 	left := !sameHost(via[0].URL, next.URL)
 	for _, passed := range via {
 		left = left || !sameHost(via[0].URL, passed.URL) // a way back does not give credentials back
 	}
-	bodyless := next.Body == nil || next.Body == http.NoBody
 	for name := range next.Header {
-		if left && !harmless[name] || bodyless && aboutBody(name) && via[0].ContentLength != 0 {
+		if left && !harmless[name] {
 			next.Header.Del(name)
 		}
 	}
 	return nil
+}
+
+// changes reports whether following a redirect would send another request than the payload asks for: after 301,
+// 302 and 303, net/http makes a GET of every method but HEAD, and leaves the body out.
+func changes(first, next *http.Request) bool {
+	bodyless := next.Body == nil || next.Body == http.NoBody
+	return next.Method != first.Method || bodyless && first.ContentLength != 0
+}
+
+// changed is the message for a redirect that is not followed because it changes the request. It names the new
+// address without its query, which may hold a key.
+func changed(first, next *http.Request) string {
+	to := *next.URL
+	to.RawQuery, to.Fragment, to.RawFragment = "", "", ""
+	status := "a redirect"
+	if next.Response != nil {
+		status = strconv.Itoa(next.Response.StatusCode)
+	}
+	return "the target answered " + first.Method + " with " + status + " to " + to.String() +
+		", and following that would send a GET without the body; call the new address, " +
+		"or have the target answer 307 or 308, which keep method and body"
 }
 
 // redirected says of a refusal that it was not the URL of the payload that was refused.
@@ -74,11 +97,6 @@ var harmless = map[string]bool{
 	"User-Agent": true, "Idempotency-Key": true, "Punctual-Job-Id": true, "Punctual-Attempt": true,
 	"Punctual-Token":  true,
 	"Punctual-Due-At": true, "Punctual-Nominal-At": true,
-}
-
-// aboutBody headers make no sense once a redirect turned the request into one without a body.
-func aboutBody(name string) bool {
-	return strings.HasPrefix(name, "Content-") || strings.HasPrefix(name, "Webhook-")
 }
 
 // sameHost says whether a redirect stays with the host that credentials were meant for: same

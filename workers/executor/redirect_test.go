@@ -36,6 +36,15 @@ func full(url string) executor.Work {
 		url, arnOf("acme", "token"), arnOf("acme", "hook")))
 }
 
+// asking is a signed request with credentials; body is JSON, or "" for none.
+func asking(method, url, body string) executor.Work {
+	if body == "" {
+		body = "null"
+	}
+	return work(fmt.Sprintf(`{"method":%q,"url":%q,"body":%s,"headers":{"X-Api-Key":"mine","Cookie":"c=1"},`+
+		`"auth":{"bearer":%q},"sign_with":%q}`, method, url, body, arnOf("acme", "token"), arnOf("acme", "hook")))
+}
+
 func TestHTTP_SaysWhereARefusedAddressCameFrom(t *testing.T) {
 	t.Parallel()
 	hosts := resolver{"a.test": {{"127.0.0.1"}}, "inside.test": {{"10.0.0.1"}}}
@@ -50,7 +59,7 @@ func TestHTTP_SaysWhereARefusedAddressCameFrom(t *testing.T) {
 	} {
 		t.Run("says that a refused address came from "+name, func(t *testing.T) {
 			t.Parallel()
-			tg := newTarget(t, redirecting(302, func(string) string { return c.next }))
+			tg := newTarget(t, redirecting(307, func(string) string { return c.next }))
 			url := "http://a.test:" + tg.port() + "/"
 			if !c.redirect {
 				url = "http://inside.test/"
@@ -68,35 +77,86 @@ func TestHTTP_SaysWhereARefusedAddressCameFrom(t *testing.T) {
 	}
 }
 
-func TestHTTP_FollowsRedirectsByTheirRules(t *testing.T) {
+func TestHTTP_FollowsRedirectsThatKeepTheRequest(t *testing.T) {
 	t.Parallel()
-	for status, want := range map[int]struct{ method, body string }{
-		301: {"GET", ""}, 302: {"GET", ""}, 303: {"GET", ""}, 307: {"POST", `{"a":1}`}, 308: {"POST", `{"a":1}`},
+	for _, c := range []struct {
+		status       int
+		method, body string
+	}{
+		{301, "GET", ""}, {302, "GET", ""}, {303, "GET", ""}, {307, "GET", ""}, {308, "GET", ""},
+		{301, "HEAD", ""}, {302, "HEAD", ""}, {303, "HEAD", ""},
+		{307, "POST", `{"a":1}`}, {308, "POST", `{"a":1}`}, {307, "PUT", `{"a":1}`}, {308, "PATCH", `{"a":1}`},
+		{308, "DELETE", ""}, {307, "GET", `{"a":1}`},
 	} {
-		tg := newTarget(t, redirecting(status, func(path string) string {
-			return map[string]string{"/": "/next"}[path]
-		}))
-		raw, err := httpOf(executor.Options{
-			Resolver: hosts, HTTPAllow: loopback, Secrets: hostSecrets,
-		}).Run(t.Context(), full("http://a.localhost:"+tg.port()+"/"))
-		requireResult(t, raw, err)
-		got := tg.last(t)
-		if got.Method != want.method || got.Body != want.body || got.Path != "/next" {
-			t.Errorf("%d: the target saw %s %s %q", status, got.Method, got.Path, got.Body)
+		t.Run(fmt.Sprintf("follows %d of %s %s", c.status, c.method, c.body), func(t *testing.T) {
+			t.Parallel()
+			tg := newTarget(t, redirecting(c.status, func(path string) string {
+				return map[string]string{"/": "/next"}[path]
+			}))
+			raw, err := httpOf(executor.Options{
+				Resolver: hosts, HTTPAllow: loopback, Secrets: hostSecrets,
+			}).Run(t.Context(), asking(c.method, "http://a.localhost:"+tg.port()+"/", c.body))
+			requireResult(t, raw, err)
+			got := tg.last(t)
+			if got.Method != c.method || got.Body != c.body || got.Path != "/next" {
+				t.Errorf("the target saw %s %s %q", got.Method, got.Path, got.Body)
+			}
+			h := got.Header
+			if h.Get("Authorization") != "Bearer t0p-secret" || h.Get("X-Api-Key") != "mine" ||
+				h.Get("Cookie") != "c=1" || h.Get("Webhook-Signature") == "" {
+				t.Errorf("the same host did not get its credentials and signature: %v", h)
+			}
+			if typed := h.Get("Content-Type") != ""; typed != (c.body != "") {
+				t.Errorf("Content-Type %q with body %q", h.Get("Content-Type"), got.Body)
+			}
+			if h.Get("Referer") != "" {
+				t.Errorf("the URL before was told: %q", h.Get("Referer"))
+			}
+		})
+	}
+}
+
+func TestHTTP_FailsOnARedirectThatChangesTheRequest(t *testing.T) {
+	t.Parallel()
+	for _, status := range []int{301, 302, 303} {
+		for _, c := range []struct{ method, body string }{
+			{"POST", `{"a":1}`}, {"POST", ""}, {"PUT", `{"a":1}`}, {"PATCH", `{"a":1}`}, {"DELETE", ""},
+			{"GET", `{"a":1}`},
+		} {
+			t.Run(fmt.Sprintf("fails on %d of %s %s", status, c.method, c.body), func(t *testing.T) {
+				t.Parallel()
+				tg := newTarget(t, redirecting(status, func(path string) string {
+					return map[string]string{"/": "/next/t0p-secret?key=hidden"}[path]
+				}))
+				_, err := httpOf(executor.Options{
+					Resolver: hosts, HTTPAllow: loopback, Secrets: hostSecrets,
+				}).Run(t.Context(), asking(c.method, "http://a.localhost:"+tg.port()+"/", c.body))
+				requireFailure(t, err, executor.CodeRedirectChanges, true)
+				to := "http://a.localhost:" + tg.port() + "/next/[secret],"
+				if said := err.Error(); !strings.Contains(said, to) || strings.Contains(said, "hidden") {
+					t.Errorf("it says %q", said)
+				}
+				if n := len(tg.requests()); n != 1 {
+					t.Errorf("%d requests went out", n)
+				}
+			})
 		}
-		h := got.Header
-		if h.Get("Authorization") != "Bearer t0p-secret" || h.Get("X-Api-Key") != "mine" || h.Get("Cookie") != "c=1" {
-			t.Errorf("%d: the same host did not get its credentials: %v", status, h)
-		}
-		if signed := h.Get("Webhook-Signature") != ""; signed != (want.body != "") {
-			t.Errorf("%d: signed is %v with body %q", status, signed, got.Body)
-		}
-		if typed := h.Get("Content-Type") != ""; typed != (want.body != "") {
-			t.Errorf("%d: Content-Type %q with body %q", status, h.Get("Content-Type"), got.Body)
-		}
-		if h.Get("Referer") != "" {
-			t.Errorf("%d: the URL before was told: %q", status, h.Get("Referer"))
-		}
+	}
+}
+
+func TestHTTP_FailsOnALaterRedirectThatChangesTheRequest(t *testing.T) {
+	t.Parallel()
+	var tg *target
+	tg = newTarget(t, func(w http.ResponseWriter, r *http.Request) {
+		status := map[string]int{"/": 308, "/moved": 303}[r.URL.Path]
+		w.Header().Set("Location", map[string]string{"/": "/moved", "/moved": "/end"}[r.URL.Path])
+		w.WriteHeader(max(status, 200))
+	})
+	_, err := httpOf(executor.Options{HTTPAllow: loopback}).Run(t.Context(),
+		work(fmt.Sprintf(`{"url":%q,"body":{"a":1}}`, tg.URL)))
+	requireFailure(t, err, executor.CodeRedirectChanges, true)
+	if n := len(tg.requests()); n != 2 {
+		t.Errorf("%d requests went out", n)
 	}
 }
 
@@ -183,7 +243,7 @@ func TestHTTP_JudgesEveryRedirectAsItJudgedTheFirstTarget(t *testing.T) {
 func TestHTTP_FollowsFiveRedirectsAndNotSix(t *testing.T) {
 	t.Parallel()
 	for hops, wantErr := range map[int]bool{5: false, 6: true} {
-		tg := newTarget(t, redirecting(302, func(path string) string {
+		tg := newTarget(t, redirecting(307, func(path string) string {
 			if len(path) > hops {
 				return ""
 			}

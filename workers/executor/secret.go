@@ -5,6 +5,7 @@ import (
 	"encoding/base64"
 	"encoding/hex"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"html"
 	"net/netip"
@@ -111,7 +112,7 @@ func (w *wallet) resolve(ctx context.Context, field, arn string) (string, error)
 	return value, nil
 }
 
-const scrubbed = "[secret]"
+const masked = "[secret]"
 
 // needles lists the spellings in which a target may hand a secret back, longest first.
 func (w *wallet) needles() []string {
@@ -136,9 +137,18 @@ func (w *wallet) scrub(text string) string {
 	}
 	var pairs []string
 	for _, needle := range w.needles() {
-		pairs = append(pairs, needle, scrubbed)
+		pairs = append(pairs, needle, masked)
 	}
 	return strings.NewReplacer(pairs...).Replace(text)
+}
+
+// scrubbed takes every known secret out of the message of a failure, which may name an address that a target gave.
+func (w *wallet) scrubbed(err error) error {
+	var f *Failure
+	if errors.As(err, &f) {
+		f.Message = w.scrub(f.Message)
+	}
+	return err
 }
 
 // longest is the length of the longest spelling of a secret, in bytes.

@@ -14,16 +14,17 @@ import (
 // Codes of failures that these executors add to job.Code…; a user sees them.
 const (
 	CodeEcho              = "echo_failed"
-	CodeHTTPStatus        = "http_status"          // the target answered with something else than 2xx
-	CodeNetwork           = "network"              // no answer came, or not all of it
-	CodeRedirects         = "too_many_redirects"   // more than maxRedirects
-	CodeSecret            = "secret_unavailable"   // a secret is not the tenant's, not there, or no key
-	CodeForbiddenFunction = "forbidden_function"   // the function is not open to the tenant, or not there
-	CodeNotAvailable      = "not_available"        // this deployment has no way to do it
-	CodeFunctionFailed    = "function_failed"      // the function ran and failed
-	CodeFunctionRefused   = "function_unavailable" // the function could not be invoked
-	CodeForbiddenQueue    = "forbidden_queue"      // the queue is not open to the tenant, or not there
-	CodeQueueRefused      = "queue_unavailable"    // the message could not be sent
+	CodeHTTPStatus        = "http_status"              // the target answered with something else than 2xx
+	CodeNetwork           = "network"                  // no answer came, or not all of it
+	CodeRedirects         = "too_many_redirects"       // more than maxRedirects
+	CodeRedirectChanges   = "redirect_changes_request" // following it would send another method, or no body
+	CodeSecret            = "secret_unavailable"       // a secret is not the tenant's, not there, or no key
+	CodeForbiddenFunction = "forbidden_function"       // the function is not open to the tenant, or not there
+	CodeNotAvailable      = "not_available"            // this deployment has no way to do it
+	CodeFunctionFailed    = "function_failed"          // the function ran and failed
+	CodeFunctionRefused   = "function_unavailable"     // the function could not be invoked
+	CodeForbiddenQueue    = "forbidden_queue"          // the queue is not open to the tenant, or not there
+	CodeQueueRefused      = "queue_unavailable"        // the message could not be sent
 )
 
 // Secrets turns a secret's name into its value.
