@@ -31,6 +31,7 @@ func signed(t *testing.T, secret, body string, at time.Time) *http.Request {
 		t.Fatal(err)
 	}
 	r := httptest.NewRequest(http.MethodPost, "/hook", strings.NewReader(body))
+	r.Header.Set("Idempotency-Key", "job-1")
 	r.Header.Set("Webhook-Id", "job-1")
 	r.Header.Set("Webhook-Timestamp", strconv.FormatInt(at.Unix(), 10))
 	r.Header.Set("Webhook-Signature", signature)
@@ -55,10 +56,17 @@ func TestReadSigned_TrustsNothingElse(t *testing.T) {
 	changed.Body = http.NoBody
 	renamed := signed(t, oldSecret, `{}`, now)
 	renamed.Header.Set("Webhook-Id", "job-2")
+	rekeyed := signed(t, oldSecret, `{}`, now)
+	rekeyed.Header.Set("Idempotency-Key", "job-2")
+	twoKeys := signed(t, oldSecret, `{}`, now)
+	twoKeys.Header.Add("Idempotency-Key", "job-2")
+	twoIDs := signed(t, oldSecret, `{}`, now)
+	twoIDs.Header.Add("Webhook-Id", "job-2")
 	bare := signed(t, oldSecret, `{}`, now)
 	bare.Header.Del("Webhook-Signature")
 	for name, r := range map[string]*http.Request{
 		"another secret": other, "another body": changed, "another id": renamed, "no signature": bare,
+		"another idempotency key": rekeyed, "a second idempotency key": twoKeys, "a second id": twoIDs,
 		"too old": signed(t, oldSecret, `{}`, now.Add(-6*time.Minute)),
 		"too new": signed(t, oldSecret, `{}`, now.Add(6*time.Minute)),
 	} {
@@ -68,6 +76,18 @@ func TestReadSigned_TrustsNothingElse(t *testing.T) {
 	}
 	if _, err := client.ReadSigned(signed(t, oldSecret, `{}`, now)); !errors.Is(err, client.ErrSignature) {
 		t.Errorf("no secret: %v", err)
+	}
+}
+
+func TestReadSigned_SetsAMissingIdempotencyKeyToTheSignedID(t *testing.T) {
+	t.Parallel()
+	r := signed(t, oldSecret, `{}`, time.Now())
+	r.Header.Del("Idempotency-Key")
+	if _, err := client.ReadSigned(r, oldSecret); err != nil {
+		t.Fatal(err)
+	}
+	if key := r.Header.Get("Idempotency-Key"); key != "job-1" {
+		t.Errorf("the key is %q", key)
 	}
 }
 
