@@ -15,11 +15,14 @@ import (
 	"punctual/shared/message"
 )
 
-// kept is what became of one thing: its state, or that it is gone. Exactly one field is set. Reading it
-// again after the same or a later one of that thing changes nothing but the stream, which is read again
-// from where its reader stood.
+// kept is what became of one thing: its state, or that it is gone. But for the first of a file, exactly one field is
+// set. Reading it again after the same or a later one of that thing changes nothing but the stream, which is read
+// again from where its reader stood.
 type kept struct {
 	Format  int          `json:"format,omitempty"` // the first of each file
+	File    int          `json:"file,omitempty"`   // with Format: the number in the name of the file
+	Before  int          `json:"before,omitempty"` // with Format, in a log: how many records the log before it has
+	End     int          `json:"end,omitempty"`    // the last of a snapshot: how many records come before
 	IDs     int64        `json:"ids,omitempty"`    // of messages, so far
 	Row     *keptRow     `json:"row,omitempty"`
 	Change  *keptChange  `json:"change,omitempty"` // a record of the stream; only in a snapshot
@@ -28,9 +31,6 @@ type kept struct {
 	Timer   *keptTimer   `json:"timer,omitempty"`
 	Blob    *keptBlob    `json:"blob,omitempty"`
 }
-
-// keptFormat is the number of what is written here; a file of another is refused.
-const keptFormat = 1
 
 type keptRow struct {
 	Table string   `json:"table"`
@@ -102,15 +102,27 @@ type keptBlob struct {
 // Open returns a World that keeps what it holds in the files of dir, which it makes if need be, and that holds
 // what they keep. Tables, the stream, queues, timers and blobs are kept; secrets, functions and queues of
 // tenants are not, and what Options.IndexLag and StreamLag still hide is shown. Only one World at a time may
-// have dir open: the caller sees to that. It returns an error when the files cannot be read, or are damaged
-// before their end.
+// have dir open: the caller sees to that.
+//
+// The unfinished end of the last record, which no call was answered by, is cut off. Files with any other damage
+// are an [ErrDamaged] that names the file and the byte, and are left as they are; see [Repair].
 //
 // An answered call is in a file, so that the end of the process loses none, however sudden it is. The files
 // are synced once a second: when the machine fails, the calls of the last second may be lost. A call whose
-// change cannot be written has no effect and is a fault.Unavailable.
-func Open(dir string, o Options) (*World, error) {
+// change cannot be written has no effect and is a fault.Unavailable. When a sync fails, or the files are gone, so is
+// every later call that changes anything.
+func Open(path string, o Options) (*World, error) {
+	folder, err := Dir(path)
+	if err != nil {
+		return nil, err
+	}
+	return OpenFolder(folder, o)
+}
+
+// OpenFolder is Open for any folder.
+func OpenFolder(folder Folder, o Options) (*World, error) {
 	w := New(o)
-	l, err := openLog(w, o, dir)
+	l, err := openLog(w, o, folder)
 	if err != nil {
 		w.Close()
 		return nil, err
@@ -121,6 +133,26 @@ func Open(dir string, o Options) (*World, error) {
 	}
 	w.timers.rearm()
 	return w, nil
+}
+
+// Writable returns why a call that changes something would fail now: the files are gone or closed, a sync has failed,
+// or the disk is full. A World of New is always writable.
+func (w *World) Writable() error {
+	if w.log == nil {
+		return nil
+	}
+	return w.log.writable()
+}
+
+// Failed returns why the files may lack something that was answered; nil if they lack nothing. After Close it says
+// whether the last sync succeeded, too.
+func (w *World) Failed() error {
+	if w.log == nil {
+		return nil
+	}
+	w.log.mu.Lock()
+	defer w.log.mu.Unlock()
+	return w.log.failed
 }
 
 // keep writes facts to the log and makes the caller the only one that changes anything, until done. Locks of

@@ -3,9 +3,7 @@ package memory_test
 import (
 	"bytes"
 	"context"
-	"errors"
 	"fmt"
-	"hash/crc32"
 	"os"
 	"path/filepath"
 	"slices"
@@ -17,7 +15,6 @@ import (
 
 	"punctual/shared/conformance"
 	"punctual/shared/contract"
-	"punctual/shared/fault"
 	"punctual/shared/item"
 	"punctual/shared/memory"
 	"punctual/shared/message"
@@ -335,45 +332,6 @@ func TestOpen_TakesEachLineAsAWholeOrNotAtAll(t *testing.T) {
 	}
 }
 
-func TestOpen_GoesOnWhereASnapshotWasNotFinished(t *testing.T) {
-	t.Parallel()
-	dir := t.TempDir()
-	w := keeping(t, dir, memory.Options{})
-	for n := range 10 {
-		write(t, w, textRow(n, fmt.Sprint(n)))
-	}
-	w.Close()
-	path := logFile(t, dir)
-	whole, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	lines := bytes.SplitAfter(whole, []byte{'\n'})
-	for name, text := range map[string][][]byte{ // the process was killed while it wrote snapshot 2
-		"00000001.log":        lines[:6],
-		"00000002.log":        append([][]byte{lines[0]}, lines[6:]...),
-		"00000002.unfinished": lines[:3],
-	} {
-		if err := os.WriteFile(filepath.Join(dir, name), bytes.Join(text, nil), 0o600); err != nil {
-			t.Fatal(err)
-		}
-	}
-	for range 2 { // the second time, after a snapshot of it
-		w = keeping(t, dir, memory.Options{LogSize: 1})
-		for n := range 10 {
-			if got := text(t, w, n); got != fmt.Sprint(n) {
-				t.Errorf("row %d is %q", n, got)
-			}
-		}
-		write(t, w, textRow(3, "3"))
-		w.Close()
-	}
-	if names, err := filepath.Glob(filepath.Join(dir, "*")); err != nil || len(names) > 3 ||
-		slices.ContainsFunc(names, func(n string) bool { return strings.HasSuffix(n, ".unfinished") }) {
-		t.Errorf("left: %v %v", names, err)
-	}
-}
-
 func TestOpen_LosesNoMessageOnItsWayToTheDeadLetterQueue(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -411,61 +369,14 @@ func TestOpen_LosesNoMessageOnItsWayToTheDeadLetterQueue(t *testing.T) {
 	})
 }
 
-func TestOpen_RefusesFilesThatAreDamaged(t *testing.T) {
-	t.Parallel()
-	dir := t.TempDir()
-	w := keeping(t, dir, memory.Options{})
-	write(t, w, textRow(1, "first"), textRow(2, "second"))
-	w.Close()
-	path := logFile(t, dir)
-	whole, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	for words, change := range map[string]func() error{
-		"line 2, at byte": func() error {
-			return os.WriteFile(path, bytes.Replace(whole, []byte("first"), []byte("worst"), 1), 0o600)
-		},
-		"of another format": func() error {
-			other := []byte(`[{"format":2}]`)
-			return os.WriteFile(path, fmt.Appendf(nil, "%08x %s\n%s",
-				crc32.Checksum(other, crc32.MakeTable(crc32.Castagnoli)), other, whole), 0o600)
-		},
-		"is not there": func() error { return os.Rename(path, filepath.Join(dir, "00000002.log")) },
-	} {
-		if err := change(); err != nil {
-			t.Fatal(err)
-		}
-		if _, err := memory.Open(dir, memory.Options{}); err == nil || !strings.Contains(err.Error(), words) {
-			t.Errorf("%v, want %q", err, words)
-		}
-		if err := os.WriteFile(path, whole, 0o600); err != nil {
-			t.Fatal(err)
-		}
-		_ = os.Remove(filepath.Join(dir, "00000002.log"))
-	}
-}
-
 func TestOpen_ChangesNothingThatItCannotWrite(t *testing.T) {
 	t.Parallel()
 	w := keeping(t, t.TempDir(), memory.Options{})
 	write(t, w, textRow(1, "first"))
-	w.Close() // the files are closed, as a full disk would have it
-	_, err := w.Table().Write(t.Context(), textRow(1, "second"))
-	if fault.KindOf(err) != fault.Unavailable || text(t, w, 1) != "first" {
-		t.Errorf("%v, and the row is %q", err, text(t, w, 1))
-	}
-	err = w.Queues().Send(t.Context(), contract.ReportQueue, message.Outgoing{Body: "x"})
-	if _, unsent := errors.AsType[*message.Unsent](err); !unsent {
-		t.Errorf("sent without a file: %v", err)
-	}
-	if err := w.Blobs().Put(t.Context(), "k", nil); fault.KindOf(err) != fault.Unavailable {
-		t.Errorf("put without a file: %v", err)
-	}
-	err = w.Timers().Arm(t.Context(), message.Timer{Name: "t", At: time.Now().Add(time.Hour), Body: "x",
-		MaxAge: time.Hour})
-	if fault.KindOf(err) != fault.Unavailable || len(w.Timers().Armed()) > 0 {
-		t.Errorf("armed without a file: %v", err)
+	w.Close()
+	refuses(t, w)
+	if w.Writable() == nil || w.Failed() != nil {
+		t.Errorf("closed: writable %v, failed %v", w.Writable(), w.Failed())
 	}
 }
 

@@ -2,18 +2,10 @@ package memory
 
 import (
 	"bufio"
-	"bytes"
-	"encoding/json"
 	"errors"
 	"fmt"
-	"hash/crc32"
-	"io"
-	"io/fs"
-	"os"
-	"path/filepath"
 	"slices"
 	"strconv"
-	"strings"
 	"sync"
 	"time"
 
@@ -26,13 +18,17 @@ import (
 //	00000007.log        what has changed since
 //	00000008.log        only while, or after, snapshot 8 failed to be written
 //
-// A line is a checksum and a list of facts; it counts as a whole or not at all. When a log has grown as large as
-// its snapshot the next one begins, and the snapshot for it is written beside the work.
+// A record is a list of facts; it counts as a whole or not at all. When a log has grown as large as its snapshot the
+// next one begins, and the snapshot for it is written in the background. A file gets its name when it is synced:
+// until then its name ends in .unfinished.
 const (
 	logSuffix      = ".log"
 	snapshotSuffix = ".snapshot"
 	unfinished     = ".unfinished"
 )
+
+// probeName is the file that shows whether the disk has space.
+const probeName = "00000000" + unfinished
 
 // logSize is how large, in bytes, a log becomes before a snapshot ends it, unless the snapshot is larger.
 const logSize = 32 << 20
@@ -40,72 +36,63 @@ const logSize = 32 << 20
 // syncEvery is how often the log is synced to the disk.
 const syncEvery = time.Second
 
-type log struct {
-	dir   string
-	least int64
-	state func() []kept
-	tell  func(error) // that a snapshot cannot be written
+// A probe of the disk writes probeSize bytes, and its answer counts for probeAge.
+const (
+	probeSize = 64 << 10
+	probeAge  = time.Second
+)
 
-	mu      sync.Mutex // held while a change is written and made, so that lines are in the order of the changes
-	file    *os.File
+type log struct {
+	folder Folder
+	least  int64
+	state  func() []kept
+	unkept func(error) // is told that a snapshot cannot be written
+	lost   func(error) // is told that nothing can be written any more
+
+	mu      sync.Mutex // held while a change is written and made, so that records are in the order of the changes
+	file    File
 	number  int
+	records int // in file
 	size    int64
 	most    int64 // the size that ends this log
 	synced  bool
 	writing bool  // a snapshot is
 	broken  error // why nothing can be written any more
+	failed  error // as broken, unless the log was closed in order
+
+	probing sync.Mutex
+	probed  time.Time
+	space   error // what the last probe found
 
 	stop chan struct{}
 	work sync.WaitGroup
 }
 
-// openLog loads what the files of dir hold and appends to them from then on.
-func openLog(w *World, o Options, dir string) (*log, error) {
-	l := &log{dir: dir, least: o.LogSize, most: o.LogSize, state: w.state, tell: o.Unkept, synced: true,
-		stop: make(chan struct{})}
+// openLog loads what the files of a folder hold and appends to them from then on.
+func openLog(w *World, o Options, folder Folder) (*log, error) {
+	l := &log{folder: folder, least: o.LogSize, most: o.LogSize, state: w.state, unkept: o.Unkept, lost: o.Lost,
+		synced: true, stop: make(chan struct{})}
 	if l.least == 0 {
 		l.least, l.most = logSize, logSize
 	}
-	load := w.load
-	if err := os.MkdirAll(dir, 0o700); err != nil {
-		return nil, err
-	}
-	logs, snapshots, err := l.list()
+	found, err := list(folder)
 	if err != nil {
 		return nil, err
 	}
-	l.number = 1
-	if len(snapshots) > 0 {
-		l.number = snapshots[len(snapshots)-1]
-		size, err := readLines(l.path(l.number, snapshotSuffix), false, func(k kept) error { return load(k, true) })
-		if err != nil {
-			return nil, err
-		}
-		l.most = max(l.least, size)
-	}
-	first := l.number
-	logs = slices.DeleteFunc(logs, func(n int) bool { return n < first })
-	for i, n := range logs {
-		l.number = first + i
-		path := l.path(l.number, logSuffix)
-		if n != l.number {
-			return nil, fmt.Errorf("%s is not there, but a later one is", path)
-		}
-		l.size, err = readLines(path, i == len(logs)-1, func(k kept) error { return load(k, false) })
-		if err != nil {
-			return nil, err
-		}
-	}
-	l.file, err = os.OpenFile(l.path(l.number, logSuffix), os.O_CREATE|os.O_WRONLY|os.O_APPEND, 0o600)
-	if err != nil {
+	read := reading{folder: folder, load: w.load}
+	if err := read.strictly(found); err != nil {
 		return nil, err
 	}
-	// What follows the last whole line was never answered.
-	if err := l.file.Truncate(l.size); err != nil {
-		return nil, errors.Join(err, l.file.Close())
+	l.most = max(l.least, read.snapshotSize)
+	if read.last.name == "" {
+		if err := l.start(1, 0); err != nil {
+			return nil, err
+		}
+	} else if err := l.resume(read.last, o.Torn); err != nil {
+		return nil, err
 	}
-	if l.size == 0 {
-		if err := l.append(kept{Format: keptFormat}); err != nil {
+	for _, name := range found.unfinished {
+		if err := folder.Remove(name); err != nil {
 			return nil, errors.Join(err, l.file.Close())
 		}
 	}
@@ -113,37 +100,72 @@ func openLog(w *World, o Options, dir string) (*log, error) {
 	return l, nil
 }
 
-func (l *log) path(n int, suffix string) string {
-	return filepath.Join(l.dir, fmt.Sprintf("%08d%s", n, suffix))
-}
-
-// list returns the numbers of the logs and snapshots, in order, and removes what was left unfinished.
-func (l *log) list() (logs, snapshots []int, err error) {
-	entries, err := os.ReadDir(l.dir)
+// resume goes on with the newest log of a folder. One of an older format is left as it is, and the next one begins.
+func (l *log) resume(last fileRead, torn func(path string, at, size int64)) error {
+	file, err := l.folder.Append(last.name)
 	if err != nil {
-		return nil, nil, err
+		return err
 	}
-	for _, e := range entries {
-		name, suffix := e.Name(), filepath.Ext(e.Name())
-		n, err := strconv.Atoi(strings.TrimSuffix(name, suffix))
-		switch {
-		case suffix == unfinished:
-			if err := os.Remove(filepath.Join(l.dir, name)); err != nil {
-				return nil, nil, err
-			}
-		case err != nil:
-		case suffix == logSuffix:
-			logs = append(logs, n)
-		case suffix == snapshotSuffix:
-			snapshots = append(snapshots, n)
+	l.file, l.number, l.records, l.size = file, last.number, last.records, last.whole
+	if last.torn > 0 {
+		// No call has been answered by the beginning of a record.
+		if torn != nil {
+			torn(l.folder.Path(last.name), last.whole, last.torn)
+		}
+		if err := errors.Join(file.Truncate(last.whole), file.Sync()); err != nil {
+			return errors.Join(err, file.Close())
 		}
 	}
-	slices.Sort(logs)
-	slices.Sort(snapshots)
-	return logs, snapshots, nil
+	if last.format == keptFormat {
+		return nil
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if err := l.rotate(); err != nil {
+		return errors.Join(err, file.Close())
+	}
+	return nil
 }
 
-// begin writes one line, and holds the lock if it could.
+func nameOf(n int, suffix string) string { return fmt.Sprintf("%08d%s", n, suffix) }
+
+// files are the names in a folder that are ours.
+type files struct {
+	logs, snapshots []int // in order
+	unfinished      []string
+}
+
+var (
+	ourFile       = text.Pattern(`^([0-9]{8,18})(\.log|\.snapshot)$`)
+	ourUnfinished = text.Pattern(`^[0-9]{8,18}(\.log|\.snapshot)?\.unfinished$`)
+)
+
+// list returns the files of a folder that are ours. Others may lie there; they are left alone.
+func list(folder Folder) (files, error) {
+	names, err := folder.Names()
+	var found files
+	for _, name := range names {
+		m := ourFile().FindStringSubmatch(name)
+		switch {
+		case ourUnfinished().MatchString(name):
+			found.unfinished = append(found.unfinished, name)
+			continue
+		case m == nil:
+			continue
+		}
+		n, _ := strconv.Atoi(m[1]) // up to 18 digits
+		if m[2] == logSuffix {
+			found.logs = append(found.logs, n)
+		} else {
+			found.snapshots = append(found.snapshots, n)
+		}
+	}
+	slices.Sort(found.logs)
+	slices.Sort(found.snapshots)
+	return found, err
+}
+
+// begin writes one record, and holds the lock if it could.
 func (l *log) begin(facts []kept) error {
 	l.mu.Lock()
 	if err := l.write(facts); err != nil {
@@ -153,7 +175,7 @@ func (l *log) begin(facts []kept) error {
 	return nil
 }
 
-// write writes one line. The lock is held.
+// write writes one record. The lock is held.
 func (l *log) write(facts []kept) error {
 	if len(facts) == 0 {
 		return nil
@@ -169,55 +191,103 @@ func (l *log) write(facts []kept) error {
 	return l.append(facts...)
 }
 
-var castagnoli = crc32.MakeTable(crc32.Castagnoli)
-
-// line is the text of a list of facts.
-func line(facts []kept) ([]byte, error) {
-	body, err := text.JSON(facts)
-	if err != nil {
-		return nil, err
-	}
-	out := make([]byte, 0, len(body)+10)
-	out = fmt.Appendf(out, "%08x ", crc32.Checksum(body, castagnoli))
-	return append(append(out, body...), '\n'), nil
-}
-
-func (l *log) append(facts ...kept) error {
-	entry, err := line(facts)
-	if err != nil {
-		return err
-	}
-	n, err := l.file.Write(entry)
-	if err == nil {
-		l.size += int64(n)
-		l.synced = false
-		return nil
-	}
-	// Half a line must not stand before the next one.
-	if undo := l.file.Truncate(l.size); undo != nil {
-		l.broken = errors.Join(err, undo)
+// breaks ends all writing: what was written cannot be relied on, or nobody will find it. The lock is held.
+func (l *log) breaks(err error) error {
+	if l.broken == nil {
+		l.broken, l.failed = err, err
+		if l.lost != nil {
+			l.lost(err)
+		}
 	}
 	return err
 }
 
-// rotate begins the next log, and a snapshot for it beside the work. The lock is held.
-func (l *log) rotate() error {
-	if err := l.file.Sync(); err != nil {
-		l.broken = err
-		return err
-	}
-	next, err := os.OpenFile(l.path(l.number+1, logSuffix), os.O_CREATE|os.O_WRONLY|os.O_APPEND|os.O_TRUNC, 0o600)
+// append writes a record to the log. After an error the log is as it was, or nothing can be written any more.
+func (l *log) append(facts ...kept) error {
+	entry, err := line(l.records+1, facts)
 	if err != nil {
 		return err
 	}
-	old, size, number := l.file, l.size, l.number
-	l.file, l.size, l.number = next, 0, l.number+1
-	if err := l.append(kept{Format: keptFormat}); err != nil {
-		l.file, l.size, l.number = old, size, number
-		return errors.Join(err, next.Close(), os.Remove(next.Name()))
+	if _, err := l.file.Write(entry); err != nil {
+		// Half a record must not stand before the next one.
+		if undo := l.file.Truncate(l.size); undo != nil {
+			return l.breaks(errors.Join(err, undo))
+		}
+		return err
+	}
+	// A removed file takes writes without an error.
+	if err := l.file.Present(nameOf(l.number, logSuffix)); err != nil {
+		return l.breaks(fmt.Errorf("the log is gone: %w", err))
+	}
+	l.size += int64(len(entry))
+	l.records++
+	l.synced = false
+	return nil
+}
+
+// start makes log n and writes to it from then on; before is the number of records in the log before it.
+func (l *log) start(n, before int) error {
+	name := nameOf(n, logSuffix)
+	file, size, err := l.finish(name, n, []kept{{Format: keptFormat, File: n, Before: before}})
+	if err != nil {
+		return err
+	}
+	l.file, l.number, l.records, l.size = file, n, 1, size
+	return nil
+}
+
+// finish writes a file, one record for each fact, syncs it and gives it its name. After an error there is no such file,
+// or nothing can be written any more.
+func (l *log) finish(name string, n int, facts []kept) (f File, size int64, err error) {
+	temporary := name + unfinished
+	f, err = l.folder.Create(temporary)
+	if err != nil {
+		return nil, 0, err
+	}
+	w := bufio.NewWriterSize(f, 1<<20)
+	for i, k := range facts {
+		entry, err := line(i+1, []kept{k})
+		if err != nil {
+			return nil, 0, errors.Join(err, f.Close(), l.folder.Remove(temporary))
+		}
+		m, err := w.Write(entry)
+		size += int64(m)
+		if err != nil {
+			break // Flush returns it
+		}
+	}
+	if err := errors.Join(w.Flush(), f.Sync()); err != nil {
+		return nil, 0, errors.Join(fmt.Errorf("writing %s: %w", l.folder.Path(name), err), f.Close(),
+			l.folder.Remove(temporary))
+	}
+	err = l.folder.Rename(temporary, name)
+	if err == nil {
+		err = l.folder.Sync()
+	}
+	if err != nil {
+		// Whether the file has its name now is not known.
+		return nil, 0, errors.Join(errUnnamed, fmt.Errorf("naming %s: %w", l.folder.Path(name), err), f.Close())
+	}
+	return f, size, nil
+}
+
+// errUnnamed is in the error of a file that may or may not have its name.
+var errUnnamed = errors.New("a file could not be named")
+
+// rotate begins the next log, and a snapshot for it in the background. The lock is held.
+func (l *log) rotate() error {
+	if err := l.file.Sync(); err != nil {
+		return l.breaks(err)
+	}
+	old := l.file
+	if err := l.start(l.number+1, l.records); err != nil {
+		if errors.Is(err, errUnnamed) { // the next log may be there, and what is written to this one would be lost
+			return l.breaks(err)
+		}
+		return err
 	}
 	_ = old.Close() // it is synced
-	l.most, l.writing = l.least, true
+	l.synced, l.most, l.writing = true, l.least, true
 	facts, n := l.state(), l.number
 	l.work.Go(func() {
 		size, err := l.save(n, facts)
@@ -225,8 +295,8 @@ func (l *log) rotate() error {
 		defer l.mu.Unlock()
 		l.writing = false
 		l.most = max(l.least, size)
-		if err != nil && l.tell != nil {
-			l.tell(fmt.Errorf("writing snapshot %d: %w", n, err))
+		if err != nil && l.unkept != nil {
+			l.unkept(fmt.Errorf("writing snapshot %d: %w", n, err))
 		}
 	})
 	return nil
@@ -234,56 +304,29 @@ func (l *log) rotate() error {
 
 // save writes snapshot n and removes what it replaces. After an error the logs before it stay.
 func (l *log) save(n int, facts []kept) (size int64, err error) {
-	temporary := l.path(n, unfinished)
-	f, err := os.OpenFile(temporary, os.O_CREATE|os.O_WRONLY|os.O_TRUNC, 0o600)
+	all := slices.Concat([]kept{{Format: keptFormat, File: n}}, facts)
+	f, size, err := l.finish(nameOf(n, snapshotSuffix), n, append(all, kept{End: len(all)}))
 	if err != nil {
 		return 0, err
 	}
-	w := bufio.NewWriterSize(f, 1<<20)
-	for _, k := range slices.Concat([]kept{{Format: keptFormat}}, facts) {
-		entry, err := line([]kept{k})
-		if err != nil {
-			return 0, errors.Join(err, f.Close(), os.Remove(temporary))
-		}
-		m, err := w.Write(entry)
-		size += int64(m)
-		if err != nil {
-			break // Flush says it again
-		}
-	}
-	if err := errors.Join(w.Flush(), f.Sync(), f.Close()); err != nil {
-		return 0, errors.Join(err, os.Remove(temporary))
-	}
-	if err := os.Rename(temporary, l.path(n, snapshotSuffix)); err != nil {
+	if err := f.Close(); err != nil {
 		return 0, err
 	}
-	if err := l.syncDir(); err != nil {
-		return size, err
-	}
-	logs, snapshots, err := l.list()
-	for _, old := range logs {
+	found, err := list(l.folder)
+	for _, old := range found.logs {
 		if old < n {
-			err = errors.Join(err, os.Remove(l.path(old, logSuffix)))
+			err = errors.Join(err, l.folder.Remove(nameOf(old, logSuffix)))
 		}
 	}
-	for _, old := range snapshots {
+	for _, old := range found.snapshots {
 		if old < n {
-			err = errors.Join(err, os.Remove(l.path(old, snapshotSuffix)))
+			err = errors.Join(err, l.folder.Remove(nameOf(old, snapshotSuffix)))
 		}
 	}
 	return size, err
 }
 
-// syncDir makes the names of the files last.
-func (l *log) syncDir() error {
-	d, err := os.Open(l.dir)
-	if err != nil {
-		return err
-	}
-	return errors.Join(d.Sync(), d.Close())
-}
-
-// syncing syncs the log each second in which it was written.
+// syncing syncs the log each second in which it was written, and sees whether it is still there.
 func (l *log) syncing() {
 	tick := time.NewTicker(syncEvery)
 	defer tick.Stop()
@@ -294,18 +337,57 @@ func (l *log) syncing() {
 			return
 		}
 		l.mu.Lock()
-		file, synced := l.file, l.synced
+		file, name, synced, broken := l.file, nameOf(l.number, logSuffix), l.synced, l.broken
 		l.synced = true
 		l.mu.Unlock()
-		if synced {
+		if broken != nil {
+			return
+		}
+		err := file.Present(name)
+		if err == nil && !synced {
+			err = file.Sync()
+		}
+		if err == nil {
 			continue
 		}
-		if err := file.Sync(); err != nil && !errors.Is(err, fs.ErrClosed) { // a log that has ended was synced
-			l.mu.Lock()
-			l.broken = err
-			l.mu.Unlock()
+		l.mu.Lock()
+		if l.file == file { // else the next log has begun: this one was synced, and may be removed
+			_ = l.breaks(fmt.Errorf("syncing %s: %w", l.folder.Path(name), err))
+		}
+		l.mu.Unlock()
+	}
+}
+
+// writable returns why nothing can be written now; nil if something can.
+func (l *log) writable() error {
+	l.mu.Lock()
+	err := l.broken
+	if err == nil {
+		if err = l.file.Present(nameOf(l.number, logSuffix)); err != nil {
+			err = l.breaks(fmt.Errorf("the log is gone: %w", err))
 		}
 	}
+	l.mu.Unlock()
+	if err != nil {
+		return err
+	}
+	l.probing.Lock()
+	defer l.probing.Unlock()
+	if now := time.Now(); now.Sub(l.probed) >= probeAge {
+		l.space = l.probe()
+		l.probed = now
+	}
+	return l.space
+}
+
+// probe reports whether the disk has space for a file.
+func (l *log) probe() error {
+	f, err := l.folder.Create(probeName)
+	if err != nil {
+		return err
+	}
+	_, err = f.Write(make([]byte, probeSize))
+	return errors.Join(err, f.Close(), l.folder.Remove(probeName))
 }
 
 var errClosed = errors.New("the files are closed")
@@ -320,67 +402,8 @@ func (l *log) close() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.broken == nil {
-		_ = l.file.Sync() // whoever needs it synced cannot know more than that the process has ended
+		l.failed = errors.Join(l.file.Present(nameOf(l.number, logSuffix)), l.file.Sync())
 	}
-	_ = l.file.Close()
+	_ = l.file.Close() // it is synced, or its failure is known
 	l.broken = errClosed
-}
-
-// readLines calls each with the facts of a file, and returns how many bytes of it are whole lines. The end of the
-// last log may be half a line.
-func readLines(path string, last bool, each func(kept) error) (whole int64, err error) {
-	f, err := os.Open(path)
-	if err != nil {
-		return 0, err
-	}
-	defer func() { _ = f.Close() }() // it is only read
-	for r, n := bufio.NewReaderSize(f, 1<<20), 1; ; n++ {
-		entry, err := r.ReadBytes('\n')
-		if errors.Is(err, io.EOF) && len(entry) == 0 {
-			return whole, nil
-		}
-		if err != nil && !errors.Is(err, io.EOF) {
-			return whole, err
-		}
-		facts, err := factsOf(entry)
-		if err != nil {
-			if last && !anyWhole(r) {
-				return whole, nil
-			}
-			return whole, fmt.Errorf("%s: line %d, at byte %d, is damaged: %w", path, n, whole, err)
-		}
-		if n == 1 && (len(facts) != 1 || facts[0].Format != keptFormat) {
-			return whole, fmt.Errorf("%s: it is of another format than %d", path, keptFormat)
-		}
-		for _, k := range facts {
-			if err := each(k); err != nil {
-				return whole, fmt.Errorf("%s: line %d: %w", path, n, err)
-			}
-		}
-		whole += int64(len(entry))
-	}
-}
-
-// anyWhole reports whether a whole line follows: what stands before it is no half line, then.
-func anyWhole(r *bufio.Reader) bool {
-	for {
-		entry, err := r.ReadBytes('\n')
-		if _, bad := factsOf(entry); bad == nil {
-			return true
-		}
-		if err != nil {
-			return false
-		}
-	}
-}
-
-func factsOf(entry []byte) ([]kept, error) {
-	sum, body, ok := bytes.Cut(bytes.TrimSuffix(entry, []byte{'\n'}), []byte{' '})
-	want, err := strconv.ParseUint(string(sum), 16, 32)
-	if !ok || err != nil || !bytes.HasSuffix(entry, []byte{'\n'}) || crc32.Checksum(body, castagnoli) != uint32(want) {
-		return nil, errors.New("its checksum is another")
-	}
-	var facts []kept
-	err = json.Unmarshal(body, &facts)
-	return facts, err
 }

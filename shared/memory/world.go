@@ -55,6 +55,10 @@ type Options struct {
 	Released bool
 	// Unkept is told when a snapshot of Open could not be written: the logs grow until one can. Nil: nobody is.
 	Unkept func(error)
+	// Torn is told when Open cuts off the unfinished end of the last record: where it began, and its bytes.
+	Torn func(path string, at, size int64)
+	// Lost is told once when nothing can be written to the files of Open any more. It must not call the World.
+	Lost func(error)
 }
 
 // World holds one set of connected twins. It is safe for concurrent use.
