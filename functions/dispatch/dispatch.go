@@ -2,6 +2,7 @@ package dispatch
 
 import (
 	"context"
+	"errors"
 	"log/slog"
 	"sync/atomic"
 	"time"
@@ -13,6 +14,7 @@ import (
 	"punctual/functions/engine/arm"
 	"punctual/functions/engine/decide"
 	"punctual/functions/engine/recur"
+	"punctual/functions/engine/release"
 	"punctual/shared/clock"
 	"punctual/shared/contract"
 	"punctual/shared/fault"
@@ -63,6 +65,7 @@ type Stage struct {
 	armer   arm.Armer
 	decider *decide.Decider
 	recur   *recur.Recurrer
+	runs    *release.Releaser
 	records batch.Runner
 	armed   arm.Recent   // names of timers that were made
 	skips   atomic.Int64 // until when no timer is made, in Unix ns
@@ -73,7 +76,7 @@ func New(d Deps) *Stage {
 	e := engine.New(engine.Deps{Store: d.Store, Queue: d.Queue, Clock: d.Clock, Log: d.Log, Meter: d.Meter,
 		Shards: d.Shards})
 	return &Stage{
-		Deps: d, armer: e.Arm, decider: e.Decide, recur: e.Recur,
+		Deps: d, armer: e.Arm, decider: e.Decide, recur: e.Recur, runs: e.Release,
 		records: batch.Runner{Stage: telemetry.StageDispatch, Log: d.Log, Meter: d.Meter,
 			Queue: contract.DispatchQueue, Queues: d.Queue},
 	}
@@ -132,6 +135,11 @@ func (s *Stage) work(d message.Dispatch) (act func(context.Context) error, err e
 	if owner, name, ok := horizon.ParsePromotion(d.Slice); ok {
 		t, err := tenant.Parse(owner)
 		return func(ctx context.Context) error { return s.promote(ctx, schedule.Key{Tenant: t, Name: name}) }, err
+	}
+	if owner, name, ok := horizon.ParseReconciling(d.Slice); ok {
+		t, err := tenant.Parse(owner)
+		id, err2 := job.ParseID(name)
+		return func(ctx context.Context) error { return s.runs.Due(ctx, t, id) }, errors.Join(err, err2)
 	}
 	if owner, _, ok := horizon.ParseLine(d.Slice); ok {
 		_, err := tenant.Parse(owner)

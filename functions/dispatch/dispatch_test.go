@@ -166,6 +166,8 @@ func TestDispatch_RedeliversOnlyTheBadMessageOfTen(t *testing.T) {
 		"a firing without a tenant":        `{"v":1,"pool":"short","priority":"normal","firing":{"v":1,"tenant":"a/b","job_id":"01KX0000000000000000000000","version":1,"attempt":1,"due_at":"1999-01-01T00:00:00Z"}}`,
 		"a parking place without a tenant": `{"v":1,"slice":"parked#a/b#0"}`,
 		"a schedule without a tenant":      `{"v":1,"slice":"promote#a/b#rule"}`,
+		"a run without a tenant":           `{"v":1,"slice":"reconcile#a/b#01KX0000000000000000000000"}`,
+		"a run without an id":              `{"v":1,"slice":"reconcile#acme#x"}`,
 		"a line without a tenant":          `{"v":1,"slice":"line#a/b#rule"}`,
 		"an unknown queue":                 `{"v":1,"pool":"gone","priority":"normal","firing":{"v":1,"tenant":"acme","job_id":"01KX0000000000000000000000","version":1,"attempt":1,"due_at":"1999-01-01T00:00:00Z"}}`,
 	} {

@@ -2,6 +2,7 @@ package engine
 
 import (
 	"context"
+	"fmt"
 	"log/slog"
 	"time"
 
@@ -11,7 +12,10 @@ import (
 	"punctual/functions/engine/recur"
 	"punctual/functions/engine/release"
 	"punctual/shared/clock"
+	"punctual/shared/contract"
+	"punctual/shared/horizon"
 	"punctual/shared/job"
+	"punctual/shared/message"
 	"punctual/shared/run"
 	"punctual/shared/telemetry"
 )
@@ -48,7 +52,7 @@ type Engine struct {
 // New wires the verbs together: before a job starts, its schedule or its run is asked, and both are notified
 // when it has ended.
 func New(d Deps) Engine {
-	jobs := &jobs{} // runs and the verbs on jobs need each other
+	jobs := &jobs{queue: d.Queue} // runs and the verbs on jobs need each other
 	var r *recur.Recurrer
 	runs := release.New(release.Deps{
 		Store: d.Store, Jobs: jobs, Clock: d.Clock, Log: d.Log, Meter: d.Meter, Shards: d.Shards, Schemas: d.Schemas,
@@ -88,6 +92,7 @@ func New(d Deps) Engine {
 type jobs struct {
 	*accept.Acceptor
 	decider *decide.Decider
+	queue   arm.Sender
 }
 
 // Stop asks an open job to end as cancelled.
@@ -104,4 +109,19 @@ func (j *jobs) Unpark(ctx context.Context, row job.Row) error {
 // SendDeadLetter sends the dead letter of a DEAD job.
 func (j *jobs) SendDeadLetter(ctx context.Context, row job.Row) error {
 	return j.decider.SendDeadLetter(ctx, row)
+}
+
+// EndedLater has the children of an ended job judged in an invocation of its own.
+func (j *jobs) EndedLater(ctx context.Context, row job.Row) error {
+	return j.decider.AnnounceLater(ctx, row)
+}
+
+// DeriveLater has a run reconciled in an invocation of its own.
+func (j *jobs) DeriveLater(ctx context.Context, k run.Key) error {
+	body := message.Encode(message.Dispatch{V: message.V, Slice: horizon.Reconciling(string(k.Tenant), string(k.ID))})
+	err := j.queue.Send(ctx, contract.DispatchQueue, message.Outgoing{Group: string(k.Tenant), Body: body})
+	if err != nil {
+		return fmt.Errorf("asking for run %s to be reconciled: %w", k.ID, err)
+	}
+	return nil
 }

@@ -145,6 +145,16 @@ func ParseForgetting(key string) (tenant, id string, blob int64, ok bool) {
 	return parts[0], parts[1], blob, err == nil && blob >= 0
 }
 
+// Reconciling is no key of an index: a dispatch message with it asks for the run to be reconciled from its rows.
+func Reconciling(tenant, run string) string { return "reconcile#" + tenant + "#" + run }
+
+// ParseReconciling returns the tenant and the run to reconcile; false if key is no such key.
+func ParseReconciling(key string) (tenant, run string, ok bool) {
+	rest, isReconciling := strings.CutPrefix(key, "reconcile#")
+	tenant, run, ok = strings.Cut(rest, "#")
+	return tenant, run, isReconciling && ok && tenant != "" && run != ""
+}
+
 // Promotion is no key of an index: a dispatch message with it asks for the promotion of one
 // schedule.
 func Promotion(tenant, schedule string) string { return "promote#" + tenant + "#" + schedule }

@@ -29,6 +29,7 @@ func golden() map[string]any {
 		"firing.v1":         f,
 		"dispatch-job.v1":   Dispatch{V: V, Firing: &f, Pool: "short", Priority: "normal"},
 		"dispatch-slice.v1": Dispatch{V: V, Slice: "2027-03-28T12:00#17", At: due, Round: 1},
+		"dispatch-run.v1":   Dispatch{V: V, Slice: "reconcile#acme#" + f.JobID},
 		"report-running.v1": Report{V: V, Kind: Running, Tenant: "acme", JobID: f.JobID, Version: 3, Attempt: 2,
 			Token: 4, Worker: "w1", Outcome: []byte(`{"started_at":"2027-03-28T12:00:00.25Z"}`)},
 		"report-ended.v1": Report{V: V, Kind: Ended, Tenant: "acme", JobID: f.JobID, Version: 3, Attempt: 2, Token: 4,

@@ -99,7 +99,7 @@ func (d *Decider) follow(ctx context.Context, is *job.Decision, late bool) error
 		return errors.Join(d.SendDeadLetter(ctx, *row), d.announce(ctx, *row))
 	case row.Status.Final() && late && row.RunID != "":
 		d.settled(*row)
-		return d.announceLater(ctx, *row)
+		return d.AnnounceLater(ctx, *row)
 	case row.Status.Final():
 		return d.announce(ctx, *row)
 	}
@@ -110,9 +110,9 @@ func (d *Decider) follow(ctx context.Context, is *job.Decision, late bool) error
 	return nil
 }
 
-// announceLater lets the reports that already wait go before the children of a node: it sends a message that has the
-// job re-evaluated, and the row's pending effects then name the children.
-func (d *Decider) announceLater(ctx context.Context, row job.Row) error {
+// AnnounceLater notifies the children of a node in an invocation of its own, after the reports that already wait: it
+// sends a message that has the job re-evaluated, and the row's pending effects then name the children.
+func (d *Decider) AnnounceLater(ctx context.Context, row job.Row) error {
 	err := d.Queue.Send(ctx, contract.ReportQueue,
 		message.Outgoing{Group: string(row.Tenant), Body: message.Encode(message.Report{
 			V: message.V, Kind: message.Reevaluate, Tenant: string(row.Tenant), JobID: string(row.ID),

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -35,6 +36,10 @@ type bench struct {
 	deadLetters map[string]int // dead deadLetters, by node
 	heard       chan job.Key   // firings, if not nil
 	open        sync.WaitGroup // firings in heard that no worker has finished
+	telling     atomic.Bool    // a report's end is being told, if one is told at a time
+	redelivered int            // how often a report is handled once more after an error
+	endedLater  []job.Key      // ends to be told in another invocation
+	deriveLater int            // how often the run is to be derived in another invocation
 	// fails says whether the attempt of a node fails for good.
 	fails func(row job.Row) bool
 	// gives is the result of a node that succeeds; "" for none.
@@ -123,6 +128,40 @@ func (b *bench) Unpark(ctx context.Context, row job.Row) error {
 func (b *bench) SendDeadLetter(_ context.Context, row job.Row) error {
 	b.deadLetters[row.Node]++
 	return nil
+}
+
+// EndedLater notes that an end is to be told in another invocation, which later makes.
+func (b *bench) EndedLater(_ context.Context, row job.Row) error {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.endedLater = append(b.endedLater, row.Key)
+	return nil
+}
+
+// DeriveLater notes that the run is to be derived in another invocation.
+func (b *bench) DeriveLater(context.Context, run.Key) error {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.deriveLater++
+	return nil
+}
+
+// later makes the invocations that were asked for. It returns false if there were none.
+func (b *bench) later() bool {
+	ctx := context.Background()
+	b.mu.Lock()
+	ended, derive := b.endedLater, b.deriveLater > 0
+	b.endedLater, b.deriveLater = nil, 0
+	b.mu.Unlock()
+	for _, k := range ended {
+		if rows, err := b.store.Nodes(ctx, []job.Key{k}); err == nil && rows[0].PendingEffects.Children() {
+			_ = b.rel.Ended(ctx, rows[0])
+		}
+	}
+	if derive {
+		_ = b.rel.Derive(ctx, b.key)
+	}
+	return derive || len(ended) > 0
 }
 
 // judge asks the run about a job that is about to be fired.
@@ -279,7 +318,13 @@ func (b *bench) finish(row job.Row, announce bool) {
 	next.Attempt++
 	_ = b.store.Put(ctx, job.Fence(next, job.Claim{}, row.DueAt, b.now)) // the claim is over
 	if announce {
-		_ = b.rel.Ended(ctx, d.After)
+		b.telling.Store(true)
+		for range 1 + b.redelivered {
+			if b.rel.Ended(ctx, d.After) == nil {
+				break
+			}
+		}
+		b.telling.Store(false)
 	}
 }
 
@@ -320,7 +365,7 @@ func (b *bench) work() (any bool) {
 func (b *bench) settle() {
 	b.Helper()
 	for range 10_000 {
-		if b.work() || b.sweep() {
+		if b.work() || b.later() || b.sweep() {
 			continue
 		}
 		is := b.run()
@@ -339,9 +384,9 @@ func (b *bench) settle() {
 	b.Fatal("the run never comes to rest")
 }
 
-// calm only works until nothing happens any more: there is no sweep and no wake-up.
+// calm only works, and makes the invocations asked for, until nothing happens any more: there is no sweep and no wake-up.
 func (b *bench) calm() {
-	for b.work() {
+	for b.work() || b.later() {
 	}
 }
 

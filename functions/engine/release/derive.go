@@ -2,11 +2,13 @@ package release
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"time"
 
 	"punctual/shared/contract"
+	"punctual/shared/dag"
 	"punctual/shared/fault"
 	"punctual/shared/job"
 	"punctual/shared/run"
@@ -15,7 +17,7 @@ import (
 // Derive judges every node of a run from its rows, and ends the run if it is over. It is called at the run's wake-up
 // and after each act. A run that is forgotten is no error.
 func (r *Releaser) Derive(ctx context.Context, k run.Key) error {
-	for range tries {
+	for try := range tries {
 		f, err := r.read(ctx, k)
 		if fault.KindOf(err) == fault.NotFound {
 			return nil
@@ -32,11 +34,25 @@ func (r *Releaser) Derive(ctx context.Context, k run.Key) error {
 		if err == nil && done {
 			return nil
 		}
-		if err != nil && !refused(err) {
+		if err != nil && !refused(err) && !r.passes(ctx, err, k.ID, try) {
 			return fmt.Errorf("bringing on run %s: %w", k.ID, err)
 		}
 	}
 	return changed(k)
+}
+
+// bringOn derives a run. If that fails with an error that may go away, the run is derived in an invocation of its own,
+// for which it is no error.
+func (r *Releaser) bringOn(ctx context.Context, k run.Key) error {
+	err := r.Derive(ctx, k)
+	if err == nil || !fault.Retryable(err) {
+		return err
+	}
+	if later := r.Jobs.DeriveLater(ctx, k); later != nil {
+		return errors.Join(err, later)
+	}
+	r.warn(ctx, k, "a run is derived in another invocation", err)
+	return nil
 }
 
 // deriveOnce is Derive for the run as it was read. It returns the rows that it has ended; their children are still to
@@ -56,7 +72,10 @@ func (r *Releaser) deriveOnce(ctx context.Context, f *facts) (ended []job.Row, d
 	case is.Stop != run.NoStop:
 		ended, err = r.stopAll(ctx, f)
 	default:
-		ended, err = r.judgeAll(ctx, f)
+		var stopped bool
+		if ended, stopped, err = r.judgeAll(ctx, f); stopped {
+			return ended, false, err
+		}
 	}
 	if err != nil {
 		return ended, false, err
@@ -102,41 +121,67 @@ func (r *Releaser) rest(ctx context.Context, f *facts, at time.Time) error {
 	return r.Store.WriteRun(ctx, after, write)
 }
 
-// judgeAll judges every node, parents before children.
-func (r *Releaser) judgeAll(ctx context.Context, f *facts) (ended []job.Row, err error) {
+// judgeAll judges every node, parents before children. stopped says that it has stopped the run instead, for a failure
+// of which nobody has told.
+func (r *Releaser) judgeAll(ctx context.Context, f *facts) (ended []job.Row, stopped bool, err error) {
 	if ended, err = r.stopOlder(ctx, f); err != nil {
-		return ended, err
+		return ended, false, err
 	}
 	f.once = map[string]job.Row{}
 	defer func() { f.once = nil }()
-	if _, err := r.rows(ctx, f, f.graph.Names()...); err != nil { // all in one read
-		return ended, err
+	rows, err := r.rows(ctx, f, f.graph.Names()...) // all in one read
+	if err != nil {
+		return ended, false, err
+	}
+	if node, failed := untold(f, rows); failed {
+		return ended, true, r.stopFailed(ctx, f, node)
 	}
 	for _, level := range f.graph.Levels() {
 		for _, name := range level {
 			more, err := r.judge(ctx, f, name, job.Row{})
 			ended = append(ended, more...)
 			if err != nil {
-				return ended, err
+				return ended, false, err
 			}
 			f.noteEnded(more)
 		}
 	}
 	more, err := r.recheckLine(ctx, f)
 	if ended = append(ended, more...); err != nil {
-		return ended, err
+		return ended, false, err
 	}
 	if err := r.noteHolds(ctx, f); err != nil {
-		return ended, err
+		return ended, false, err
 	}
 	if f.run.Status == run.Building && !f.run.Paused {
 		after, write := f.run.Built()
 		if err := r.Store.WriteRun(ctx, after, write); err != nil {
-			return ended, err
+			return ended, false, err
 		}
 		f.run = after
 	}
-	return ended, nil
+	return ended, false, nil
+}
+
+// untold finds a node whose failure stops the run and still has to be told: it ended while an operation was under way,
+// which has left it as it is.
+func untold(f *facts, rows map[string]job.Row) (node string, failed bool) {
+	if f.graph.OnFailure != dag.CancelRun {
+		return "", false
+	}
+	for _, name := range f.graph.Names() {
+		if row := rows[name]; dag.EndOf(row.Status) == dag.Failed && row.PendingEffects.Children() {
+			return name, true
+		}
+	}
+	return "", false
+}
+
+// stopFailed stops the run because a node has failed.
+func (r *Releaser) stopFailed(ctx context.Context, f *facts, node string) error {
+	why := job.Reason{Code: run.ReasonFailed, Message: fmt.Sprintf("node %q failed", node)}
+	after, write := f.run.Halt(run.StopFail, why, r.Clock.Now())
+	return r.Store.WriteRun(ctx, after, write)
 }
 
 // noteEnded remembers the rows of nodes that have just ended.
@@ -160,7 +205,8 @@ func (r *Releaser) stopOlder(ctx context.Context, f *facts) (ended []job.Row, er
 			return ended, err
 		}
 		for _, row := range older {
-			if _, err := r.stopRow(ctx, f, row, newerCounts); err != nil {
+			more, err := r.stopRow(ctx, f, row, newerCounts)
+			if ended = append(ended, more...); err != nil {
 				return ended, err
 			}
 		}

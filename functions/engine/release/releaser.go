@@ -88,6 +88,11 @@ type Jobs interface {
 	Stop(ctx context.Context, row job.Row, why job.Reason, now time.Time) error
 	// Unpark decides about a job that a pause of its run has parked.
 	Unpark(ctx context.Context, row job.Row) error
+	// EndedLater has the children of an ended job judged in an invocation of its own. Until they are, each wake-up
+	// of the job repeats it.
+	EndedLater(ctx context.Context, row job.Row) error
+	// DeriveLater has a run derived in an invocation of its own.
+	DeriveLater(ctx context.Context, k run.Key) error
 	// SendDeadLetter sends the dead letter of a DEAD job. Until it is buried, each wake-up of the job repeats it.
 	SendDeadLetter(ctx context.Context, row job.Row) error
 }

@@ -2,8 +2,11 @@ package release
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"hash/fnv"
 	"strings"
+	"time"
 
 	"punctual/shared/dag"
 	"punctual/shared/fault"
@@ -21,54 +24,97 @@ func (r *Releaser) Ended(ctx context.Context, row job.Row) error {
 	return r.tellAll(ctx, []job.Row{row})
 }
 
+// tellAll judges the children of rows, of the rows that this ends, and so on. An error of one row keeps no other from
+// being told: whose children could not be judged is told in an invocation of its own. Only where that cannot be asked
+// for either, or where repeating cannot help, is it an error.
 func (r *Releaser) tellAll(ctx context.Context, rows []job.Row) error {
+	var errs []error
 	for len(rows) > 0 {
 		x := rows[0]
-		rows = rows[1:]
-		followed, err := r.tellFollowers(ctx, x)
+		more, err := r.tellOne(ctx, x)
+		rows = append(rows[1:], more...) // also what was ended before an error
 		if err != nil {
-			return fmt.Errorf("judging the jobs after job %s: %w", x.ID, err)
+			errs = append(errs, r.tellLater(ctx, x, err))
 		}
-		rows = append(rows, followed...)
-		if x.RunID == "" {
-			if err := r.clearPending(ctx, x); err != nil {
-				return err
-			}
-			continue
-		}
-		more, err := r.tell(ctx, x)
-		if err != nil {
-			return fmt.Errorf("judging the children of node %q of run %s: %w", x.Node, x.RunID, err)
-		}
-		rows = append(rows, more...)
 	}
+	return errors.Join(errs...)
+}
+
+// tellOne judges what waits for x, and returns the rows that it has ended, also with an error.
+func (r *Releaser) tellOne(ctx context.Context, x job.Row) (ended []job.Row, err error) {
+	ended, err = r.tellFollowers(ctx, x)
+	if err != nil {
+		return ended, fmt.Errorf("judging the jobs after job %s: %w", x.ID, err)
+	}
+	if x.RunID == "" {
+		return ended, r.clearPending(ctx, x)
+	}
+	more, err := r.tell(ctx, x)
+	if err != nil {
+		err = fmt.Errorf("judging the children of node %q of run %s: %w", x.Node, x.RunID, err)
+	}
+	return append(ended, more...), err
+}
+
+// tellLater asks for an invocation that judges the children of x, after an error that may go away. It returns the error
+// if that is of no use or cannot be asked for.
+func (r *Releaser) tellLater(ctx context.Context, x job.Row, why error) error {
+	if !fault.Retryable(why) {
+		return why
+	}
+	if err := r.Jobs.EndedLater(ctx, x); err != nil {
+		return errors.Join(why, err)
+	}
+	r.Log.WarnContext(ctx, "the children of a job are judged in another invocation", telemetry.Tenant, x.Tenant,
+		telemetry.RunID, x.RunID, telemetry.JobID, x.ID, telemetry.Err, why.Error())
 	return nil
 }
 
-// tell judges the nodes that wait for x, clears x's pending effects, and returns the rows that it has ended.
+// tell judges the nodes that wait for x, clears x's pending effects, and returns the rows that it has ended, also with
+// an error.
 func (r *Releaser) tell(ctx context.Context, x job.Row) (ended []job.Row, err error) {
 	for try := range tries {
 		f, err := r.read(ctx, run.Of(x))
-		if err == nil && try == 0 {
-			f.freedBy(x)
-		}
 		if fault.KindOf(err) == fault.NotFound { // forgotten
 			return ended, r.clearPending(ctx, x)
 		}
 		if err != nil {
-			return nil, err
+			return ended, err
+		}
+		if try == 0 {
+			f.freedBy(x)
 		}
 		more, done, err := r.tellOnce(ctx, f, x)
 		ended = append(ended, more...)
 		if err == nil && done {
 			return ended, nil
 		}
-		if err != nil && !refused(err) {
-			return nil, err
+		if err != nil && !refused(err) && !r.passes(ctx, err, x.ID, try) {
+			return ended, err
 		}
 	}
-	return nil, changed(run.Of(x))
+	return ended, changed(run.Of(x))
 }
+
+// passes waits out a conflict of two transactions: DynamoDB refuses one of two that write the same item at a time. The
+// wait grows with each try and differs between jobs. It says whether it is worth another try.
+func (r *Releaser) passes(ctx context.Context, err error, id job.ID, try int) bool {
+	if fault.KindOf(err) != fault.Conflict {
+		return false
+	}
+	h := fnv.New32a()
+	fmt.Fprint(h, id, try)
+	wait := time.Duration(1+h.Sum32()%uint32(conflictWait.Milliseconds())) * time.Millisecond << min(try, 4)
+	select {
+	case <-time.After(wait):
+		return true
+	case <-ctx.Done():
+		return false
+	}
+}
+
+// conflictWait bounds the wait after the first conflict of two transactions.
+const conflictWait = 16 * time.Millisecond
 
 // tellOnce is tell for the run as it was read. done is false if the run has to be read once more.
 func (r *Releaser) tellOnce(ctx context.Context, f *facts, x job.Row) (ended []job.Row, done bool, err error) {
@@ -90,19 +136,17 @@ func (r *Releaser) tellOnce(ctx context.Context, f *facts, x job.Row) (ended []j
 		if err := r.expire(ctx, f); err != nil {
 			return ended, false, err
 		}
-		return ended, false, r.Derive(ctx, f.run.Key)
+		return ended, false, r.bringOn(ctx, f.run.Key)
 	case failed && f.run.Act != nil:
 		return ended, true, nil // x keeps its pending effects: the act decides whether the failure still counts
 	case failed && f.run.Stop == run.NoStop:
-		why := job.Reason{Code: run.ReasonFailed, Message: fmt.Sprintf("node %q failed", x.Node)}
-		after, write := f.run.Halt(run.StopFail, why, r.Clock.Now())
-		if err := r.Store.WriteRun(ctx, after, write); err != nil {
+		if err := r.stopFailed(ctx, f, x.Node); err != nil {
 			return ended, false, err
 		}
 		if err := r.clearPending(ctx, x); err != nil {
 			return ended, false, err
 		}
-		return ended, true, r.Derive(ctx, f.run.Key)
+		return ended, true, r.bringOn(ctx, f.run.Key)
 	}
 
 	if x.Slot > 0 { // a node in the line may take the slot over
