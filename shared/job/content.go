@@ -1,6 +1,8 @@
 package job
 
 import (
+	"crypto/sha256"
+	"encoding/binary"
 	"slices"
 	"strconv"
 	"time"
@@ -162,7 +164,19 @@ func PlacePayload(base *Row, payload []byte) Payload {
 	default:
 		p.In = InBlob
 	}
+	if p.In != InRow {
+		p.Number = ContentNumber(base.Version, string(payload))
+	}
 	return p
+}
+
+// ContentNumber numbers contents that are kept outside of a row, by the row's version and by what they hold. Contents
+// are written before the row that refers to them; of two writers only one gets its row, and the other one must not
+// have replaced the winner's contents. Content can be what identifies the contents as well, such as their hash.
+func ContentNumber(version int64, content string) int64 {
+	sum := sha256.Sum256([]byte(strconv.FormatInt(version, 10) + "\x00" + content))
+	const bits = 52 // exact as a number of JSON
+	return int64(binary.BigEndian.Uint64(sum[:8])>>(64-bits)) | 1<<(bits-1)
 }
 
 // settleRoom is what a successful first attempt adds to the row.
@@ -170,10 +184,7 @@ const settleRoom = 200
 
 // SetPayload puts a placed payload into a row that is about to be accepted.
 func (r *Row) SetPayload(p Payload) {
-	r.Payload, r.PayloadIn, r.PayloadSize = p.Inline, p.In, p.Size
-	if p.In != InRow {
-		r.PayloadVer = r.Version
-	}
+	r.Payload, r.PayloadIn, r.PayloadSize, r.PayloadVer = p.Inline, p.In, p.Size, p.Number
 }
 
 // BlobKey is the object of a payload in the blob store; tenants are apart by prefix.

@@ -89,7 +89,7 @@ type Row struct {
 
 	Payload     string // JSON, when PayloadIn is InRow; "" is no payload
 	PayloadIn   string
-	PayloadVer  int64 // the version under which a sibling or blob payload was put
+	PayloadVer  int64 // number under which a sibling or blob payload was put: ContentNumber, or an older version's
 	PayloadSize int64 // bytes
 	Result      string
 	ResultIn    string
@@ -155,8 +155,8 @@ const (
 	LiteralsContent = "allow_literals"
 )
 
-// PayloadContent names the sibling item or blob of a payload put at that version.
-func PayloadContent(version int64) string { return "payload#" + strconv.FormatInt(version, 10) }
+// PayloadContent names the sibling item or blob of a payload with that number.
+func PayloadContent(number int64) string { return "payload#" + strconv.FormatInt(number, 10) }
 
 // OutcomeLost is the outcome of a start whose worker ended before it: the attempt was started again.
 const OutcomeLost = "lost"

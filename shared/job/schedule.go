@@ -1,6 +1,7 @@
 package job
 
 import (
+	"strconv"
 	"time"
 
 	"punctual/shared/item"
@@ -35,7 +36,7 @@ func Adopt(old, made Row, now time.Time) (after Row, w item.Write, send bool) {
 	after.Key, after.Shard, after.Followed = old.Key, old.Shard, old.Followed
 	after.Version = old.Version + 1
 	if after.PayloadIn != InRow {
-		after.PayloadVer = after.Version
+		after.PayloadVer = ContentNumber(after.Version, strconv.FormatInt(made.PayloadVer, 10))
 	}
 	send = Place(&after, now)
 	return after, change("row.adopt", old, after, from("row.adopt",

@@ -254,6 +254,7 @@ type Payload struct {
 	Inline string
 	In     string // InRow, InItem or InBlob
 	Size   int64
+	Number int64 // of the payload outside of the row: ContentNumber; 0 in the row
 }
 
 // Reschedule edits a job that no attempt is running. The write goes in one transaction with a
@@ -280,11 +281,7 @@ func (e Edit) apply(r *Row) {
 		r.Priority = *e.Priority
 	}
 	if e.Payload != nil {
-		r.Payload, r.PayloadIn, r.PayloadSize = e.Payload.Inline, e.Payload.In, e.Payload.Size
-		r.PayloadVer = 0
-		if e.Payload.In != InRow {
-			r.PayloadVer = r.Version
-		}
+		r.SetPayload(*e.Payload)
 	}
 	if e.Labels != nil {
 		r.Labelled = e.Labels.Labelled()

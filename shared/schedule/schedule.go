@@ -284,7 +284,7 @@ func (s Schedule) Job(o calendar.Occurrence, shards int, now time.Time) (r job.R
 		r.ExpiryAt = r.DueAt.Add(r.ExpireAfter)
 	}
 	if r.PayloadIn != job.InRow {
-		r.PayloadVer = r.Version
+		r.PayloadVer = job.ContentNumber(r.Version, t.PayloadHash)
 	}
 	send = job.Place(&r, now)
 	return r, send

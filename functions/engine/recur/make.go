@@ -140,7 +140,12 @@ func wait(ctx context.Context, d time.Duration) error {
 
 // put puts a new row. It returns false if there is a row already.
 func (m *maker) put(ctx context.Context, row job.Row, send bool) (bool, error) {
-	err := m.accept.Put(ctx, accept.Job{Row: row, Keep: m.keep})
+	contents, err := m.contents()
+	if err != nil {
+		return false, fmt.Errorf("reading the contents of the jobs: %w", err)
+	}
+	err = m.accept.Put(ctx, accept.Job{Row: row, With: labelsOf(row, contents),
+		Keep: func(ctx context.Context, row job.Row) error { return m.keep(ctx, row, contents) }})
 	if store.Refused(err) != nil {
 		return false, nil
 	}
@@ -150,13 +155,18 @@ func (m *maker) put(ctx context.Context, row job.Row, send bool) (bool, error) {
 	return err == nil, err
 }
 
-// keep writes a job's contents, before the row is written.
-func (m *maker) keep(ctx context.Context, row job.Row) error {
-	contents, err := m.contents()
-	if err != nil {
-		return fmt.Errorf("reading the contents of the jobs: %w", err)
+// keep writes a job's payload, before the row is written. Its name differs between templates, so that a promotion by
+// an older template does not replace the payload of a newer one.
+func (m *maker) keep(ctx context.Context, row job.Row, contents job.Contents) error {
+	return m.Store.KeepContents(ctx, row, job.Contents{Payload: contents.Payload})
+}
+
+// labelsOf is what is written of a job's labels in the transaction of its row: they have one name in all templates.
+func labelsOf(row job.Row, contents job.Contents) []item.Write {
+	if contents.Labels == (job.Labels{}) {
+		return nil
 	}
-	return m.Store.KeepContents(ctx, row, contents)
+	return []item.Write{row.PutLabels(contents.Labels)}
 }
 
 // adopt makes a job of an older epoch one of this epoch. A job that has started, has ended, or is of this epoch
@@ -175,7 +185,11 @@ func (m *maker) adopt(ctx context.Context, old, row job.Row, now time.Time) (hel
 		return false, nil
 	}
 	after, w, send := job.Adopt(old, row, now)
-	if err := m.keep(ctx, after); err != nil {
+	contents, err := m.contents()
+	if err != nil {
+		return false, fmt.Errorf("reading the contents of the jobs: %w", err)
+	}
+	if err := m.keep(ctx, after, contents); err != nil {
 		return false, err
 	}
 	var claim job.Claim // before it is due nobody can have started it
@@ -184,7 +198,8 @@ func (m *maker) adopt(ctx context.Context, old, row job.Row, now time.Time) (hel
 			return false, err
 		}
 	}
-	err = m.Store.Commit(ctx, w, job.Fence(old, claim, after.DueAt, now))
+	writes := append([]item.Write{w, job.Fence(old, claim, after.DueAt, now)}, labelsOf(after, contents)...)
+	err = m.Store.Commit(ctx, writes...)
 	if err == nil {
 		m.done(after, send, true)
 	}
