@@ -372,6 +372,25 @@ func (s *stage) deleteJob(ctx context.Context, who tenant.Identity, in *jobInput
 	})
 }
 
+// runHasEnded returns a problem for the job of a node whose run goes on: the run still reads the job's row and result.
+// The writes go in one transaction with the one that forgets the job: the run may be retried meanwhile.
+func (s *stage) runHasEnded(ctx context.Context, row job.Row) ([]item.Write, error) {
+	if row.RunID == "" {
+		return nil, nil
+	}
+	of, err := s.Store.Run(ctx, run.Of(row))
+	switch {
+	case fault.KindOf(err) == fault.NotFound:
+		return nil, nil
+	case err != nil:
+		return nil, err
+	case !of.Status.Final() || of.Act != nil:
+		return nil, wire.NewProblem(codeNotFinished,
+			"the job belongs to run %s, which has not ended; cancel the run first, or wait for its end", of.ID)
+	}
+	return []item.Write{of.CheckOver()}, nil
+}
+
 // forget replaces a finished job by a tombstone and deletes its contents. may refuses a row by an error.
 func (s *stage) forget(ctx context.Context, k job.Key, may func(job.Row) error) error {
 	found, dead := false, false
@@ -389,7 +408,11 @@ func (s *stage) forget(ctx context.Context, k job.Key, may func(job.Row) error) 
 		if err := may(row); err != nil {
 			return nil, err
 		}
-		return []item.Write{job.Forget(row, s.now())}, nil
+		checks, err := s.runHasEnded(ctx, row)
+		if err != nil {
+			return nil, err
+		}
+		return append([]item.Write{job.Forget(row, s.now())}, checks...), nil
 	})
 	switch {
 	case found && fault.KindOf(err) == fault.NotFound: // somebody else has just forgotten it

@@ -110,6 +110,9 @@ func view(r job.Row, c job.Claim, paused bool, now time.Time) JobView {
 	if r.ItemNo > 0 {
 		v.Item = new(r.ItemNo - 1)
 	}
+	if r.IsMapped() { // it is no job, and what its items are made from is no payload
+		v.PayloadSize = 0
+	}
 	if r.Result != "" {
 		v.Result = json.RawMessage(r.Result)
 	}
@@ -248,7 +251,7 @@ func (s *stage) contents(ctx context.Context, r job.Row) (result, payload json.R
 			return nil, nil, err
 		}
 	}
-	if r.PayloadIn != job.InBlob {
+	if r.PayloadIn != job.InBlob && !r.IsMapped() {
 		if payload, err = s.Store.Payload(ctx, r); err != nil && fault.KindOf(err) != fault.NotFound {
 			return nil, nil, err
 		}

@@ -311,6 +311,14 @@ func TestRetryRun_RunsANodeWhoseDeadJobIsForgotten(t *testing.T) {
 	id, dead := "/v1/runs/"+r.str("run_id"), node(r, "a")["job_id"].(string)
 	b.settled(t, dead, job.Outcome{Kind: job.OutcomeFailed, Permanent: true,
 		Error: &job.Reason{Code: "x", Message: "y"}})
+	if p := b.want(t, 409, "DELETE", "/v1/jobs/"+dead, ""); p.str("code") != "not_finished" {
+		t.Errorf("while its run goes on: %s", p.text)
+	}
+	if letters := b.want(t, 200, "POST", "/v1/dead-letters/purge", `{"job_ids":["`+dead+`"]}`); !strings.Contains(
+		letters.text, `"not_finished"`) {
+		t.Errorf("while its run goes on: %s", letters.text)
+	}
+	b.want(t, 200, "POST", id+"/nodes/b/complete", "")
 	b.want(t, 204, "DELETE", "/v1/jobs/"+dead, "")
 	r = b.want(t, 200, "POST", id+"/nodes/a/retry", "")
 	if a := node(r, "a"); a["status"] != "QUEUED" || b.row(t, a["job_id"].(string)).HandlerKey() != job.ID(dead) {

@@ -294,6 +294,8 @@ func (f *runFacts) blocked(name string, states map[string]dag.NodeState) (word, 
 		return "operator", "a node before it failed: retry, skip or complete that node or this one, or cancel the run"
 	case v == dag.Wait:
 		return "parents", "waits for " + f.unended(name, states)
+	case v == dag.Run && f.graph.AwaitsRead(name, states) != "":
+		return "parents", "waits for " + f.graph.AwaitsRead(name, states) + ", whose facts its expressions use"
 	case f.run.Shown() == run.Paused:
 		return "pause", "the run is paused"
 	case v == dag.Run && f.graph.MaxConcurrency > 0:

@@ -38,6 +38,7 @@ type Graph struct {
 	children map[string][]string // in order
 	levels   [][]string
 	exprs    map[string]*nodeExprs
+	readers  map[string][]string // no children that name the node in expressions, in order
 }
 
 // Names returns the nodes in alphabetical order.
@@ -118,6 +119,7 @@ func Compile(d Definition) (*Graph, error) {
 	if len(m.list) > 0 {
 		return nil, m.list
 	}
+	g.readers = g.indirectReaders()
 	return g, nil
 }
 

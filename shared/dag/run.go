@@ -71,7 +71,11 @@ func (g *Graph) Outcome(states map[string]NodeState, stop Stop) RunStatus {
 			moving++
 			continue
 		}
-		if v, _ := g.JudgeNode(name, states); v != Held && v != Wait {
+		v, _ := g.JudgeNode(name, states)
+		if v == Run && g.AwaitsRead(name, states) != "" {
+			v = Wait
+		}
+		if v != Held && v != Wait {
 			moving++
 		}
 	}

@@ -271,6 +271,14 @@ func (r Run) Forget() item.Write {
 	}}
 }
 
+// CheckOver holds while the run that has ended is as it was read; it goes in one transaction with what must not happen
+// to a run that goes on.
+func (r Run) CheckOver() item.Write {
+	return item.Write{Ref: r.Ref(), Name: "run.check_over", Check: true, When: []item.All{
+		{{Attr: "epoch", Op: item.Eq, Value: r.Epoch}, isOver, noAct},
+	}}
+}
+
 // Generation is the node's, from 1.
 func (r Run) Generation(node string) int64 { return max(r.Nodes[node].Generation, 1) }
 

@@ -148,12 +148,7 @@ func (s *Store) body(ctx context.Context, ref item.Ref, what string) (string, er
 	return i.Str("body"), nil
 }
 
-// PutRunContent keeps something that is too large for the run's item until well after the run is over.
-func (s *Store) PutRunContent(ctx context.Context, r runs.Run, name, body string) error {
-	return s.Put(ctx, r.PutContent(name, body))
-}
-
-// RunContent returns what PutRunContent keeps. An absent one is a fault.NotFound.
+// RunContent returns what run.Run.PutContent keeps. An absent one is a fault.NotFound.
 func (s *Store) RunContent(ctx context.Context, k runs.Key, name string) (string, error) {
 	return s.body(ctx, k.ContentRef(name), name+" of run "+string(k.ID))
 }

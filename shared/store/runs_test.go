@@ -146,7 +146,7 @@ func TestForgetRun_LeavesNothingOfARunThatIsOver(t *testing.T) {
 	t.Parallel()
 	ctx := context.Background()
 	s, r := withRun(t)
-	if err := s.PutRunContent(ctx, r, run.ParamsContent, "{}"); err != nil {
+	if err := s.Put(ctx, r.PutContent(run.ParamsContent, "{}")); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := s.Count(ctx, r.Key, r.JoinRef("a", 1)); err != nil {

@@ -80,10 +80,9 @@ func (r *Releaser) Create(ctx context.Context, n Request) (is run.Run, created b
 			return is, false, err
 		}
 	}
+	var contents []item.Write // in the transaction: of two requests for one run, the refused one leaves nothing behind
 	if len(is.Params) > run.MaxInlineParams {
-		if err := r.Store.PutRunContent(ctx, is, run.ParamsContent, is.Params); err != nil {
-			return is, false, err
-		}
+		contents = append(contents, is.PutContent(run.ParamsContent, is.Params))
 		is.Params = run.ParamsInItem
 	}
 	tags := merged(n.Definition.Tags, n.Tags)
@@ -91,7 +90,7 @@ func (r *Releaser) Create(ctx context.Context, n Request) (is run.Run, created b
 	is, write := run.Create(is, now)
 	event := is.PutEvent(run.Event{At: now, By: n.By.Who, Action: "create", Reason: n.By.Reason,
 		To: string(run.Building)})
-	writes := []item.Write{write, event, is.List()}
+	writes := append([]item.Write{write, event, is.List()}, contents...)
 	if is.Tagged {
 		writes = append(writes, is.PutContent(run.TagsContent, string(text.MustJSON(tags))))
 	}
@@ -298,9 +297,8 @@ func (r *Releaser) forceNode(
 			if row, err = r.label(ctx, f, row); err != nil {
 				return nil, err
 			}
-			if err := r.putAll(ctx, row.SetResult(result)); err != nil {
-				return nil, err
-			}
+			// The result goes into the transaction: a refused operation must leave nothing behind.
+			writes = append(writes, row.SetResult(result)...)
 			row, links, err := r.inPlaceOf(ctx, f, row, now)
 			if err != nil {
 				return nil, err
@@ -316,9 +314,7 @@ func (r *Releaser) forceNode(
 			wrong.Is = string(job.Running)
 			return nil, wrong
 		}
-		if err := r.putAll(ctx, row.SetResult(result)); err != nil {
-			return nil, err
-		}
+		writes = append(writes, row.SetResult(result)...)
 		ended, put := job.Force(row, forced, why, now)
 		put.Set["result"], put.Set["result_in"] = orNil(row.Result), orNil(row.ResultIn)
 		writes = append(writes, put, job.Fence(row, c, row.DueAt, now))
@@ -339,15 +335,6 @@ func orNil(s string) any {
 		return nil
 	}
 	return s
-}
-
-func (r *Releaser) putAll(ctx context.Context, writes []item.Write) error {
-	for _, w := range writes {
-		if err := r.Store.Put(ctx, w); err != nil {
-			return err
-		}
-	}
-	return nil
 }
 
 // afterForce judges the children of a node that was ended by hand, and derives the run.
@@ -423,17 +410,15 @@ func (r *Releaser) inTwoWrites(
 			}
 		}
 		a.ID = fmt.Sprintf("%s#%d", is.ID, is.Epoch+1)
-		if a.Kind == run.ActForce && a.Forced == job.ForcedComplete && result != nil {
-			if err := r.Store.PutRunContent(ctx, is, resultName(a.Node, is.Generation(a.Node)+1),
-				string(result)); err != nil {
-				return nil, err
-			}
-		}
 		after, write := is.Begin(a, r.Clock.Now())
 		begun := after
 		begun.Status, begun.Stop = run.Running, run.NoStop // as after the second write
 		begun.Paused = is.Paused && !is.Status.Final()
-		return []item.Write{write, r.event(is, begun, by, actionOf(a), a.Node)}, nil
+		writes := []item.Write{write, r.event(is, begun, by, actionOf(a), a.Node)}
+		if a.Kind == run.ActForce && a.Forced == job.ForcedComplete && result != nil {
+			writes = append(writes, is.PutContent(resultName(a.Node, is.Generation(a.Node)+1), string(result)))
+		}
+		return writes, nil
 	})
 	if err != nil {
 		return is, err

@@ -68,11 +68,24 @@ func (r *Releaser) judge(ctx context.Context, f *facts, name string, by job.Row)
 	case dag.Skip:
 		return r.end(ctx, f, name, job.Skipped, job.Reason{Code: why})
 	case dag.Run:
-		if !f.run.Paused {
-			return r.release(ctx, f, name)
+		if f.run.Paused {
+			return nil, nil
 		}
+		if waits, err := r.awaitsRead(ctx, f, name); err != nil || waits {
+			return nil, err
+		}
+		return r.release(ctx, f, name)
 	}
 	return nil, nil
+}
+
+// awaitsRead says that an ancestor which the node's expressions name has not ended. Its end judges the node.
+func (r *Releaser) awaitsRead(ctx context.Context, f *facts, name string) (bool, error) {
+	rows, err := r.rows(ctx, f, f.graph.Reads(name)...)
+	if err != nil {
+		return false, err
+	}
+	return f.graph.AwaitsRead(name, states(rows)) != "", nil
 }
 
 // older reads the rows of a node, or of an item of it, in the generations before one, newest first; the zero Row is of
@@ -102,9 +115,10 @@ func (r *Releaser) blankIn(f *facts, name string, generation, no int64, now time
 	}
 }
 
-// putEnded puts the row of a node that ends without having run. It returns no row if somebody else has put one.
+// putEnded puts the row of a node that ends without having run, in one transaction with its contents. It returns no
+// row if another writer has put one.
 func (r *Releaser) putEnded(
-	ctx context.Context, f *facts, row job.Row, s job.Status, why job.Reason, now time.Time,
+	ctx context.Context, f *facts, row job.Row, s job.Status, why job.Reason, now time.Time, contents ...item.Write,
 ) ([]job.Row, error) {
 	row, err := r.filled(ctx, f, row)
 	if err != nil {
@@ -118,10 +132,10 @@ func (r *Releaser) putEnded(
 		return nil, err
 	}
 	after, write := job.AcceptEnded(row, s, why, now)
-	if len(links) == 0 {
+	if more := append(links, contents...); len(more) == 0 {
 		err = r.Store.PutRow(ctx, after, write)
 	} else {
-		err = r.Store.Commit(ctx, append([]item.Write{write}, links...)...)
+		err = r.Store.Commit(ctx, append([]item.Write{write}, more...)...)
 	}
 	if refused(err) {
 		old, taken := store.Refused(err).Olds[0]
@@ -222,16 +236,15 @@ func (r *Releaser) force(ctx context.Context, f *facts, name string) ([]job.Row,
 	n, now := f.run.Nodes[name], r.Clock.Now()
 	row := r.blank(f, name, 0, now)
 	row.Forced = n.Hand
+	var contents []item.Write
 	if n.Hand == job.ForcedComplete {
 		result, err := r.Store.RunContent(ctx, f.run.Key, resultName(name, n.Generation))
 		if err != nil && fault.KindOf(err) != fault.NotFound {
 			return nil, err
 		}
-		if err := r.putAll(ctx, row.SetResult(json.RawMessage(result))); err != nil {
-			return nil, err
-		}
+		contents = row.SetResult(json.RawMessage(result))
 	}
-	return r.putEnded(ctx, f, row, n.Hand.Status(), forcedReason(n.Hand, n.Reason), now)
+	return r.putEnded(ctx, f, row, n.Hand.Status(), forcedReason(n.Hand, n.Reason), now, contents...)
 }
 
 func resultName(node string, generation int64) string {
@@ -375,6 +388,12 @@ func (r *Releaser) inPlaceOf(
 
 // sight is what the node's expressions see.
 func (r *Releaser) sight(ctx context.Context, f *facts, name string) (dag.Facts, error) {
+	return r.sightOf(ctx, f, f.graph.Needs(name), f.run.Job)
+}
+
+// sightOf is what expressions see that name these nodes; row is where the row of each is.
+func (r *Releaser) sightOf(ctx context.Context, f *facts, needs []string, row func(node string) job.Key) (dag.Facts,
+	error) {
 	see := dag.Facts{Nodes: map[string]dag.NodeFacts{}, Run: dag.RunFacts{
 		ID: string(f.run.ID), Dag: f.run.Dag, Version: f.run.Version, NominalAt: stamp(f.run.NominalAt),
 		CreatedAt: stamp(f.run.CreatedAt),
@@ -390,18 +409,20 @@ func (r *Releaser) sight(ctx context.Context, f *facts, name string) (dag.Facts,
 		}
 		see.Params, _ = v.(map[string]any)
 	}
-	needs := f.graph.Needs(name)
-	rows, err := r.rows(ctx, f, needs...)
+	rows, err := r.rowsAt(ctx, f, needs, row)
 	if err != nil {
 		return see, err
 	}
-	for _, n := range needs {
-		row := rows[n]
+	for i, n := range needs {
+		row := rows[i]
 		facts := dag.NodeFacts{Status: string(row.Status), Attempt: row.Attempt, Forced: row.Forced != job.NotForced}
-		if row.Status == job.Succeeded || row.IsMapped() { // a mapped node has results even if some items failed
+		switch {
+		case row.Status == job.Succeeded, row.IsMapped(): // a mapped node has results even if some items failed
 			if facts.Result, err = r.result(ctx, f, row); err != nil {
 				return see, err
 			}
+		case row.Status == job.Skipped && row.Reason.Code == dag.ReasonEmpty && f.graph.Nodes[n].ForEach != "":
+			facts.Result = []any{} // it had no items, so it has no results
 		}
 		see.Nodes[n] = facts
 	}

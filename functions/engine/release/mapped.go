@@ -1,6 +1,7 @@
 package release
 
 import (
+	"bytes"
 	"cmp"
 	"context"
 	"encoding/json"
@@ -34,6 +35,10 @@ func (r *Releaser) open(ctx context.Context, f *facts, name string, see dag.Fact
 	if err != nil {
 		return nil, err
 	}
+	from := madeFrom{List: list, Generations: f.generationsRead(name)}
+	if row, err = r.keepMadeFrom(ctx, row, from); err != nil {
+		return nil, err
+	}
 	row, links, err := r.inPlaceOf(ctx, f, row, row.CreatedAt)
 	if err != nil {
 		return nil, err
@@ -62,12 +67,12 @@ func (r *Releaser) open(ctx context.Context, f *facts, name string, see dag.Fact
 		if err != nil {
 			return nil, err
 		}
-		return r.fill(ctx, f, rows[name], list, see, items)
+		return r.refill(ctx, f, rows[name], items)
 	}
 	if err != nil {
 		return nil, err
 	}
-	return r.fill(ctx, f, row, list, see, make([]job.Row, len(list)))
+	return r.fill(ctx, f, row, from, see, make([]job.Row, len(list)))
 }
 
 // counted returns how many items of an earlier generation of a mapped node are counted among the run's. Those of the
@@ -172,15 +177,11 @@ func (r *Releaser) refill(ctx context.Context, f *facts, own job.Row, items []jo
 	if f.run.Stop != run.NoStop || f.run.Paused || f.run.Act != nil {
 		return nil, nil
 	}
-	see, err := r.sight(ctx, f, own.Node)
+	from, see, err := r.madeFrom(ctx, f, own)
 	if err != nil {
 		return nil, err
 	}
-	list, err := f.graph.Items(ctx, own.Node, see)
-	if err != nil {
-		return nil, err
-	}
-	return r.fill(ctx, f, own, list, see, items)
+	return r.fill(ctx, f, own, from, see, items)
 }
 
 // items reads the rows of a mapped node's items, in order.
@@ -225,13 +226,13 @@ func (r *Releaser) closeMapped(ctx context.Context, f *facts, own job.Row) ([]jo
 // fill puts missing items while slots are free. items are the rows of the last items of the list; a zero Row is a
 // missing one. Items of the same list that succeeded in the generation before are carried over.
 func (r *Releaser) fill(
-	ctx context.Context, f *facts, own job.Row, list []json.RawMessage, see dag.Facts, items []job.Row,
+	ctx context.Context, f *facts, own job.Row, from madeFrom, see dag.Facts, items []job.Row,
 ) (ended []job.Row, err error) {
+	list := from.List
 	if int64(len(list)) != own.Items {
-		return nil, fmt.Errorf("mapped node %q of run %s has %d items, and its list %d", own.Node, f.run.ID, own.Items,
-			len(list))
+		return r.failMissing(ctx, f, own, items)
 	}
-	before, err := r.itemsBefore(ctx, f, own)
+	before, err := r.itemsBefore(ctx, f, own, from)
 	if err != nil {
 		return nil, err
 	}
@@ -282,8 +283,9 @@ func (r *Releaser) fill(
 	return ended, nil
 }
 
-// itemsBefore reads the items of the generation before, if those that succeeded are carried over; nil if not.
-func (r *Releaser) itemsBefore(ctx context.Context, f *facts, own job.Row) ([]job.Row, error) {
+// itemsBefore reads the items of the generation before, if those that succeeded are carried over; nil if not. An item
+// whose value in the list has changed is the zero Row.
+func (r *Releaser) itemsBefore(ctx context.Context, f *facts, own job.Row, from madeFrom) ([]job.Row, error) {
 	is := f.run.Nodes[own.Node]
 	if own.Generation <= 1 || is.Whole {
 		return nil, nil
@@ -297,7 +299,20 @@ func (r *Releaser) itemsBefore(ctx context.Context, f *facts, own job.Row) ([]jo
 	if err != nil || older[0].Items != own.Items {
 		return nil, err
 	}
-	return r.items(ctx, f, older[0])
+	items, err := r.items(ctx, f, older[0])
+	if err != nil || older[0].PayloadSize == 0 {
+		return items, err
+	}
+	was, err := r.readMadeFrom(ctx, older[0])
+	if err != nil {
+		return nil, err
+	}
+	for i := range items {
+		if !bytes.Equal(was.List[i], from.List[i]) {
+			items[i] = job.Row{}
+		}
+	}
+	return items, nil
 }
 
 // replaceItems puts the jobs that dead items of the generation before x name as those that take their place, where x,
@@ -349,10 +364,7 @@ func (r *Releaser) carry(ctx context.Context, f *facts, from, to job.Row) ([]job
 		}
 	}
 	to.StartedAt = from.StartedAt
-	if err := r.putAll(ctx, to.SetResult(json.RawMessage(result))); err != nil {
-		return nil, err
-	}
-	return r.putEnded(ctx, f, to, job.Succeeded, job.Reason{}, r.Clock.Now())
+	return r.putEnded(ctx, f, to, job.Succeeded, job.Reason{}, r.Clock.Now(), to.SetResult(json.RawMessage(result))...)
 }
 
 func (r *Releaser) failedItem(ctx context.Context, f *facts, row job.Row, err error) ([]job.Row, error) {

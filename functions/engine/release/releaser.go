@@ -47,7 +47,6 @@ type Store interface {
 	DagVersion(ctx context.Context, t tenant.ID, name string, version int64) (store.Dag, error)
 	Params(ctx context.Context, r run.Run) (string, error)
 	RunContent(ctx context.Context, k run.Key, name string) (string, error)
-	PutRunContent(ctx context.Context, r run.Run, name, body string) error
 
 	// Followers reads up to 100 of the jobs that come after parent and were not judged since it ended.
 	Followers(ctx context.Context, parent job.Key) ([]job.Key, error)
@@ -222,6 +221,33 @@ func (r *Releaser) rows(ctx context.Context, f *facts, names ...string) (map[str
 		rows[of[n]] = row
 		if row.Status.Final() {
 			f.ended[of[n]] = row
+		}
+	}
+	return rows, nil
+}
+
+// rowsAt reads the rows of nodes at those keys, in the order of the names.
+func (r *Releaser) rowsAt(ctx context.Context, f *facts, names []string, at func(node string) job.Key) ([]job.Row,
+	error) {
+	rows := make([]job.Row, len(names))
+	var keys []job.Key
+	var of []int
+	for n, name := range names {
+		k := at(name)
+		if row, ok := f.ended[name]; ok && row.Key == k {
+			rows[n] = row
+			continue
+		}
+		keys, of = append(keys, k), append(of, n)
+	}
+	read, err := r.Store.Nodes(ctx, keys)
+	if err != nil {
+		return nil, err
+	}
+	for n, row := range read {
+		rows[of[n]] = row
+		if name := names[of[n]]; row.Status.Final() && row.Generation == f.run.Generation(name) {
+			f.ended[name] = row
 		}
 	}
 	return rows, nil

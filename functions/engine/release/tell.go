@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"hash/fnv"
+	"slices"
 	"strings"
 	"time"
 
@@ -191,7 +192,10 @@ func (r *Releaser) targets(f *facts, x job.Row, counts bool) []string {
 	if !counts || x.ItemNo > 0 { // the newer generation may wait for the older one; a mapped node waits for its items
 		return []string{x.Node}
 	}
-	return f.graph.Children(x.Node)
+	if f.run.Epoch == 1 { // before any operation on the run, all ancestors of a node end before its parents
+		return f.graph.Children(x.Node)
+	}
+	return append(slices.Clone(f.graph.Children(x.Node)), f.graph.Readers(x.Node)...)
 }
 
 // clearPending notes on x that its children were judged.
