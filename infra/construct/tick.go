@@ -13,19 +13,19 @@ import (
 // ended.
 type Tick struct {
 	scope constructs.Construct
-	group string
+	group awsscheduler.CfnScheduleGroup
 	role  awsiam.Role
 }
 
 // NewTick makes the group of the ticks and their role.
 func NewTick(scope constructs.Construct, group string) Tick {
-	awsscheduler.NewCfnScheduleGroup(scope, jsii.String("TickGroup"),
+	made := awsscheduler.NewCfnScheduleGroup(scope, jsii.String("TickGroup"),
 		&awsscheduler.CfnScheduleGroupProps{Name: jsii.String(group)})
 	role := awsiam.NewRole(scope, jsii.String("TickRole"), &awsiam.RoleProps{
 		Description: jsii.String("What ticks may do: call the functions of each minute"),
 		AssumedBy:   schedulerOf(awscdk.Stack_Of(scope), group),
 	})
-	return Tick{scope, group, role}
+	return Tick{scope, made, role}
 }
 
 // EveryMinute has f called each minute, unless it is off.
@@ -35,12 +35,13 @@ func (t Tick) EveryMinute(id string, f Function, on bool) {
 		state = "DISABLED"
 	}
 	allow(t.role, strs("lambda:InvokeFunction"), f.Live.FunctionArn())
-	awslambda.NewEventInvokeConfig(f.Function, jsii.String("once"), &awslambda.EventInvokeConfigProps{
-		Function: f.Function, Qualifier: f.Live.AliasName(), RetryAttempts: jsii.Number(0),
-		MaxEventAge: awscdk.Duration_Seconds(jsii.Number(60)),
+	// The alias configures itself, so its reference orders the two. AliasName is a literal: CloudFormation would
+	// configure an alias that does not exist yet.
+	f.Live.ConfigureAsyncInvoke(&awslambda.EventInvokeConfigOptions{
+		RetryAttempts: jsii.Number(0), MaxEventAge: awscdk.Duration_Seconds(jsii.Number(60)),
 	})
 	schedule := awsscheduler.NewCfnSchedule(t.scope, jsii.String("Tick-"+id), &awsscheduler.CfnScheduleProps{
-		GroupName: jsii.String(t.group), Name: jsii.String(*t.stackName() + "-" + id),
+		GroupName: t.group.Ref(), Name: jsii.String(*t.stackName() + "-" + id),
 		Description:        jsii.String("Each minute: " + id),
 		ScheduleExpression: jsii.String("rate(1 minute)"), State: jsii.String(state),
 		FlexibleTimeWindow: &awsscheduler.CfnSchedule_FlexibleTimeWindowProperty{Mode: jsii.String("OFF")},

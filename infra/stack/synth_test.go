@@ -64,9 +64,10 @@ type synthesized struct {
 	templates []template // in the order in which they are built
 }
 
-// prod, emulator and other are synthesized once for all tests: each takes seconds.
+// prod, dev, emulator and other are synthesized once for all tests: each takes seconds.
 var (
 	prod     = sync.OnceValue(func() *synthesized { return synth("prod", "prod") })
+	dev      = sync.OnceValue(func() *synthesized { return synth("dev", "dev") })
 	emulator = sync.OnceValue(func() *synthesized { return synth("emulator", "emulator") })
 	// other is a second deployment, whose owner has chosen what there is to choose.
 	other = sync.OnceValue(func() *synthesized {
