@@ -68,6 +68,15 @@ type Summary struct {
 
 // Handle makes one pass; what triggers it says nothing.
 func (s *Stage) Handle(ctx context.Context, _ any) (Summary, error) {
+	sum, err := s.ahead(ctx)
+	if err == nil {
+		s.Meter.Count(telemetry.PassesMade, 1, telemetry.Dim{Key: "pass", Value: telemetry.PassForecast})
+	}
+	return sum, err
+}
+
+// ahead counts what is due until the horizon and reports what each pool will want.
+func (s *Stage) ahead(ctx context.Context) (Summary, error) {
 	now := s.Clock.Now()
 	shards, err := s.Store.Shards(ctx, s.Shards)
 	if err != nil {

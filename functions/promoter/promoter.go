@@ -67,6 +67,13 @@ type Summary struct {
 
 // Handle makes one pass; the event is ignored.
 func (s *Stage) Handle(ctx context.Context, _ any) (Summary, error) {
+	sum, err := s.walk(ctx)
+	scan.Made(s.Meter, telemetry.PassPromoted, sum.Walked, err)
+	return sum, err
+}
+
+// walk passes the slices that enter the horizon.
+func (s *Stage) walk(ctx context.Context) (Summary, error) {
 	if held, err := scan.Held(ctx, s.Store, s.Log, s.Meter); err != nil || len(held) > 0 {
 		return Summary{Held: held}, err
 	}

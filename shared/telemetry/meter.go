@@ -31,6 +31,7 @@ const (
 	Swept           Name = "swept_total"    // by step
 	Promoted        Name = "promoted_total" // nominal times of schedules, by outcome
 	WatermarkLag    Name = "watermark_lag_ms"
+	PassesMade      Name = "passes_made_total"    // by pass: those that succeeded, and those that a restored table held
 	DeadLetters     Name = "dead_letters_total"
 	Redriven        Name = "redriven_total"
 	Faults          Name = "faults_total"         // by kind
@@ -60,6 +61,7 @@ const (
 	StepFire         = "fire"
 	PassPromoted     = "promoted"
 	PassSwept        = "swept"
+	PassForecast     = "forecast"
 	StageStream      = "stream"
 	StageDispatch    = "dispatch"
 	StageStatus      = "status"
@@ -81,6 +83,7 @@ type series struct {
 	dims   []Dim
 	value  float64 // counts and gauges
 	gauge  bool
+	set    bool    // a gauge that was set since the last flush
 	counts []int64 // histogram
 	sum    float64
 	n      int64
@@ -140,7 +143,7 @@ func (m *Meter) Gauge(name Name, v float64, dims ...Dim) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	s := m.at(name, dims)
-	s.gauge, s.value = true, v
+	s.gauge, s.set, s.value = true, true, v
 }
 
 // Observe adds one duration to a histogram.
@@ -245,9 +248,10 @@ func labels(dims []Dim) string {
 	return "{" + strings.Join(parts, ",") + "}"
 }
 
-// Flush writes one embedded-metric line per series to w and resets counts; gauges stay. A
-// duration's line holds the bounds and counts of its buckets, so that CloudWatch can compute
-// percentiles.
+// Flush writes one embedded-metric line per series to w and resets counts. A gauge is written only
+// if it was set since the last flush: a process that fails must not repeat an old value, which would
+// hide its failure. A duration's line holds the bounds and counts of its buckets, so that CloudWatch
+// can compute percentiles.
 func (m *Meter) Flush(w io.Writer, now time.Time) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -260,7 +264,7 @@ func (m *Meter) Flush(w io.Writer, now time.Time) error {
 		}
 		unit := "Count"
 		switch {
-		case s.counts != nil && s.n == 0, s.counts == nil && !s.gauge && s.value == 0:
+		case s.counts != nil && s.n == 0, s.counts == nil && !s.gauge && s.value == 0, s.gauge && !s.set:
 			continue
 		case s.counts != nil:
 			unit = "Milliseconds"
@@ -282,6 +286,7 @@ func (m *Meter) Flush(w io.Writer, now time.Time) error {
 			if !s.gauge {
 				s.value = 0
 			}
+			s.set = false
 		}
 		line["_aws"] = map[string]any{
 			"Timestamp": now.UnixMilli(),

@@ -70,8 +70,21 @@ func TestMeter_FlushesWhatHappenedSinceTheLastFlush(t *testing.T) {
 		late["Sum"] != 30004.0 || late["Count"] != 2.0 {
 		t.Errorf("durations are written as %v; no value may lie beyond the longest", late)
 	}
-	if second := flushed(t, m); len(second) != 1 || second[0]["slots_busy"] != 7.0 {
-		t.Errorf("the second flush, with only the gauge: %v", second)
+}
+
+func TestMeter_FlushesAGaugeOnlyAfterItWasSet(t *testing.T) {
+	t.Parallel()
+	m := new(Meter)
+	m.Gauge(SlotsBusy, 7)
+	if first := flushed(t, m); len(first) != 1 || first[0]["slots_busy"] != 7.0 {
+		t.Errorf("the first flush: %v", first)
+	}
+	if second := flushed(t, m); len(second) != 0 {
+		t.Errorf("a gauge that was not set again is repeated: %v", second)
+	}
+	m.Gauge(SlotsBusy, 0)
+	if third := flushed(t, m); len(third) != 1 || third[0]["slots_busy"] != 0.0 {
+		t.Errorf("a gauge that was set to 0: %v", third)
 	}
 }
 

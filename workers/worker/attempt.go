@@ -69,7 +69,7 @@ type facts struct {
 
 // attend sees one message through that has a slot.
 func (w *Worker) attend(f *firing) {
-	defer w.gauge()
+	defer w.Gauge()
 	defer w.intake.release(f)
 	log := w.log.With(telemetry.Tenant, f.key.Tenant, telemetry.JobID, f.key.ID, telemetry.Attempt, f.attempt)
 	select {

@@ -43,13 +43,16 @@ func (w *Worker) poll(s *source) {
 		if s.busy { // it holds slots back from lower queues: not for as long as nothing comes
 			wait = 0
 		}
+		w.polls.begin(s, time.Now())
 		deliveries, err := w.queues.Receive(w.ctx, s.queue, n, wait, contract.Lease)
 		received := time.Now()
 		for _, d := range deliveries {
 			w.take(s, d, received)
 		}
 		w.intake.answered(s, len(deliveries))
-		w.polls.note(s, err)
+		if w.polls.note(s, err) {
+			w.Gauge()
+		}
 		if err == nil {
 			failures = 0
 			continue
@@ -129,7 +132,7 @@ func (w *Worker) admit(in *intake) {
 			w.attempts.Go(func() { w.attend(f) })
 		}
 		if len(start) > 0 {
-			w.gauge()
+			w.Gauge()
 		}
 		if len(late) > 0 {
 			w.attempts.Go(func() { w.giveAllBack(late) })
@@ -148,10 +151,14 @@ func (w *Worker) admit(in *intake) {
 	}
 }
 
-// gauge says how many slots of each pool are taken. It is said from the start on, and again by each
-// flush: an idle worker gives a sign of life.
-func (w *Worker) gauge() {
+// Gauge measures how many slots of each pool are taken: the worker's sign of life. Whoever flushes the
+// meter calls it before, so that an idle worker gives one, too. A pool that cannot receive gives none.
+func (w *Worker) Gauge() {
+	now := time.Now()
 	for _, in := range w.intake {
+		if !w.polls.receives(in.sources, now) {
+			continue
+		}
 		w.meter.Gauge(telemetry.SlotsBusy, float64(in.taken()), telemetry.Dim{Key: "pool", Value: in.sources[0].pool})
 	}
 }

@@ -83,21 +83,63 @@ func TestWorker_StaysReadyWithAllItsSlotsTaken(t *testing.T) {
 	})
 }
 
+// signs are the metric lines of taken slots that a worker writes now.
+func (b *bench) signs(w *runningWorker) string {
+	b.t.Helper()
+	var lines bytes.Buffer
+	w.Gauge()
+	if err := b.meter.Flush(&lines, time.Now()); err != nil {
+		b.t.Fatal(err)
+	}
+	return lines.String()
+}
+
 func TestWorker_GivesASignOfLifeForEachPoolWhileIdle(t *testing.T) {
 	within(t, func(b *bench) {
-		b.start("a", options(func(o *Options) { o.Pools = contract.Pools }))
+		w := b.start("a", options(func(o *Options) { o.Pools = contract.Pools }))
 		b.sleep(time.Minute)
 		for minute := range 2 {
-			var lines bytes.Buffer
-			if err := b.meter.Flush(&lines, time.Now()); err != nil {
-				t.Fatal(err)
-			}
-			said := lines.String()
+			said := b.signs(w)
 			for _, pool := range contract.Pools {
 				if want := `"pool":"` + pool + `","slots_busy":0`; !strings.Contains(said, want) {
 					t.Errorf("minute %d: %s is not in %s", minute, want, said)
 				}
 			}
+		}
+	})
+}
+
+func TestWorker_GivesNoSignOfLifeWhileItCannotReceive(t *testing.T) {
+	within(t, func(b *bench) {
+		queues := &mute{}
+		w := b.start("a", func(d *Deps, o *Options) { queues.Queues, d.Queues = d.Queues, queues })
+		b.sleep(time.Minute)
+		if said := b.signs(w); !strings.Contains(said, "slots_busy") {
+			t.Errorf("a worker that receives gives no sign of life: %s", said)
+		}
+		queues.fails.Store(true)
+		b.sleep(2 * time.Minute)
+		if said := b.signs(w); strings.Contains(said, "slots_busy") {
+			t.Errorf("a worker whose queues fail gives a sign of life: %s", said)
+		}
+		queues.fails.Store(false)
+		b.sleep(2 * time.Minute)
+		if said := b.signs(w); !strings.Contains(said, "slots_busy") {
+			t.Errorf("a worker whose queues are back gives no sign of life: %s", said)
+		}
+	})
+}
+
+func TestWorker_GivesASignOfLifeWithAllItsSlotsTaken(t *testing.T) {
+	within(t, func(b *bench) {
+		w := b.start("a", options(func(o *Options) { o.Slots, o.Hold = 1, 1 }))
+		b.sleeps(10 * time.Minute)
+		for range 30 {
+			b.fire(b.put(0, func(r *job.Row) { r.Timeout = time.Hour }), 0)
+		}
+		b.sleep(5 * time.Minute)
+		if said := b.signs(w); !strings.Contains(said, `"slots_busy":1`) {
+			t.Errorf("a busy worker says %s", said)
 		}
 	})
 }

@@ -183,7 +183,6 @@ func (w *Worker) Run(ctx context.Context) error {
 		polling.Go(func() { w.admit(in) })
 	}
 	flushing.Go(w.reports.run)
-	w.gauge()
 	w.log.Info("started working", "pools", w.opts.Pools, "slots", w.opts.Slots)
 
 	<-ctx.Done()

@@ -283,11 +283,15 @@ func (w *walk) write(ctx context.Context) error {
 	return errors.Join(errs...)
 }
 
-// gauge measures the largest lag of a shard.
+// gauge measures the largest lag of a shard. With an unknown watermark there is no such lag to report: 0 would say
+// that the pass keeps up.
 func (w *walk) gauge() {
 	lag := time.Duration(0)
 	for _, s := range w.marks {
-		if whole := s.Passed(s.news()).Whole(); !s.unknown && !whole.IsZero() {
+		if s.unknown {
+			return
+		}
+		if whole := s.Passed(s.news()).Whole(); !whole.IsZero() {
 			lag = max(lag, w.to.Sub(whole))
 		}
 	}

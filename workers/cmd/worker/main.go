@@ -62,7 +62,7 @@ func main() {
 		Name: name, Pools: []string{env.Pool}, Slots: env.Slots, Drain: time.Duration(env.DrainSeconds) * time.Second,
 	})
 
-	go flush(meter, os.Stdout)
+	go flush(w, meter, os.Stdout)
 	go serve(w.Ready, log)
 	err := w.Run(ctx)
 	_ = meter.Flush(os.Stdout, time.Now()) // nobody is left to tell
@@ -72,8 +72,9 @@ func main() {
 	}
 }
 
-func flush(meter *telemetry.Meter, to io.Writer) {
+func flush(w *worker.Worker, meter *telemetry.Meter, to io.Writer) {
 	for now := range time.Tick(metricsEvery) {
+		w.Gauge()
 		_ = meter.Flush(to, now) // a closed log ends the pod anyway
 	}
 }
