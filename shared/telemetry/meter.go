@@ -31,23 +31,24 @@ const (
 	Swept           Name = "swept_total"    // by step
 	Promoted        Name = "promoted_total" // nominal times of schedules, by outcome
 	WatermarkLag    Name = "watermark_lag_ms"
-	PassesMade      Name = "passes_made_total"    // by pass: those that succeeded, and those that a restored table held
+	PassesMade      Name = "passes_made_total" // by pass: those that succeeded, and those that a restored table held
 	DeadLetters     Name = "dead_letters_total"
 	Redriven        Name = "redriven_total"
-	Faults          Name = "faults_total"         // by kind
-	RecordsFailed   Name = "records_failed_total" // of queues and streams, by stage; an answer that says so is no error
-	Throttles       Name = "throttles_total"      // by service
-	KeysUnfetched   Name = "keys_unfetched_total" // the issuer of tokens did not give its keys
-	Requests        Name = "requests_total"       // by status class
-	SlotsBusy       Name = "slots_busy"           // by pool
-	SlotsWanted     Name = "slots_wanted"         // by pool: at once, in the next half hour
-	DueAhead        Name = "due_ahead"            // by pool: jobs due in the next half hour
-	ForecastError   Name = "forecast_error"       // by pool: jobs that came minus jobs that were expected
+	Faults          Name = "faults_total"          // by kind
+	RecordsFailed   Name = "records_failed_total"  // of queues and streams, by stage; an answer that says so is no error
+	Throttles       Name = "throttles_total"       // by service
+	KeysUnfetched   Name = "keys_unfetched_total"  // the issuer of tokens did not give its keys
+	Requests        Name = "requests_total"        // by status class
+	RequestsFailed  Name = "requests_failed_total" // by stage: answered with 5xx
+	SlotsBusy       Name = "slots_busy"            // by pool
+	SlotsWanted     Name = "slots_wanted"          // by pool: at once, in the next half hour
+	DueAhead        Name = "due_ahead"             // by pool: jobs due in the next half hour
+	ForecastError   Name = "forecast_error"        // by pool: jobs that came minus jobs that were expected
 	RunsCreated     Name = "dag_runs_created_total"
 	RunsEnded       Name = "dag_runs_ended_total" // by outcome
 	RunTook         Name = "dag_run_duration_ms"  // from its due time to its end
 	NodesReleased   Name = "nodes_released_total" // jobs of nodes and items
-	RunAverage      Name = "run_average_ms"       // by pool, as the forecast has learnt it
+	Heartbeats      Name = "heartbeats_total"     // by pool: empty jobs of each minute and priority that succeeded
 	TablesHeld      Name = "tables_held"          // restored, and not let run yet: nothing starts
 )
 
@@ -66,6 +67,8 @@ const (
 	StageDispatch    = "dispatch"
 	StageStatus      = "status"
 	StageRedrive     = "redrive"
+	StageAPIRead     = "api-read"
+	StageAPIWrite    = "api-write"
 )
 
 // Dim is one dimension of a metric: a key and a value from a small fixed set.
@@ -96,6 +99,9 @@ type Meter struct {
 	// Namespace is the namespace of embedded-metric lines, from contract.Env; "" where none are
 	// written.
 	Namespace string
+	// Version is the version of the function that counts; "" elsewhere. Failures are counted by it as
+	// well, so that a canary can compare a new version with the old one.
+	Version string
 
 	mu     sync.Mutex
 	series map[string]*series
@@ -133,7 +139,17 @@ func (m *Meter) Count(name Name, n int64, dims ...Dim) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.at(name, dims).value += float64(n)
+	if m.Version != "" && CountedByVersion(name) {
+		m.at(name, append(slices.Clone(dims), Dim{VersionDim, m.Version})).value += float64(n)
+	}
 }
+
+// VersionDim is the dimension of a function's version.
+const VersionDim = "version"
+
+// CountedByVersion reports whether a count is also written by the version of the function. Only failures are: a series
+// for each version of what always happens would be billed after each deploy.
+func CountedByVersion(name Name) bool { return name == RecordsFailed || name == RequestsFailed }
 
 // Gauge sets a value.
 func (m *Meter) Gauge(name Name, v float64, dims ...Dim) {
@@ -173,13 +189,17 @@ func (m *Meter) Observe(name Name, d time.Duration, dims ...Dim) {
 }
 
 // Total returns a count's or gauge's value, summed over its dimensions; for a histogram the number
-// of observations. It is for tests and the bench.
+// of observations.
 func (m *Meter) Total(name Name) float64 {
+	if m == nil {
+		return 0
+	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	total := 0.0
 	for _, s := range m.series {
-		if s.name == name {
+		byVersion := slices.ContainsFunc(s.dims, func(d Dim) bool { return d.Key == VersionDim }) // counted twice
+		if s.name == name && !byVersion {
 			total += s.value + float64(s.n)
 		}
 	}
