@@ -20,6 +20,7 @@ import (
 	"punctual/shared/memory"
 	"punctual/shared/message"
 	"punctual/shared/store"
+	"punctual/shared/telemetry"
 )
 
 func TestTasks_AreDefinedReplacedListedAndDeleted(t *testing.T) {
@@ -418,7 +419,7 @@ func TestProxy_TakesTheIdentityFromTheAuthorizer(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	var metrics bytes.Buffer
-	answer := api.Proxy(b.handler, b.meter, &metrics)
+	answer := api.Proxy(b.handler, telemetry.StageAPIWrite, b.meter, &metrics)
 	event := func(method, path, body string) events.APIGatewayProxyRequest {
 		return events.APIGatewayProxyRequest{
 			HTTPMethod: method, Path: path, Body: body,

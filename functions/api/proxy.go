@@ -16,9 +16,10 @@ import (
 )
 
 // Proxy answers API Gateway's proxy events with h. The identity is the authorizer's; nothing else in the event is
-// trusted. It flushes the metrics to out after each answer, because a Lambda sleeps between two.
+// trusted. It flushes the metrics to out after each answer, because a Lambda sleeps between two. stage names the
+// function in the count of failed requests, which a canary compares between versions.
 func Proxy(
-	h http.Handler, m *telemetry.Meter, out io.Writer,
+	h http.Handler, stage string, m *telemetry.Meter, out io.Writer,
 ) func(context.Context, events.APIGatewayProxyRequest) (events.APIGatewayProxyResponse, error) {
 	return func(ctx context.Context, ev events.APIGatewayProxyRequest) (events.APIGatewayProxyResponse, error) {
 		if m != nil {
@@ -39,7 +40,11 @@ func Proxy(
 			r.Header.Set("X-Request-Id", ev.RequestContext.RequestID)
 		}
 		h.ServeHTTP(w, r)
-		return w.GetProxyResponse()
+		answer, err := w.GetProxyResponse()
+		if answer.StatusCode >= http.StatusInternalServerError {
+			m.Count(telemetry.RequestsFailed, 1, telemetry.Dim{Key: "stage", Value: stage})
+		}
+		return answer, err
 	}
 }
 

@@ -55,7 +55,7 @@ func signerOf(
 	if err != nil && fault.KindOf(err) != fault.NotFound {
 		return nil, "", err
 	}
-	if _, bad := tenant.Parse(tags[contract.TenantTag]); bad != nil {
+	if _, bad := tenant.ParseCaller(tags[contract.TenantTag]); bad != nil {
 		return nil, fmt.Sprintf("the signer %s has %q as its tag %s: %v; a change of tags is seen within a minute",
 			caller.UserArn, tags[contract.TenantTag], contract.TenantTag, bad), nil
 	}

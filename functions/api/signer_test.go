@@ -13,6 +13,7 @@ import (
 	"punctual/functions/api"
 	"punctual/shared/contract"
 	"punctual/shared/fault"
+	"punctual/shared/telemetry"
 )
 
 // tagged is the tags of roles by ARN.
@@ -33,7 +34,7 @@ func TestSigned_SaysWhyTheSignerIsNobody(t *testing.T) {
 		role + "billing/s": {"punctual:tenant": "acme", "punctual:scopes": "read"},
 		role + "none/s":    {},
 		role + "all/s":     {"punctual:tenant": "*"},
-	}, api.Proxy(b.handler, nil, io.Discard))
+	}, api.Proxy(b.handler, telemetry.StageAPIRead, nil, io.Discard))
 	for name, c := range map[string]struct {
 		arn, account, method string
 		status               int

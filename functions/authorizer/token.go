@@ -169,7 +169,7 @@ func (a *Authorizer) read(claims map[string]any) (tenant.Identity, cause) {
 		return tenant.Identity{}, refused
 	}
 	var err error
-	if id.Tenant, err = tenant.Parse(name); err != nil {
+	if id.Tenant, err = tenant.ParseCaller(name); err != nil {
 		return tenant.Identity{}, wrongTenant
 	}
 	id.Subject, _ = claims["sub"].(string)

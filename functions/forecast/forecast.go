@@ -18,8 +18,8 @@ import (
 	"punctual/shared/telemetry"
 )
 
-// MostEntries bounds what one pass counts; there is no fleet that could do as many at once.
-const MostEntries = 500_000
+// MostEntries bounds what one pass counts. It is above the number at which an alarm rings.
+const MostEntries = contract.DueAheadMost + contract.DueAheadMost/5
 
 // slicesAtOnce bounds the slices that are read together.
 const slicesAtOnce = 16
@@ -111,13 +111,16 @@ func (s *Stage) say(pool string, seen *sight, m *learnt, now time.Time) Wanted {
 	w := Wanted{Due: d.total, Average: m.average(pool)}
 	w.Slots = d.slots(w.Average)
 	dim := telemetry.Dim{Key: "pool", Value: pool}
-	s.Meter.Gauge(telemetry.DueAhead, float64(w.Due), dim)
-	s.Meter.Gauge(telemetry.SlotsWanted, float64(w.Slots), dim)
-	s.Meter.Gauge(telemetry.RunAverage, float64(w.Average.Milliseconds()), dim)
+	if w.Due > 0 { // a metric is billed by the hours in which it is written, and none reads as 0
+		s.Meter.Gauge(telemetry.DueAhead, float64(w.Due), dim)
+		s.Meter.Gauge(telemetry.SlotsWanted, float64(w.Slots), dim)
+	}
 	if was, ok := m.forecast(pool, now); ok {
 		e := seen.minutes[minuteOf(now.Add(time.Minute))][pool] - was
 		w.Error = &e
-		s.Meter.Gauge(telemetry.ForecastError, float64(e), dim)
+		if e != 0 {
+			s.Meter.Gauge(telemetry.ForecastError, float64(e), dim)
+		}
 	}
 	return w
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
+	"sync/atomic"
 	"time"
 
 	"punctual/functions/engine/arm"
@@ -37,6 +38,8 @@ type Deps struct {
 	Log    *slog.Logger
 	Meter  *telemetry.Meter
 	Shards int // of the due index in this deployment; an earlier one may have had more
+	// Heartbeats are the pools that run an empty job of each priority each minute; nil keeps none.
+	Heartbeats []string
 }
 
 // Stage is the promoter. It is safe for concurrent use.
@@ -45,6 +48,7 @@ type Stage struct {
 	recur  *recur.Recurrer
 	pass   scan.Pass
 	slices arm.Slices
+	beats  atomic.Int64 // when the schedules of heartbeats were last kept, in Unix seconds
 }
 
 // New returns the stage.
@@ -78,6 +82,7 @@ func (s *Stage) walk(ctx context.Context) (Summary, error) {
 		return Summary{Held: held}, err
 	}
 	now := s.Clock.Now()
+	s.heartbeats(ctx, now)
 	shards, err := s.Store.Shards(ctx, s.Shards)
 	if err != nil {
 		return Summary{}, err
@@ -95,6 +100,22 @@ func (s *Stage) walk(ctx context.Context) (Summary, error) {
 	sum := Summary{Walked: walked, Came: came.Counts()}
 	s.Log.InfoContext(ctx, "pass made", "summary", sum)
 	return sum, err
+}
+
+// heartbeatsEvery is how often a process looks whether the schedules of heartbeats are there.
+const heartbeatsEvery = time.Hour
+
+// heartbeats keeps the schedules of the heartbeats, once in a while. If it fails, the pass goes on: the next one tries
+// again, and an alarm watches the heartbeats themselves.
+func (s *Stage) heartbeats(ctx context.Context, now time.Time) {
+	if s.Heartbeats == nil || now.Unix() < s.beats.Load()+int64(heartbeatsEvery/time.Second) {
+		return
+	}
+	if err := s.recur.Heartbeats(ctx, s.Heartbeats); err != nil {
+		s.Log.ErrorContext(ctx, "heartbeats could not be kept", telemetry.Err, err)
+		return
+	}
+	s.beats.Store(now.Unix())
 }
 
 // firstSlice is where a pass begins in a shard: after the watermark, and a while before it for slices that are so far

@@ -148,7 +148,12 @@ func (s *Stage) walk(ctx context.Context) (Summary, error) {
 	var errParked error
 	sum.Parked, errParked = s.parked(scan.Share(ctx, parkedShare, scan.Closing), now, &came)
 	errLines := s.lines(scan.Share(ctx, lineShare, scan.Closing), now, &came)
-	sum.Again = s.pass.Revisit(ctx, lastDay(cutoff, shards), visit)
+	sum.Again = s.pass.Revisit(ctx, lastDay(cutoff, shards), func(ctx context.Context, slice horizon.Slice) error {
+		if rereadWhole(cutoff.Sub(slice.Minute)) {
+			return visit(ctx, slice)
+		}
+		return s.sweep(ctx, slice.String(), cutoff, &came)
+	})
 	if sum.Cut && scan.TimeLeft(ctx, scan.Closing) { // there is a backlog, and time is left over
 		over.From = func(mark time.Time) time.Time {
 			if mark.IsZero() {
@@ -194,6 +199,13 @@ func lastDay(cutoff time.Time, shards int) []horizon.Slice {
 		}
 	}
 	return scan.Rotate(slices, time.Unix(cutoff.Unix()/60, 0))
+}
+
+// rereadWhole reports whether a passed slice of that age is also read for schedules and runs: at the ages of one to four
+// hours, and then every four hours. There are few of them, and each reading of an empty slice is billed.
+func rereadWhole(age time.Duration) bool {
+	hours := int(age.Round(time.Hour).Hours())
+	return hours <= 4 || hours%4 == 0
 }
 
 // sweep decides about every job whose wake-up is in that slice before the cutoff.

@@ -71,4 +71,6 @@ type Options struct {
 	Worker    worker.Options
 	NoWorker  bool // the worker is another process
 	NoAPI     bool // the API is another process
+	// Heartbeats are the pools that run an empty job of each priority each minute; nil for none.
+	Heartbeats []string
 }

@@ -55,7 +55,7 @@ func Compose(p Ports, o Options) *System {
 	at = p.of("promoter")
 	promote := promoter.New(promoter.Deps{
 		Store: storeOf(at), Queue: at.Queues, Clock: at.Clock, Log: at.Log("promoter"),
-		Meter: at.Meter, Shards: o.Shards,
+		Meter: at.Meter, Shards: o.Shards, Heartbeats: o.Heartbeats,
 	})
 	at = p.of("sweeper")
 	sweep := sweeper.New(sweeper.Deps{Store: storeOf(at), Queue: at.Queues, Clock: at.Clock, Log: at.Log("sweeper"),

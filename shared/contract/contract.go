@@ -28,6 +28,10 @@ const (
 	RereadHourly   = 24 * time.Hour
 )
 
+// DueAheadMost is how many jobs of a pool may be due within the horizon before an alarm rings. The look ahead counts
+// somewhat further.
+const DueAheadMost = 500_000
+
 // Claims.
 const (
 	Lease          = 30 * time.Second       // how long a worker owns an attempt without a heartbeat

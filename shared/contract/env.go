@@ -37,6 +37,10 @@ type Env struct {
 	Auth          string // PUNCTUAL_AUTH: how callers show who they are; AuthIAM, or "" for tokens
 	ScopePrefix   string // PUNCTUAL_SCOPE_PREFIX: what issuers write before read, write and admin; default "punctual:"
 
+	// PUNCTUAL_HEARTBEATS: pools that run an empty job of each priority each minute, separated by commas, or "none",
+	// which ends those that are there; default nil, which leaves them as they are.
+	Heartbeats []string
+
 	Console ConsoleEnv // of the API
 }
 
@@ -96,6 +100,13 @@ func LoadEnv(lookup func(string) (string, bool), needs ...string) (Env, error) {
 		Audience: get("PUNCTUAL_CONSOLE_AUDIENCE", "")}
 	if origins := get("PUNCTUAL_CONSOLE_ORIGINS", ""); origins != "" {
 		e.Console.Origins = strings.Split(origins, ",")
+	}
+	switch pools := get("PUNCTUAL_HEARTBEATS", ""); pools {
+	case "":
+	case "none":
+		e.Heartbeats = []string{}
+	default:
+		e.Heartbeats = strings.Split(pools, ",")
 	}
 	if cidrs := get("PUNCTUAL_HTTP_ALLOW", ""); cidrs != "" {
 		e.HTTPAllow = strings.Split(cidrs, ",")

@@ -13,6 +13,9 @@ type ID string
 // Local is the tenant of the laptop server, which needs no token.
 const Local ID = "local"
 
+// System is the tenant of the deployment's own jobs, such as heartbeats. No caller can be it.
+const System ID = "punctual.system"
+
 var pattern = regexp.MustCompile(`^[a-zA-Z0-9_.-]{1,64}$`)
 
 // Parse returns s as an ID, or an error that says what is allowed. A tenant is part of keys that
@@ -22,6 +25,15 @@ func Parse(s string) (ID, error) {
 		return "", fmt.Errorf("a tenant is 1 to 64 of a-z A-Z 0-9 _ . -, and not only dots")
 	}
 	return ID(s), nil
+}
+
+// ParseCaller is Parse for who sends a request: it refuses System.
+func ParseCaller(s string) (ID, error) {
+	id, err := Parse(s)
+	if err == nil && id == System {
+		return "", fmt.Errorf("the tenant %s is the deployment's own", System)
+	}
+	return id, err
 }
 
 // Scope is one permission of a token.

@@ -4,8 +4,10 @@ package main
 import (
 	"context"
 	"os"
+	"strings"
 
 	"github.com/aws/aws-lambda-go/lambda"
+	"github.com/aws/aws-lambda-go/lambdacontext"
 
 	"punctual/functions/api"
 	"punctual/functions/api/console"
@@ -22,7 +24,7 @@ import (
 
 func main() {
 	env := contract.MustEnv(os.LookupEnv, "PUNCTUAL_BUCKET", "PUNCTUAL_TIMER_ROLE", "PUNCTUAL_TIMER_TARGET")
-	meter := &telemetry.Meter{Namespace: env.Namespace()}
+	meter := &telemetry.Meter{Namespace: env.Namespace(), Version: lambdacontext.FunctionVersion}
 	cfg := session.Metered(session.MustLoad(context.Background()), meter)
 	rest := api.New(api.Deps{
 		Store:  store.New(table.New(cfg, env.TableName), blob.New(cfg, env.Bucket)),
@@ -39,6 +41,7 @@ func main() {
 		ScheduleQuota: env.Quota,
 		Allowance:     store.Allowance{Rate: env.TenantRate, Burst: env.TenantBurst},
 	})
+	stage := strings.TrimPrefix(lambdacontext.FunctionName, env.Prefix+"-")
 	page := console.Beside(console.SettingsOf(env), rest)
-	lambda.Start(api.Signed(env.Auth, principal.New(cfg), api.Proxy(page, meter, os.Stdout)))
+	lambda.Start(api.Signed(env.Auth, principal.New(cfg), api.Proxy(page, stage, meter, os.Stdout)))
 }

@@ -34,7 +34,7 @@ func admit(ctx context.Context, need tenant.Scope) (tenant.Identity, error) {
 	if signed {
 		nobody, scheme, holds = by.nobody, "AWS4-HMAC-SHA256", "the signer's tag "+contract.ScopesTag+" does not name"
 	}
-	if _, err := tenant.Parse(string(id.Tenant)); err != nil {
+	if _, err := tenant.ParseCaller(string(id.Tenant)); err != nil {
 		return id, NewProblem(CodeUnauthenticated, "%s", nobody).with("WWW-Authenticate", scheme)
 	}
 	if need != "" && !id.May(need) {

@@ -6,6 +6,7 @@ import (
 	"os"
 
 	"github.com/aws/aws-lambda-go/lambda"
+	"github.com/aws/aws-lambda-go/lambdacontext"
 
 	"punctual/functions/batch"
 	"punctual/functions/dispatch"
@@ -22,7 +23,7 @@ import (
 
 func main() {
 	env := contract.MustEnv(os.LookupEnv, "PUNCTUAL_TIMER_ROLE", "PUNCTUAL_TIMER_TARGET")
-	meter := &telemetry.Meter{Namespace: env.Namespace()}
+	meter := &telemetry.Meter{Namespace: env.Namespace(), Version: lambdacontext.FunctionVersion}
 	cfg := session.Metered(session.MustLoad(context.Background()), meter)
 	lambda.Start(batch.Metered(dispatch.New(dispatch.Deps{
 		Store: store.New(table.New(cfg, env.TableName), blob.New(cfg, env.Bucket)),

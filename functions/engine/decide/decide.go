@@ -111,6 +111,9 @@ func (d *Decider) announce(ctx context.Context, row job.Row) error {
 
 func (d *Decider) settled(row job.Row) {
 	d.Meter.Count(telemetry.JobsSettled, 1, telemetry.Dim{Key: "outcome", Value: strings.ToLower(string(row.Status))})
+	if row.Heartbeat() && row.Status == job.Succeeded {
+		d.Meter.Count(telemetry.Heartbeats, 1, telemetry.Dim{Key: "pool", Value: row.Pool})
+	}
 }
 
 // ended calls every OnFinal. It may be repeated.

@@ -30,6 +30,9 @@ type Store interface {
 	Schedule(ctx context.Context, k schedule.Key) (schedule.Schedule, error)
 	// ScheduleContents reads the contents of each job of a schedule.
 	ScheduleContents(ctx context.Context, s schedule.Schedule) (job.Contents, error)
+	// UpdateSchedule writes what decide returns for the schedule as it is: nil for none.
+	UpdateSchedule(ctx context.Context, k schedule.Key,
+		decide func(*schedule.Schedule) ([]item.Write, error)) (schedule.Schedule, error)
 	// WriteSchedule returns the schedule as it then is.
 	WriteSchedule(ctx context.Context, w item.Write) (schedule.Schedule, error)
 	// DueSchedules reads a page of the schedules whose wake-up lies in a slice; next is "" at the end.

@@ -20,7 +20,10 @@ func Held(ctx context.Context, tables Recognizer, log *slog.Logger, meter *telem
 	if err != nil {
 		return nil, err
 	}
-	meter.Gauge(telemetry.TablesHeld, float64(len(held)))
+	// Not in each pass: a metric is billed by the hours in which it is written.
+	if len(held) > 0 || meter.Total(telemetry.TablesHeld) > 0 {
+		meter.Gauge(telemetry.TablesHeld, float64(len(held)))
+	}
 	if len(held) > 0 {
 		log.WarnContext(ctx, "did nothing: a table was restored, and nobody has let it run yet", "tables", held)
 	}

@@ -29,6 +29,6 @@ func main() {
 		Clock:  clock.System{},
 		Log:    telemetry.Logger(os.Stdout, "promoter"),
 		Meter:  meter,
-		Shards: env.Shards,
+		Shards: env.Shards, Heartbeats: env.Heartbeats,
 	}).Handle, meter, os.Stdout))
 }

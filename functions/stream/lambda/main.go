@@ -6,6 +6,7 @@ import (
 	"os"
 
 	"github.com/aws/aws-lambda-go/lambda"
+	"github.com/aws/aws-lambda-go/lambdacontext"
 
 	"punctual/functions/batch"
 	"punctual/functions/stream"
@@ -18,7 +19,7 @@ import (
 
 func main() {
 	env := contract.MustEnv(os.LookupEnv)
-	meter := &telemetry.Meter{Namespace: env.Namespace()}
+	meter := &telemetry.Meter{Namespace: env.Namespace(), Version: lambdacontext.FunctionVersion}
 	cfg := session.Metered(session.MustLoad(context.Background()), meter)
 	lambda.Start(batch.Metered(stream.New(stream.Deps{
 		Queue: queue.New(cfg, env.QueueName),
