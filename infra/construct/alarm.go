@@ -13,7 +13,7 @@ import (
 	"github.com/aws/jsii-runtime-go"
 )
 
-// Topic notifies the people on call. It is encrypted and takes alarms of this account only.
+// Topic notifies people of alarms. It is encrypted and takes alarms of this account only.
 type Topic struct{ sns awssns.Topic }
 
 // NewTopic makes the topic and subscribes mail to it; "" subscribes nobody.
@@ -55,7 +55,8 @@ type AlarmProps struct {
 	Below   bool    // bad is below Over instead of above
 	Bad, Of int     // so many of the last so many minutes
 	Missing Missing
-	Tell    Topic // the zero Topic notifies nobody: the alarm only ends a canary
+	Notify  Topic // the zero Topic notifies nobody: the alarm only ends a canary
+	Quiet   bool  // it shows its state and notifies nobody
 }
 
 // NewAlarm makes an alarm.
@@ -73,11 +74,11 @@ func NewAlarm(scope constructs.Construct, id string, p AlarmProps) awscloudwatch
 		Threshold:          jsii.Number(p.Over),
 		ComparisonOperator: compare, DatapointsToAlarm: jsii.Number(p.Bad), EvaluationPeriods: jsii.Number(p.Of),
 		TreatMissingData: missing,
-		ActionsEnabled:   jsii.Bool(true),
+		ActionsEnabled:   jsii.Bool(!p.Quiet),
 	})
-	if p.Tell.sns != nil {
-		alarm.AddAlarmAction(awscloudwatchactions.NewSnsAction(p.Tell.sns))
-		alarm.AddOkAction(awscloudwatchactions.NewSnsAction(p.Tell.sns))
+	if p.Notify.sns != nil {
+		alarm.AddAlarmAction(awscloudwatchactions.NewSnsAction(p.Notify.sns))
+		alarm.AddOkAction(awscloudwatchactions.NewSnsAction(p.Notify.sns))
 	}
 	return alarm
 }

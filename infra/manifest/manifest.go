@@ -23,6 +23,7 @@ type Pool struct {
 	Machines    []any  // categories of EC2 instances: c, m, t …
 	Least, Most int    // pods
 	Hold        bool   // none, whatever there is to do
+	Asks        int    // seconds between two questions of the scaler to queues and metrics
 	Slots       int    // attempts that a pod runs at once
 	Milli, MiB  int    // CPU in thousandths and memory of a pod
 	Drain       time.Duration
@@ -291,7 +292,7 @@ func (p Pool) Scaler(metricNamespace, wantedMetric string) Object {
 		"spec": Object{
 			"scaleTargetRef":  Object{"name": p.App()},
 			"minReplicaCount": p.Least, "maxReplicaCount": p.Most,
-			"pollingInterval": 30, "cooldownPeriod": 300,
+			"pollingInterval": p.Asks, "cooldownPeriod": 300,
 			"fallback": Object{"failureThreshold": 5, "replicas": max(p.Least, (p.Most+1)/2),
 				"behavior": "scalingModifiers"},
 			"advanced": Object{

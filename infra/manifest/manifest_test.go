@@ -17,7 +17,7 @@ func pools() []Pool {
 	pool := func(name string, milli, mib int, drain time.Duration) Pool {
 		p := Pool{
 			Name: name, Image: "registry/worker:1", Arch: "arm64", Machines: []any{"c", "m"}, Least: 3, Most: 60,
-			Slots: 25, Milli: milli, MiB: mib, Drain: drain, Region: "us-east-1",
+			Slots: 25, Milli: milli, MiB: mib, Drain: drain, Region: "us-east-1", Asks: 30,
 			Env: []Var{{"PUNCTUAL_PREFIX", "here"}, {"PUNCTUAL_BUCKET", "payloads"}},
 		}
 		for _, priority := range contract.Priorities {

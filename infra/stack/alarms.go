@@ -2,6 +2,7 @@ package stack
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/aws/aws-cdk-go/awscdk/v2/awscloudwatch"
@@ -19,7 +20,8 @@ type alarm struct {
 	means   string // a sentence
 	metric  awscloudwatch.IMetric
 	math    bool // an expression over several metrics, which emulators refuse
-	pages   bool // it pages the person on call; others are read in the morning, and dev has none of them
+	pages   bool // it pages the person on call; others go by mail, and dev has none of them
+	quiet   bool // it notifies nobody while the deployment is held, for what it watches is then turned off
 	over    float64
 	below   bool
 	bad, of int // minutes, or periods where the metric has longer ones
@@ -54,9 +56,25 @@ const (
 	flightMost             = 90_000 // SQS goes silent at 120,000
 	lagMS                  = 180_000
 	passMS                 = 45_000
-	dueMost                = 500_000
 	apiMS                  = 500
+	functionErrors         = 5
 )
+
+// The heartbeats of a pool in a window. Each queue has one a minute, and one more or less may fall into the window.
+// With one queue's missing, the sum is below heartbeatsLeast.
+const (
+	heartbeatMinutes = 5
+	heartbeatsLeast  = 18
+)
+
+// pass is a function that is called each minute, with its name in the metrics.
+type pass struct{ function, name string }
+
+var passes = []pass{{Promoter, telemetry.PassPromoted}, {Sweeper, telemetry.PassSwept},
+	{Forecast, telemetry.PassForecast}}
+
+// consumers are the functions that report which records of a batch failed, and succeed all the same.
+var consumers = []string{Stream, Dispatch, Status, Redrive}
 
 // letterAge is how long a dead letter may be in its queue before an alarm. SQS counts the age of a dead letter from its
 // move into the DLQ, but its retention from the first send, up to four days before. Half of the retention leaves an
@@ -132,13 +150,27 @@ func alarms(s target.Settings) []alarm {
 		means:  "A table was restored: nothing starts until an operator lets it run.",
 		metric: own(1, telemetry.TablesHeld, "Maximum"), over: 0, bad: 1, of: 1})
 
-	// Those who keep the time.
-	for _, name := range []string{Promoter, Sweeper, Forecast} {
-		add(alarm{name: name + "-silent", runbook: "pass-silent",
-			means: "The pass of each minute is not made any more.", metric: fn(name, "Invocations", "Sum"), over: 1,
-			below: true, bad: 3, of: 3, missing: construct.Bad, pages: name != Forecast})
-		add(alarm{name: name + "-slow", runbook: "pass-slow", means: "A pass takes most of its minute.",
-			metric: fn(name, "Duration", "p99"), over: passMS, bad: 3, of: 5})
+	if s.Hold { // in dev, too: somebody must remember to end it
+		list = append(list, alarm{name: "held", runbook: "restore",
+			means:  "The deployment is held by its setting hold=yes: nothing starts until a deploy without it.",
+			metric: fn(Promoter, "Invocations", "Sum"), over: 1, below: true, bad: 1, of: 1, missing: construct.Bad})
+	}
+
+	// The passes of each minute: the watermarks stand still without them.
+	for _, pass := range passes {
+		add(alarm{name: pass.function + "-silent", runbook: "pass-silent",
+			means:  "The pass of each minute does not succeed any more.",
+			metric: own(1, telemetry.PassesMade, "Sum", "pass", pass.name), over: 1, below: true, bad: 3, of: 3,
+			missing: construct.Bad, pages: pass.function != Forecast, quiet: true})
+		add(alarm{name: pass.function + "-slow", runbook: "pass-slow", means: "A pass takes most of its minute.",
+			metric: fn(pass.function, "Duration", "p99"), over: passMS, bad: 3, of: 5})
+	}
+	// Heartbeats take the way of every scheduled job, so this one sees a fault that nothing else measures.
+	for _, pool := range s.HeartbeatPools() {
+		add(alarm{name: "heartbeat-" + pool, runbook: "heartbeat",
+			means:  "The empty job of each minute does not succeed, in one of the pool's queues or in all.",
+			metric: own(heartbeatMinutes, telemetry.Heartbeats, "Sum", "pool", pool), over: heartbeatsLeast,
+			below: true, bad: 1, of: 1, missing: construct.Bad, pages: true, quiet: true})
 	}
 	for _, pass := range []string{telemetry.PassPromoted, telemetry.PassSwept} {
 		add(alarm{name: pass + "-behind", runbook: "watermark-behind",
@@ -164,7 +196,7 @@ func alarms(s target.Settings) []alarm {
 			backlog = longBacklog
 		}
 		add(alarm{name: "backlog-" + pool, runbook: "backlog", means: "Jobs are due and wait for workers.", math: true,
-			metric: most(pool, visible), over: backlog, bad: 3, of: 3, pages: true})
+			metric: most(pool, visible), over: backlog, bad: 3, of: 3, pages: true, quiet: true})
 		// The age of a queue's oldest message would count those that are delayed and those that run.
 		add(alarm{name: "urgent-late-" + pool, runbook: "backlog", means: "Urgent jobs start over a minute late.",
 			metric: own(1, telemetry.UrgentLateness, "p99", "pool", pool), over: urgentLateMS, bad: 3, of: 3,
@@ -174,9 +206,10 @@ func alarms(s target.Settings) []alarm {
 			metric: most(pool, inFlight), over: flightMost, bad: 1, of: 1, pages: true})
 	}
 	add(alarm{name: "reports-warn", runbook: "reports", means: "Reports of workers wait to be settled.",
-		metric: queue(contract.ReportQueue, visible, "Maximum"), over: reportBacklog, bad: 2, of: 3})
+		metric: queue(contract.ReportQueue, visible, "Maximum"), over: reportBacklog, bad: 2, of: 3, quiet: true})
 	add(alarm{name: "reports-critical", runbook: "reports", means: "Many reports of workers wait to be settled.",
-		metric: queue(contract.ReportQueue, visible, "Maximum"), over: reportBreak, bad: 2, of: 3, pages: true})
+		metric: queue(contract.ReportQueue, visible, "Maximum"), over: reportBreak, bad: 2, of: 3, pages: true,
+		quiet: true})
 
 	// Workers.
 	add(alarm{name: "starts-late", runbook: "starts-late", means: "Jobs start later than is promised.",
@@ -201,7 +234,7 @@ func alarms(s target.Settings) []alarm {
 		}
 		add(alarm{name: "workers-silent-" + p.Name, runbook: "workers-silent", means: "No worker gives a sign of life.",
 			metric: own(1, telemetry.SlotsBusy, "SampleCount", "pool", p.Name), over: 1, below: true, bad: 5, of: 5,
-			missing: construct.Bad, pages: true})
+			missing: construct.Bad, pages: true, quiet: true})
 	}
 	for _, p := range s.Fleet.Pools() {
 		add(alarm{name: "fleet-too-small-" + p.Name, runbook: "fleet-too-small",
@@ -210,7 +243,7 @@ func alarms(s target.Settings) []alarm {
 			bad: 3, of: 3})
 		add(alarm{name: "due-ahead-" + p.Name, runbook: "due-ahead",
 			means: "Very many jobs are due within half an hour.", metric: own(1, telemetry.DueAhead, "Maximum", "pool",
-				p.Name), over: dueMost, bad: 1, of: 1})
+				p.Name), over: contract.DueAheadMost, bad: 1, of: 1})
 	}
 
 	// Services.
@@ -225,9 +258,17 @@ func alarms(s target.Settings) []alarm {
 			over: 0, bad: 2, of: 3, pages: true})
 	}
 	for _, p := range partsOf(s) {
-		if p.name != Authorizer { // an error of its is how a token is refused
+		if slices.ContainsFunc(passes, func(of pass) bool { return of.function == p.name }) {
+			continue // *-silent counts the passes that succeed, whatever keeps the others from it
+		}
+		if p.name != Authorizer { // its errors are how it refuses a token
 			add(alarm{name: p.name + "-errors", runbook: "function-errors", means: "The function fails.",
-				metric: fn(p.name, "Errors", "Sum"), over: 5, bad: 3, of: 5})
+				metric: fn(p.name, "Errors", "Sum"), over: functionErrors, bad: 3, of: 5})
+		}
+		if slices.Contains(consumers, p.name) {
+			add(alarm{name: p.name + "-records-failed", runbook: "records-failed",
+				means:  "Records fail and are tried again; the function itself succeeds.",
+				metric: own(1, telemetry.RecordsFailed, "Sum", "stage", p.name), over: 0, bad: 4, of: 5})
 		}
 		add(alarm{name: p.name + "-throttled", runbook: "function-throttled",
 			means: "The function is not let run as often as it is called.", metric: fn(p.name, "Throttles", "Sum"),

@@ -1,8 +1,11 @@
 package stack
 
 import (
+	"strings"
+
 	"github.com/aws/aws-cdk-go/awscdk/v2"
 	"github.com/aws/aws-cdk-go/awscdk/v2/awscloudwatch"
+	"github.com/aws/aws-cdk-go/awscdk/v2/awslogs"
 	"github.com/aws/jsii-runtime-go"
 
 	"punctual/infra/construct"
@@ -11,8 +14,7 @@ import (
 	"punctual/shared/telemetry"
 )
 
-// dashboards makes the one screen for whoever is on call, and one for tenants, which are only
-// ever asked for in logs: a tenant as a dimension would cost a metric each.
+// dashboards makes the one screen for the person on call.
 func dashboards(stack awscdk.Stack, s target.Settings, f Flow) {
 	onCall := awscloudwatch.NewDashboard(stack, jsii.String("Dashboard"), &awscloudwatch.DashboardProps{
 		DashboardName: jsii.String(s.Prefix), DefaultInterval: awscdk.Duration_Hours(jsii.Number(3)),
@@ -20,14 +22,14 @@ func dashboards(stack awscdk.Stack, s target.Settings, f Flow) {
 	for _, row := range rows(s) {
 		onCall.AddWidgets(row...)
 	}
-	if !s.Keep && !s.Emulated {
-		return // dev has one
+	if s.Emulated {
+		return // MiniStack has no saved queries
 	}
-	tenants := awscloudwatch.NewDashboard(stack, jsii.String("Tenants"), &awscloudwatch.DashboardProps{
-		DashboardName: jsii.String(s.Prefix + "-tenants"), DefaultInterval: awscdk.Duration_Hours(jsii.Number(3)),
-	})
-	for _, row := range tenantRows(s, f) {
-		tenants.AddWidgets(row...)
+	for _, q := range queries(f) {
+		awslogs.NewCfnQueryDefinition(stack, jsii.String("Query-"+q.id), &awslogs.CfnQueryDefinitionProps{
+			Name: jsii.String(s.Prefix + "/" + q.name), QueryString: jsii.String(strings.Join(q.lines, "\n| ")),
+			LogGroupNames: &q.groups,
+		})
 	}
 }
 
@@ -58,8 +60,7 @@ func rows(s target.Settings) [][]awscloudwatch.IWidget {
 			backlog = append(backlog, queue(q, visible, pool+" "+priority))
 		}
 		urgent = append(urgent, label(own(1, telemetry.UrgentLateness, "p99", "pool", pool), pool+" p99"))
-		runs = append(runs, label(own(1, telemetry.RunDuration, "p99", "pool", pool), pool+" p99"),
-			label(own(1, telemetry.RunAverage, "Average", "pool", pool), pool+" as learnt"))
+		runs = append(runs, label(own(1, telemetry.RunDuration, "p99", "pool", pool), pool+" p99"))
 		ahead = append(ahead, label(own(1, telemetry.DueAhead, "Maximum", "pool", pool), pool+" due in 30 min"))
 		wanted = append(wanted, label(own(1, telemetry.SlotsWanted, "Maximum", "pool", pool), pool+" slots wanted"),
 			label(own(1, telemetry.SlotsBusy, "Sum", "pool", pool), pool+" slots busy"))
@@ -164,34 +165,27 @@ func spend(s target.Settings) awscloudwatch.IMetric {
 		using...)
 }
 
-// tenantRows asks the logs who does how much.
-func tenantRows(s target.Settings, f Flow) [][]awscloudwatch.IWidget {
-	access := []*string{f.API.Log.LogGroupName()}
-	settled := []*string{f.Function(Status).Log.LogGroupName(), f.Function(Sweeper).Log.LogGroupName()}
-	ask := func(title string, groups []*string, view awscloudwatch.LogQueryVisualizationType,
-		lines ...string) awscloudwatch.IWidget {
-		queries := make([]*string, len(lines))
-		for i, l := range lines {
-			queries[i] = jsii.String(l)
-		}
-		return awscloudwatch.NewLogQueryWidget(&awscloudwatch.LogQueryWidgetProps{
-			Title: jsii.String(title), LogGroupNames: &groups, QueryLines: &queries, View: view, Width: jsii.Number(12),
-			Height: jsii.Number(height + 2),
-		})
-	}
-	table, line := awscloudwatch.LogQueryVisualizationType_TABLE, awscloudwatch.LogQueryVisualizationType_LINE
-	return [][]awscloudwatch.IWidget{
-		{
-			ask("Requests by tenant", access, table, "filter ispresent(tenant_id)",
-				"stats count(*) as requests, sum(status>=400) as refused, avg(ms) as ms by tenant_id",
-				"sort requests desc", "limit 50"),
-			ask("Requests over time", access, line, "filter ispresent(tenant_id)", "stats count(*) by bin(5m)"),
-		},
-		{
-			ask("What went wrong, by tenant", settled, table, "filter level = \"ERROR\" or level = \"WARN\"",
-				"stats count(*) as lines by tenant_id, msg", "sort lines desc", "limit 50"),
-			ask("Refused by the API", access, table, "filter status >= 400",
-				"stats count(*) as refused by tenant_id, status, path", "sort refused desc", "limit 50"),
-		},
+// savedQuery is a query of Logs Insights.
+type savedQuery struct {
+	id, name string
+	groups   []any
+	lines    []string
+}
+
+// queries ask the logs whose the load is and what went wrong for whom: a tenant as a dimension of metrics would cost a
+// metric each. A saved query costs nothing until it is run; a dashboard of them is billed each month.
+func queries(f Flow) []savedQuery {
+	access := []any{f.API.Log.LogGroupName()}
+	settled := []any{f.Function(Status).Log.LogGroupName(), f.Function(Sweeper).Log.LogGroupName()}
+	return []savedQuery{
+		{"requests", "requests by tenant", access, []string{"filter ispresent(tenant_id)",
+			"stats count(*) as requests, sum(status>=400) as refused, avg(ms) as ms by tenant_id",
+			"sort requests desc", "limit 50"}},
+		{"over-time", "requests over time", access, []string{"filter ispresent(tenant_id)",
+			"stats count(*) by bin(5m)"}},
+		{"wrong", "what went wrong, by tenant", settled, []string{`filter level = "ERROR" or level = "WARN"`,
+			"stats count(*) as lines by tenant_id, msg", "sort lines desc", "limit 50"}},
+		{"refused", "requests refused by the API", access, []string{"filter status >= 400",
+			"stats count(*) as refused by tenant_id, status, path", "sort refused desc", "limit 50"}},
 	}
 }

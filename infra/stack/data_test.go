@@ -111,7 +111,7 @@ func TestData_IsReachedByTLSOnly(t *testing.T) {
 			denied++
 		}
 	}
-	if want := len(contract.Queues()) + 2; denied != want { // the bucket and the topic besides
+	if want := len(contract.Queues()) + 3; denied != want { // the bucket and the two topics besides
 		t.Errorf("%d policies deny what is not encrypted on the way; want %d", denied, want)
 	}
 }

@@ -1,6 +1,7 @@
 package stack
 
 import (
+	"cmp"
 	"fmt"
 	"path/filepath"
 	"slices"
@@ -68,6 +69,12 @@ func (v vars) arming() []construct.Var {
 		construct.Var{Name: "PUNCTUAL_TIMER_ROLE", Value: *v.timers.Role.RoleArn()},
 		construct.Var{Name: "PUNCTUAL_TIMER_TARGET", Value: *v.queues.Queue(contract.DispatchQueue).QueueArn()},
 		construct.Var{Name: "PUNCTUAL_TIMER_DLQ", Value: *v.queues.Queue(contract.FiringDead).QueueArn()})
+}
+
+// promoting is what the promoter needs: payloads, and whose heartbeats it keeps.
+func (v vars) promoting() []construct.Var {
+	pools := strings.Join(v.s.HeartbeatPools(), ",")
+	return append(v.blobs(), construct.Var{Name: "PUNCTUAL_HEARTBEATS", Value: cmp.Or(pools, "none")})
 }
 
 func (v vars) api() []construct.Var {
@@ -223,7 +230,7 @@ func parts() []part {
 		},
 		{
 			name: Promoter, program: "promoter", about: "Each minute: slices entering the horizon", timeout: minute,
-			mib: 512, env: vars.blobs,
+			mib: 512, env: vars.promoting,
 			may: access{
 				items: []items{ // jobs, claims and schedules: it makes the jobs of schedules
 					{contract.Jobs, []construct.Verb{construct.Get, construct.GetMany, construct.Put,
@@ -344,50 +351,80 @@ func (f Flow) feed(s target.Settings, d Data) {
 	}
 }
 
-// canaries deploy each function by a canary. What ends one must be within reach of a tenth of the calls:
-//   - the API by the gateway's 5xx;
-//   - the authorizer also by the share that its new version refuses, which is an error of Lambda's, and no 5xx;
-//   - what is fed by a queue or the stream also by the records that failed, of which it tells in its answer;
-//   - a pass, of which there is one a minute, by a single error, and it gets half of the calls.
+// canaries deploy each function by a canary. It ends if the new version fails more often than the old version does in
+// the same minutes. What both versions meet alike, such as a table that is down or a caller who sends tokens that
+// nobody signed, ends no deploy and no roll-back. Failures are:
+//   - of every function, the calls that end with an error;
+//   - of the API, also the requests that it answers with 5xx;
+//   - of the authorizer, the tokens that it refuses, which are errors of Lambda's;
+//   - of what is fed by a queue or the stream, also the records that fail, which its answer lists;
+//   - of a pass, which is called once a minute, a second error counts, and the new version gets half of the calls.
 func (f Flow) canaries(s target.Settings) {
 	canary := construct.NewCanary(f.Stack, s.Prefix)
-	alarm := func(id string, metric awscloudwatch.IMetric, over float64) awscloudwatch.Alarm {
-		return construct.NewAlarm(f.Stack, "canary-"+id, construct.AlarmProps{
-			Name: s.Prefix + "-canary-" + id, Metric: metric, Over: over, Bad: 1, Of: 1,
-			About: "Ends the deploy of a new version, and brings the one before back. See " + Runbook +
-				"deploy-ended.md",
-		})
-	}
-	failing := alarm("api", construct.Measure(gateway, "5XXError", "Sum", "ApiName", s.Prefix), canaryErrors)
 	for _, p := range partsOf(s) {
-		fn, name := f.byName[p.name], s.Prefix+"-"+p.name
-		of := []string{"FunctionName", name, "Resource", name + ":" + construct.Live}
-		errors := construct.Measure(lambda, "Errors", "Sum", of...)
+		fn, share := f.byName[p.name], construct.Tenth
+		var metric awscloudwatch.IMetric
+		over := float64(canaryPoints)
 		switch p.name {
 		case APIRead, APIWrite:
-			canary.Over(p.name, fn, construct.Tenth, failing)
+			metric = f.worse(s, p.name, telemetry.RequestsFailed)
 		case Authorizer:
-			of = append(of, "ExecutedVersion", *fn.Live.Version().Version())
-			refuses := alarm(p.name, construct.Math(1, "refused by the new version, %",
-				fmt.Sprintf("IF(FILL(calls,0)>=%d,100*FILL(refused,0)/calls,0)", canaryCalls),
-				"calls", construct.Measure(lambda, "Invocations", "Sum", of...),
-				"refused", construct.Measure(lambda, "Errors", "Sum", of...)), canaryRefused)
-			canary.Over(p.name, fn, construct.Tenth, failing, refuses)
+			metric, over = f.worse(s, p.name, ""), canaryRefused
 		case Promoter, Sweeper, Forecast:
-			canary.Over(p.name, fn, construct.Half, alarm(p.name, errors, 0))
+			metric, over, share = f.worsePass(s, p.name), 0, construct.Half
 		default:
-			records := oursOf(s).over(1, telemetry.RecordsFailed, "Sum", "stage", p.name)
-			canary.Over(p.name, fn, construct.Tenth, alarm(p.name, errors, canaryErrors),
-				alarm(p.name+"-records", records, canaryRecords))
+			metric = f.worse(s, p.name, telemetry.RecordsFailed)
 		}
+		canary.Over(p.name, fn, share, construct.NewAlarm(f.Stack, "canary-"+p.name, construct.AlarmProps{
+			Name: s.Prefix + "-canary-" + p.name, Metric: metric, Over: over, Bad: 1, Of: 1,
+			About: "Ends the deploy of a new version, and brings the one before back. See " + Runbook +
+				"deploy-ended.md",
+		}))
 	}
 }
 
-// What does not end a canary: failures in a minute, records that failed in a minute, and the percentage of tokens that
-// the authorizer refuses, once it is called that often.
+// What ends a canary: so many failures of the new version in a minute, and more than so many percentage points more
+// than the old version. The share of tokens that callers get wrong is uneven, so the authorizer may differ by more.
 const (
-	canaryErrors  = 2
-	canaryRecords = 10
-	canaryRefused = 80
-	canaryCalls   = 10
+	canaryFailures = 3
+	canaryPoints   = 5
+	canaryRefused  = 50
 )
+
+// calledBy are the dimensions of Lambda's metrics of a function: of all calls by the alias, and of those that met the
+// new version.
+func (f Flow) calledBy(s target.Settings, name string) (all, fresh []string) {
+	all = []string{"FunctionName", s.Prefix + "-" + name, "Resource", s.Prefix + "-" + name + ":" + construct.Live}
+	return all, append(slices.Clone(all), "ExecutedVersion", *f.byName[name].Live.Version().Version())
+}
+
+// worse is by how many percentage points the new version of a function, which gets a tenth of the calls, fails more of
+// its calls than the old one; 0 with few failures. own are failures that are no error of the function.
+func (f Flow) worse(s target.Settings, name string, own telemetry.Name) awscloudwatch.IMetric {
+	all, fresh := f.calledBy(s, name)
+	using := []any{"newcalls", construct.Measure(lambda, "Invocations", "Sum", fresh...),
+		"errors", construct.Measure(lambda, "Errors", "Sum", all...),
+		"newerrors", construct.Measure(lambda, "Errors", "Sum", fresh...)}
+	bad, newBad := "FILL(errors,0)", "FILL(newerrors,0)"
+	if own != "" {
+		using = append(using, "failed", oursOf(s).over(1, own, "Sum", "stage", name),
+			"newfailed", oursOf(s).over(1, own, "Sum", "stage", name, telemetry.VersionDim,
+				*f.byName[name].Live.Version().Version()))
+		bad, newBad = "("+bad+"+FILL(failed,0))", "("+newBad+"+FILL(newfailed,0))"
+	}
+	// The old version gets nine times the calls. One call more, so that nothing is divided by 0.
+	return construct.Math(1, "fails more than the old version, % of calls", fmt.Sprintf(
+		"IF(%s>=%d,100*(%[1]s/(FILL(newcalls,0)+1)-(%[3]s-%[1]s)/(9*FILL(newcalls,0)+1)),0)",
+		newBad, canaryFailures, bad), using...)
+}
+
+// worsePass is 1 if the new version of a pass, which gets half of the calls, failed more than once in ten minutes, and
+// more than twice as often as the old one.
+func (f Flow) worsePass(s target.Settings, name string) awscloudwatch.IMetric {
+	const window = 10
+	all, fresh := f.calledBy(s, name)
+	return construct.Math(window, "fails more than the old version",
+		"IF(FILL(newerrors,0)>1+2*(FILL(errors,0)-FILL(newerrors,0)),1,0)",
+		"errors", construct.MeasureOver(window, lambda, "Errors", "Sum", all...),
+		"newerrors", construct.MeasureOver(window, lambda, "Errors", "Sum", fresh...))
+}

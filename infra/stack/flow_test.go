@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"regexp"
 	"slices"
-	"strconv"
 	"strings"
 	"testing"
 
@@ -187,18 +186,19 @@ func TestCanary_ShiftsCallsSlowlyAndBackOnAnAlarm(t *testing.T) {
 			t.Errorf("a pass is changed by %s", got)
 		}
 	})
-	of := func(name string) string { return "Errors of " + name + ":live over 2" }
-	records := func(name string) string { return "records_failed_total of " + name + " over 10" }
-	const gateway = "5XXError of punctual over 2"
-	want := map[string][]string{ // how, and what ends it
-		APIRead: {tenth, gateway}, APIWrite: {tenth, gateway},
-		Authorizer: {tenth, gateway, "IF(FILL(calls,0)>=10,100*FILL(refused,0)/calls,0) of a version over 80"},
+	const (
+		calls   = "Errors: IF(newbad>=3,100*(newbad/(newcalls+1)-(bad-newbad)/(9*newcalls+1)),0) over "
+		own     = "Errors, %s: IF(newbad>=3,100*(newbad/(newcalls+1)-(bad-newbad)/(9*newcalls+1)),0) over 5"
+		passing = "Errors: IF(newbad>1+2*(bad-newbad),1,0) over 0"
+	)
+	requests, records := fmt.Sprintf(own, "requests_failed_total"), fmt.Sprintf(own, "records_failed_total")
+	want := map[string][]string{ // how, and by what failures the new version is compared with the old one
+		APIRead: {tenth, requests}, APIWrite: {tenth, requests},
+		Authorizer: {tenth, calls + "50"},
 		// One call a minute, of which each second one is of the new version.
-		Promoter: {half, "Errors of promoter:live over 0"}, Sweeper: {half, "Errors of sweeper:live over 0"},
-		Forecast: {half, "Errors of prewarm:live over 0"},
+		Promoter: {half, passing}, Sweeper: {half, passing}, Forecast: {half, passing},
 		// Records that fail are no errors of the function.
-		Stream: {tenth, of(Stream), records(Stream)}, Dispatch: {tenth, of(Dispatch), records(Dispatch)},
-		Status: {tenth, of(Status), records(Status)}, Redrive: {tenth, of(Redrive), records(Redrive)},
+		Stream: {tenth, records}, Dispatch: {tenth, records}, Status: {tenth, records}, Redrive: {tenth, records},
 	}
 	changed := 0
 	d.each("AWS::Lambda::Alias", func(s template, id string, r object) {
@@ -216,18 +216,8 @@ func TestCanary_ShiftsCallsSlowlyAndBackOnAnAlarm(t *testing.T) {
 		got := []string{compact(at(p, "DeploymentConfigName"))}
 		for _, a := range list(at(p, "AlarmConfiguration.Alarms")) {
 			a := s.resources[text(at(a, "Name.Ref"))]["Properties"]
-			what := text(at(a, "MetricName")) + " of " + strings.TrimPrefix(text(at(a, "Dimensions."+
-				strconv.Itoa(max(0, len(list(at(a, "Dimensions")))-1))+".Value")), d.settings.Prefix+"-")
-			for _, m := range list(at(a, "Metrics")) {
-				if expression := text(at(m, "Expression")); expression != "" {
-					what = expression + " of a version"
-				} else if !strings.Contains(compact(at(m, "MetricStat.Metric.Dimensions")),
-					`{"Name":"ExecutedVersion","Value":{"Fn::GetAtt":["`+
-						text(at(r, "Properties.FunctionVersion.Fn::GetAtt.0"))+`","Version"]}}`) {
-					t.Errorf("what ends the canary of %s looks at versions before, too: %s", name, compact(m))
-				}
-			}
-			got = append(got, what+" over "+compact(at(a, "Threshold")))
+			version := text(at(r, "Properties.FunctionVersion.Fn::GetAtt.0"))
+			got = append(got, compared(t, name, version, a))
 		}
 		if compact(got) != compact(want[name]) {
 			t.Errorf("%s is changed by %s; want %s", name, compact(got), compact(want[name]))
@@ -241,6 +231,32 @@ func TestCanary_ShiftsCallsSlowlyAndBackOnAnAlarm(t *testing.T) {
 			t.Errorf("%s has %s", other.settings.Target, id)
 		})
 	}
+}
+
+// compared describes an alarm that ends a canary: which failures of the two versions it compares, and how. Each of its
+// metrics must be of the new version, or of all calls.
+func compared(t *testing.T, name, version string, alarm any) string {
+	t.Helper()
+	var failures []string
+	expression := ""
+	for _, m := range list(at(alarm, "Metrics")) {
+		if e := text(at(m, "Expression")); e != "" {
+			expression = strings.NewReplacer("(FILL(newerrors,0)+FILL(newfailed,0))", "newbad",
+				"(FILL(errors,0)+FILL(failed,0))", "bad", "FILL(newerrors,0)", "newbad", "FILL(errors,0)", "bad",
+				"FILL(newcalls,0)", "newcalls").Replace(e)
+			continue
+		}
+		metric, dims := text(at(m, "MetricStat.Metric.MetricName")), compact(at(m, "MetricStat.Metric.Dimensions"))
+		isNew := strings.Contains(dims, `"Value":{"Fn::GetAtt":["`+version+`","Version"]}`)
+		if isNew != strings.HasPrefix(text(at(m, "Id")), "new") {
+			t.Errorf("%s of the canary of %s is of %s", at(m, "Id"), name, dims)
+		}
+		if metric != "Invocations" && isNew {
+			failures = append(failures, metric)
+		}
+	}
+	slices.Sort(failures)
+	return strings.Join(failures, ", ") + ": " + expression + " over " + compact(at(alarm, "Threshold"))
 }
 
 // sources are the event sources by the function that they feed.

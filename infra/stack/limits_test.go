@@ -43,7 +43,7 @@ var counted = map[string]int{
 	"flow AWS::ApiGateway::Method":          9, "flow AWS::ApiGateway::Resource": 7, "flow AWS::ApiGateway::RestApi": 1,
 	"flow AWS::ApiGateway::Stage": 1,
 	"flow AWS::IAM::Policy":       14, "flow AWS::IAM::Role": 14,
-	"flow AWS::CloudWatch::Alarm": 13, "flow AWS::CodeDeploy::Application": 1,
+	"flow AWS::CloudWatch::Alarm": 10, "flow AWS::CodeDeploy::Application": 1,
 	"flow AWS::CodeDeploy::DeploymentConfig": 1,
 	"flow AWS::CodeDeploy::DeploymentGroup":  10, "flow AWS::Lambda::Alias": 10, "flow AWS::Lambda::Version": 10,
 	"flow AWS::Lambda::EventInvokeConfig": 3, "flow AWS::Lambda::EventSourceMapping": 4,
@@ -52,8 +52,8 @@ var counted = map[string]int{
 	"flow AWS::Scheduler::Schedule": 3, "flow AWS::Scheduler::ScheduleGroup": 2,
 
 	"watch AWS::CloudWatch::Alarm":     79,
-	"watch AWS::CloudWatch::Dashboard": 2,
-	"watch AWS::SNS::Topic":            1, "watch AWS::SNS::TopicPolicy": 1,
+	"watch AWS::CloudWatch::Dashboard": 1, "watch AWS::Logs::QueryDefinition": 4,
+	"watch AWS::SNS::Topic": 2, "watch AWS::SNS::TopicPolicy": 2,
 }
 
 // alarmed is how many metrics have alarms: each is charged.

@@ -12,10 +12,11 @@ import (
 	"punctual/infra/target"
 )
 
-// Watch is what a person sees of a deployment: dashboards, alarms, and the topic of those on call.
+// Watch is what a person sees of a deployment: dashboards, alarms, and the topics that alarms notify.
 type Watch struct {
 	awscdk.Stack
-	Topic  construct.Topic
+	Page   construct.Topic // of alarms that wake the person on call
+	Mail   construct.Topic // of alarms that can wait for the morning
 	Alarms []awscloudwatch.Alarm
 }
 
@@ -25,14 +26,22 @@ const Runbook = "infra/runbook/"
 // NewWatch makes the stack.
 func NewWatch(scope constructs.Construct, s target.Settings, d Data, f Flow) Watch {
 	stack := newStack(scope, s, "watch", "dashboards and alarms", false)
-	w := Watch{Stack: stack, Topic: construct.NewTopic(stack, "OnCall", s.Prefix+"-oncall", d.Key, s.Alarms.Mail)}
+	w := Watch{Stack: stack,
+		Page: construct.NewTopic(stack, "OnCall", s.Prefix+"-oncall", d.Key, s.Alarms.PageAddress()),
+		Mail: construct.NewTopic(stack, "Mail", s.Prefix+"-mail", d.Key, s.Alarms.Mail),
+	}
 	for _, a := range alarms(s) {
 		if a.math && s.Emulated {
 			continue
 		}
+		topic := w.Mail
+		if a.pages {
+			topic = w.Page
+		}
 		w.Alarms = append(w.Alarms, construct.NewAlarm(stack, a.name, construct.AlarmProps{
 			Name: s.Prefix + "-" + a.name, About: fmt.Sprintf("%s See %s%s.md", a.means, Runbook, a.runbook),
-			Metric: a.metric, Over: a.over, Below: a.below, Bad: a.bad, Of: a.of, Missing: a.missing, Tell: w.Topic,
+			Metric: a.metric, Over: a.over, Below: a.below, Bad: a.bad, Of: a.of, Missing: a.missing, Notify: topic,
+			Quiet: a.quiet && s.Hold,
 		}))
 	}
 	dashboards(stack, s, f)
@@ -41,6 +50,7 @@ func NewWatch(scope constructs.Construct, s target.Settings, d Data, f Flow) Wat
 			"https://"+s.Region+".console.aws.amazon.com/cloudwatch/home?region="+s.Region+"#dashboards:name="+
 				s.Prefix),
 		"What is going on")
-	output(stack, "OnCallTopic", w.Topic.Arn(), "Subscribe those on call")
+	output(stack, "OnCallTopic", w.Page.Arn(), "Alarms that wake the person on call: subscribe the pager")
+	output(stack, "MailTopic", w.Mail.Arn(), "Alarms that can wait for the morning: subscribe the team")
 	return w
 }

@@ -241,7 +241,8 @@ func TestAlarm_NotifiesByItself(t *testing.T) {
 			t.Errorf("%s tells %v, and when it is over %v", id, at(r, "Properties.AlarmActions"),
 				at(r, "Properties.OKActions"))
 		}
-		if missing := at(r, "Properties.TreatMissingData"); strings.Contains(id, "silent") != (missing == "breaching") {
+		life := strings.Contains(id, "silent") || strings.Contains(id, "heartbeat")
+		if missing := at(r, "Properties.TreatMissingData"); life != (missing == "breaching") {
 			t.Errorf("%s takes missing values as %v", id, missing)
 		}
 	})
@@ -254,7 +255,7 @@ func TestAlarms_OfDevAreThoseThatPage(t *testing.T) {
 	listed := alarms(all)
 	one.Unlock()
 	for _, a := range listed {
-		if a.pages && a.name != "workers-silent-long" { // dev may have none of these
+		if a.pages && a.name != "workers-silent-long" && a.name != "heartbeat-long" { // dev may have none of these
 			want[a.name] = true
 		}
 	}

@@ -120,9 +120,11 @@ func Check(s Settings) error {
 				s.Region)
 		}
 	}
-	if s.Alarms.Mail != "" {
-		_, err := mail.ParseAddress(s.Alarms.Mail)
-		m.when(err != nil, "mail is %q: one address, such as oncall@example.com", s.Alarms.Mail)
+	for _, a := range []struct{ key, address string }{{"mail", s.Alarms.Mail}, {"page", s.Alarms.Page}} {
+		if a.address != "" {
+			_, err := mail.ParseAddress(a.address)
+			m.when(err != nil, "%s is %q: one address, such as oncall@example.com", a.key, a.address)
+		}
 	}
 	m.lanes(contract.TimerLead, contract.TimerGuard, contract.DirectLane)
 	if len(m) == 0 {

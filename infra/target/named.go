@@ -36,7 +36,7 @@ func dev() Settings {
 	s.API = API{Rate: 100, Burst: 200, TenantRate: 50, TenantBurst: 100, ManageLogRole: true}
 	s.Flow = Flow{Settle: 2, Stream: 1} // a new account runs 10 functions at once, of all together
 	s.Fleet = Fleet{
-		Kubernetes: "1.36", NATs: 1, Zones: 2, CIDR: "10.42.0.0/16",
+		Kubernetes: "1.36", NATs: 1, Zones: 2, CIDR: "10.42.0.0/16", ScalerSeconds: 60,
 		Machines: []string{"t", "c", "m"},
 		Short:    Pool{Least: 1, Most: 4, Slots: 25, Milli: 500, MiB: 1024, Drain: 55 * time.Second},
 		Long:     Pool{Least: 0, Most: 2, Slots: 4, Milli: 500, MiB: 1024, Drain: 2 * time.Hour},
@@ -54,7 +54,7 @@ func prod() Settings {
 	s.API = API{Rate: 5000, Burst: 5000, TenantRate: 1000, TenantBurst: 2000, ManageLogRole: true}
 	s.Flow = Flow{Reads: 200, Writes: 300, Authorizer: 100, Settle: 100, Stream: 10}
 	s.Fleet = Fleet{
-		Kubernetes: "1.36", NATs: 3, Zones: 3, CIDR: "10.42.0.0/16",
+		Kubernetes: "1.36", NATs: 3, Zones: 3, CIDR: "10.42.0.0/16", ScalerSeconds: 30,
 		Machines: []string{"c", "m"},
 		Short:    Pool{Least: 2, Most: 60, Slots: 25, Milli: 1500, MiB: 2560, Drain: 55 * time.Second},
 		Long:     Pool{Least: 1, Most: 40, Slots: 4, Milli: 1500, MiB: 2560, Drain: contract.MaxTimeoutLong},
@@ -81,7 +81,8 @@ func emulator() Settings {
 // each tenant, a second and at once), auth (token, cognito or iam), tenants (of auth=cognito,
 // comma-separated), issuer, audience (comma-separated), jwks, audience_claim, tenant_claim, tenant_scope,
 // group_claim, scope_claim, scope_prefix, console_client, console_scope (comma-separated), console_audience,
-// console_origins (comma-separated), mail, http_allow (CIDRs, comma-separated; link-local and metadata addresses
+// console_origins (comma-separated), mail (address for alarms), page (for those that wake somebody; mail without it),
+// http_allow (CIDRs, comma-separated; link-local and metadata addresses
 // stay closed), zones (of the fleet, by name, comma-separated), operators (ARN of the role of those who
 // use kubectl), waf (yes: a web ACL before the API), hold (yes: nothing runs but the API, for a restore),
 // jobs_stream (ARN, after a restore), concurrency (invocations at once that the account allows; without it
@@ -113,7 +114,7 @@ func Load(context func(key string) string) (Settings, error) {
 		{"scope_claim", &s.Tokens.ScopeClaim},
 		{"scope_prefix", &s.Tokens.ScopePrefix}, {"console_client", &s.Tokens.Console.Client},
 		{"console_scope", &s.Tokens.Console.Scope}, {"console_audience", &s.Tokens.Console.Audience},
-		{"mail", &s.Alarms.Mail}, {"functions", &s.Origin.Functions},
+		{"mail", &s.Alarms.Mail}, {"page", &s.Alarms.Page}, {"functions", &s.Origin.Functions},
 		{"operators", &s.Fleet.Operators}, {"jobs_stream", &s.JobsStream},
 	} {
 		if v := context(o.key); v != "" {

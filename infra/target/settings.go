@@ -1,6 +1,7 @@
 package target
 
 import (
+	"cmp"
 	"strings"
 	"time"
 
@@ -49,10 +50,21 @@ type Settings struct {
 func (s Settings) Warnings() []string {
 	var all []string
 	if s.Alarms.Mail == "" && !s.Emulated {
-		all = append(all, "mail is not set: nobody is told of alarms until somebody subscribes to the topic "+s.Prefix+
-			"-oncall; -c mail=oncall@example.com does it")
+		all = append(all, "mail is not set: no alarm notifies anyone until the topics "+s.Prefix+"-oncall (paging) and "+
+			s.Prefix+"-mail are subscribed to; -c mail=team@example.com -c page=pager@example.com does it")
 	}
 	return all
+}
+
+// HeartbeatPools are the pools that run heartbeats: those that always have a worker. A heartbeat in a pool that may
+// have none would keep one running.
+func (s Settings) HeartbeatPools() (names []string) {
+	for _, p := range s.Fleet.Pools() {
+		if p.Least > 0 {
+			names = append(names, p.Name)
+		}
+	}
+	return names
 }
 
 // Days is a length of time in days, one of those that CloudWatch Logs knows.
@@ -192,6 +204,8 @@ type Fleet struct {
 	Short    Pool   // jobs under a minute or so
 	Long     Pool   // the others
 	CIDR     string // of the VPC
+	// ScalerSeconds is how often the scaler asks queues and metrics how many workers are wanted; each question is billed.
+	ScalerSeconds int
 
 	// Operators is the ARN of a role whose holders may look at everything in the cluster and change
 	// what is the workers', with kubectl as the runbook says; "" lets nobody.
@@ -213,8 +227,12 @@ type Pool struct {
 
 // Alarms says who is notified.
 type Alarms struct {
-	Mail string // the on-call address; "" leaves the topic to be subscribed to later
+	Mail string // address for alarms that can wait for the morning; "" leaves the topic to be subscribed to later
+	Page string // address for alarms that wake the person on call; "" takes Mail
 }
+
+// PageAddress is the address that paging alarms go to; "" if there is none.
+func (a Alarms) PageAddress() string { return cmp.Or(a.Page, a.Mail) }
 
 // Sources are the folders that the assets are taken from, absolute or relative to the
 // repository's root.

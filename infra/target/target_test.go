@@ -177,6 +177,7 @@ func TestLoad_RefusesBadSettingsAndSaysWhatIsAllowed(t *testing.T) {
 		"account":           {named("dev", "account", "12345"), []string{`account is "12345"`, "12 digits"}},
 		"prefix":            {named("dev", "prefix", "Punctual_1"), []string{"prefix", "lower-case"}},
 		"mail":              {named("dev", "mail", "nobody"), []string{"mail"}},
+		"page":              {named("dev", "page", "nobody"), []string{"page"}},
 		"zone of another": {named("dev", "zones", "us-east-1a,eu-west-1b"), []string{`zones has "eu-west-1b"`,
 			"us-east-1a"}},
 		"one zone": {named("prod", "zones", "us-east-1a"), []string{"zones are 1: 2 or 3"}},

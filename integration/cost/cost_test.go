@@ -59,23 +59,28 @@ const between = 20 * time.Second
 
 // standing is what a target has while nothing happens. The templates' tests hold it to infra/target.
 type standing struct {
-	shards   int     // of the due index
-	nats     float64 // gateways
-	machines float64 // of the least pods, one each
-	hour     float64 // of a machine
-	alarms   float64 // metrics with an alarm
+	shards   int      // of the due index
+	nats     float64  // gateways
+	machines float64  // of the least pods, one each
+	hour     float64  // of a machine
+	alarms   float64  // metrics with an alarm
+	beating  []string // pools that run heartbeats
+	asked    float64  // questions of the scaler to each queue and metric, a minute
 	boards   float64
 	logs     float64 // gigabytes a month, by assumption: the control plane's, and lines of the passes
 }
 
 var (
-	dev  = standing{shards: 4, nats: 1, machines: 1, hour: burstable, alarms: 32, boards: 1, logs: 1}
-	prod = standing{shards: 64, nats: 3, machines: 3, hour: machine, alarms: 108, boards: 2, logs: 8}
+	dev = standing{shards: 4, nats: 1, machines: 1, hour: burstable, alarms: 33, boards: 1, logs: 1,
+		beating: []string{"short"}, asked: 1}
+	prod = standing{shards: 64, nats: 3, machines: 3, hour: machine, alarms: 133, boards: 1, logs: 8,
+		beating: contract.Pools, asked: 2}
 )
 
-// gauges are the metrics that are written while nothing happens: two watermarks, and for each pool
-// what is due, wanted, learnt and busy; and the restored tables.
-const gauges = 2 + 2*4 + 1
+// metrics are those that are written while nothing runs but heartbeats: two watermarks, the passes made, and settled
+// jobs, firings and timers; for each pool with heartbeats what is due, wanted and busy, the heartbeats, two
+// lateness metrics and the duration.
+func (s standing) metrics() int { return 2 + 3 + 3 + 7*len(s.beating) }
 
 // line is one of the page's.
 type line struct {
@@ -99,30 +104,34 @@ func month(idle map[int]item.Units) []line {
 		both(fmt.Sprintf("alarms, on %.0f and %.0f metrics", dev.alarms, prod.alarms), func(s standing) float64 {
 			return s.alarms * alarmMonth
 		}),
-		both(fmt.Sprintf("metrics, %d while nothing happens", gauges), func(standing) float64 {
-			return gauges * metricMonth
-		}),
-		both("dashboards, 1 and 2", func(s standing) float64 { return s.boards * boardMonth }),
+		both(fmt.Sprintf("metrics, %d and %d while only heartbeats run", dev.metrics(), prod.metrics()),
+			func(s standing) float64 { return float64(s.metrics()) * metricMonth }),
+		both("dashboards, 1 and 1", func(s standing) float64 { return s.boards * boardMonth }),
 		both("keys, 2", func(standing) float64 { return 2 * keyMonth }),
-		both("what the passes read and write, of 4 and 64 shards", func(s standing) float64 {
+		both("what passes and heartbeats read and write, of 4 and 64 shards", func(s standing) float64 {
 			u := idle[s.shards]
 			return hoursAMonth * (u.Read*readUnit + (u.Write+u.IndexWrite)*writeUnit)
 		}),
 		both("the passes' functions, 3 a minute for a second", func(standing) float64 {
 			return 3 * minutes * (invocation + 0.5*gigabyteSec)
 		}),
-		both("asking queues: each pod 4 of them every 4 s, 3 sources, the scaler", func(s standing) float64 {
-			return minutes * (s.machines*4*15 + 3*5*3 + 8*2) * queueRequest
+		both("heartbeats' messages and calls of functions, 4 and 8 jobs a minute", func(s standing) float64 {
+			beats := float64(len(s.beating) * len(contract.Priorities))
+			// A message of its own each, and batches of what a minute's have in common.
+			return minutes * (beats*6*queueRequest + 6*(invocation+0.040*0.5*gigabyteSec))
 		}),
-		both("the scaler's questions for metrics, 2 pools twice a minute", func(standing) float64 {
-			return minutes * 2 * 2 * metricAsked
+		both("asking queues: each pod 4 of them every 4 s, 3 sources, the scaler", func(s standing) float64 {
+			return minutes * (s.machines*4*15 + 3*5*3 + 8*s.asked) * queueRequest
+		}),
+		both("the scaler's questions for metrics, 2 pools once and twice a minute", func(s standing) float64 {
+			return minutes * 2 * s.asked * metricAsked
 		}),
 		both("logs, 1 and 8 GB", func(s standing) float64 { return s.logs * logGigabyte }),
 	}
 }
 
 // idleHour counts what the passes take of an hour in which nothing happens, whatever it is for.
-func idleHour(t *testing.T, shards int) (u item.Units) {
+func idleHour(t *testing.T, s standing) (u item.Units) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
 		world := memory.New(memory.Options{})
@@ -131,7 +140,8 @@ func idleHour(t *testing.T, shards int) (u item.Units) {
 			Table: world.Table(), Blobs: world.Blobs(), Stream: world.Table(), Queues: world.Queues(),
 			Timers: world.Timers(), Secrets: world.Secrets(),
 			Clock: clock.System{}, Log: func(string) *slog.Logger { return telemetry.Silent() },
-		}, system.Options{Shards: shards, Worker: worker.Options{Name: "w", Slots: 1}, Registry: worker.NewRegistry()})
+		}, system.Options{Shards: s.shards, Worker: worker.Options{Name: "w", Slots: 10, Pools: contract.Pools},
+			Registry: worker.NewRegistry(), Heartbeats: s.beating})
 		ctx, stop := context.WithCancel(t.Context())
 		done := make(chan error, 1)
 		go func() { done <- sys.Run(ctx) }()
@@ -269,11 +279,11 @@ func TestCost_MatchesThePage(t *testing.T) {
 		}
 	}
 	idle := map[int]item.Units{}
-	for _, shards := range []int{dev.shards, prod.shards} {
-		idle[shards] = idleHour(t, shards)
-		hour := fmt.Sprintf("an idle hour of %d shards: ", shards)
-		counted[hour+"read units"] = idle[shards].Read
-		counted[hour+"write units"] = idle[shards].Write + idle[shards].IndexWrite
+	for _, s := range []standing{dev, prod} {
+		u := idleHour(t, s)
+		hour := fmt.Sprintf("an idle hour of %d shards: ", s.shards)
+		counted[hour+"read units"], counted[hour+"write units"] = u.Read, u.Write+u.IndexWrite
+		idle[s.shards] = u
 	}
 	var stands strings.Builder
 	sum := line{what: "**together**"}
@@ -332,7 +342,7 @@ func TestAlike_AllowsSmallChangesOfNumbers(t *testing.T) {
 }
 
 // What a month of a deployment that does nothing may cost, in dollars.
-const mostDev, mostProd = 170, 450
+const mostDev, mostProd = 165, 445
 
 // budget is where the counted figures are kept: a line each, the figure and what it is of.
 const budget = "testdata/budget.txt"
