@@ -121,6 +121,13 @@ func (s *System) DefineHandlers(ctx context.Context, t tenant.ID, r *worker.Regi
 	return nil
 }
 
+// Gauge measures the worker's taken slots, its sign of life, as its process does before it writes its metrics.
+func (s *System) Gauge() {
+	if s.worker != nil {
+		s.worker.Gauge()
+	}
+}
+
 // Run runs everything until ctx ends. Then the worker drains while the other stages settle its
 // reports; Run returns when all have stopped.
 func (s *System) Run(ctx context.Context) error {
