@@ -17,7 +17,7 @@ var readyKey = job.Key{Tenant: "punctual-ready", ID: "00000000000000000000000000
 // polls remembers what became of the last receive from each queue.
 type polls struct {
 	mu       sync.Mutex
-	answered map[string]bool // pools of which a queue has answered
+	answered map[string]bool      // pools of which a queue has answered
 	failing  map[string]error     // by queue, whose last receive failed
 	asked    map[string]time.Time // by queue: when the receive began that has not ended
 }
