@@ -259,6 +259,10 @@ func (m *model) act(s *state, p *process, v *move) string {
 		return "puts the wake-up off"
 	case clearPending:
 		about(p.node, p.gen)
+		if m.Limited && p.hasPlace(s) {
+			s.slot, p.pc = 0, readRun // it looks once more for nodes that wait
+			return "frees the place of"
+		}
 		s.rows[p.node][p.gen].flags &^= pending
 		p.pc = idle
 		return "clears the pending effects of"
@@ -315,6 +319,9 @@ func (m *model) readRun(s *state, p *process) {
 	case r.status.final():
 		p.pc = clearPending
 	case failed && r.act.Act != NoAct:
+		if p.hasPlace(s) {
+			s.slot = 0
+		}
 		p.pc = idle // the pending effects stay: the act decides whether the failure still counts
 	case failed && r.stop == NoAct:
 		p.pc = failRun
@@ -380,7 +387,9 @@ func (m *model) readNode(s *state, p *process) {
 		}
 		if m.Limited {
 			p.slot = s.slot
-			if n, g, ok := holder(s.slot); ok && !s.rows[n][g].st.final() && m.Broken != SlotIsNotAsked {
+			n, g, taken := holder(s.slot)
+			freed := taken && !p.tells && s.rows[n][g].st.final() // a run that is derived frees the places of ended jobs
+			if taken && !p.hasPlace(s) && !freed && m.Broken != SlotIsNotAsked {
 				f = nothing
 			}
 		}
@@ -392,6 +401,9 @@ func (m *model) readNode(s *state, p *process) {
 	}
 	p.found, p.pc = f, putNode
 }
+
+// hasPlace says whether the job whose end is told still has the slot.
+func (p *process) hasPlace(s *state) bool { return p.tells && s.slot == 1+p.node*maxGens+p.gen }
 
 // holder is the generation that has the slot.
 func holder(slot uint8) (x, g uint8, ok bool) {

@@ -72,7 +72,9 @@ type Row struct {
 	Followed   bool   // other jobs come after it
 	Generation int64  // of the node, from 1; 0 without a run
 	ItemNo     int64  // of a mapped node's items, from 1; 0 for any other job
-	Slot       int64  // that it took of its run's max_concurrency, from 1; 0 for none
+	Slot       int64  // in a run made before places lay in buckets: its slot of max_concurrency, from 1; 0 for none
+	Place      int64  // bucket of its place in its run's max_concurrency, from 1; 0 for none
+	NodePlace  int64  // bucket of its place in its node's max_parallel, from 1; 0 for none
 	Items      int64  // how many items a mapped node's own row stands for; 0 for any other job
 	Forced     Forced // how an operator ended the node
 
@@ -282,6 +284,8 @@ func (r *Row) encode(to *space) []attr {
 	e.num("gen", r.Generation)
 	e.num("item_no", r.ItemNo)
 	e.num("slot", r.Slot)
+	e.num("place", r.Place)
+	e.num("node_place", r.NodePlace)
 	e.num("items", r.Items)
 	e.str("forced", string(r.Forced))
 	e.str("root", string(r.RootID))
@@ -520,6 +524,10 @@ func (r *Row) setNumber(name string, v int64) {
 		r.ItemNo = v
 	case "slot":
 		r.Slot = v
+	case "place":
+		r.Place = v
+	case "node_place":
+		r.NodePlace = v
 	case "items":
 		r.Items = v
 	case "shard":

@@ -296,6 +296,7 @@ func TestRow_SurvivesBeingWrittenAndRead(t *testing.T) {
 		r.Retry = RetryPolicy{MaxAttempts: 2, InitialDelay: time.Second, Factor: 3, MaxDelay: time.Minute}
 		r.Executor, r.Pool, r.ManualOf, r.Dag, r.DagVersion = "go", "long", "M", "d", 7
 		r.Generation, r.ItemNo, r.Slot, r.Items, r.Forced, r.Shard, r.Near = 2, 3, 4, 5, ForcedSkip, 6, true
+		r.Place, r.NodePlace = 7, 8
 		r.Failures = 1
 	})
 	of := reflect.ValueOf(full)

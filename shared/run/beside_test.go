@@ -1,6 +1,7 @@
 package run_test
 
 import (
+	"fmt"
 	"maps"
 	"strings"
 	"testing"
@@ -8,7 +9,6 @@ import (
 
 	"punctual/shared/contract"
 	"punctual/shared/item"
-	"punctual/shared/job"
 	"punctual/shared/run"
 )
 
@@ -190,45 +190,100 @@ func TestLine_HoldsEachNodeInTheGenerationThatWaits(t *testing.T) {
 	}
 	is := func(want map[int]int64) {
 		t.Helper()
-		if got := run.ReadLine(items, 130); !maps.Equal(got, want) {
+		if got := run.ReadLine(items, 130).Waiting; !maps.Equal(got, want) {
 			t.Errorf("in line are %v, want %v", got, want)
 		}
 	}
 	is(map[int]int64{})
-	for no, generation := range map[int]int64{0: 1, 59: 2, 60: 3, 129: 4} {
-		put(k.JoinLine(no, generation))
+	writes := k.JoinLine(map[int]int64{0: 1, 59: 2, 60: 3, 129: 4})
+	if len(writes) != 3 {
+		t.Errorf("%d writes", len(writes))
+	}
+	for _, w := range writes {
+		put(w)
 	}
 	is(map[int]int64{0: 1, 59: 2, 60: 3, 129: 4})
-	put(k.LeaveLine(59, 1)) // an older generation
-	put(k.LeaveLine(60, 3))
+	put(k.ClaimLine(59, 1, 7)) // an older generation
+	put(k.ClaimLine(60, 3, 7))
 	is(map[int]int64{0: 1, 59: 2, 129: 4})
+	if got := run.ReadLinePage(items[2], run.LinePage(129), 130).Waiting; !maps.Equal(got, map[int]int64{129: 4}) {
+		t.Errorf("in the last item are %v", got)
+	}
+	claimed := func(want map[int]int64) {
+		t.Helper()
+		if got := run.ReadLine(items, 130).Claimed; !maps.Equal(got, want) {
+			t.Errorf("claimed are %v, want %v", got, want)
+		}
+	}
+	claimed(map[int]int64{60: 7})
+	put(k.LeaveLine(60, 8))
+	claimed(map[int]int64{60: 7})
+	put(k.LeaveLine(60, 7))
+	claimed(map[int]int64{})
 	if items[0][contract.AttrExpiresAt] != kept {
 		t.Errorf("it expires at %v", items[0][contract.AttrExpiresAt])
 	}
 }
 
-func TestSlot_GoesFromTheHolderThatWasReadToAnother(t *testing.T) {
+func TestBucket_GivesAsManyPlacesAsItHas(t *testing.T) {
 	t.Parallel()
-	k, a, b, c := going().Key, job.ID("a"), job.ID("b"), job.ID("c")
-	var slot item.Item
-	take := func(from, to job.ID) bool {
-		w := k.TakeSlot("m", 3, from, to)
-		if !item.Any(w.When, slot) {
+	b := run.Bucket{Key: going().Key, Owner: "m", No: 3}
+	var is item.Item
+	do := func(w item.Write) bool {
+		if !item.Any(w.When, is) {
 			return false
 		}
-		slot = w.Applied(slot, contract.AttrPK, contract.AttrSK)
+		is = w.Applied(is, contract.AttrPK, contract.AttrSK)
 		return true
 	}
-	for _, step := range []struct {
-		from, to job.ID
-		want     bool
-	}{{a, b, false}, {"", a, true}, {"", b, false}, {b, c, false}, {a, b, true}, {a, c, false}} {
-		if got := take(step.from, step.to); got != step.want {
-			t.Errorf("from %q to %q: %v", step.from, step.to, got)
+	for n, step := range []struct {
+		write item.Write
+		want  bool
+		held  string
+	}{
+		{b.Free("a"), false, "[]"},
+		{b.Pass("a", "b"), false, "[]"},
+		{b.Take(0, "a"), false, "[]"},
+		{b.Take(2, "a"), true, "[a]"},
+		{b.Take(2, "a"), false, "[a]"}, // a call repeated after a lost answer
+		{b.Take(1, "b"), false, "[a]"},
+		{b.Take(2, "b"), true, "[a b]"},
+		{b.Take(2, "c"), false, "[a b]"},
+		{b.Pass("a", "b"), false, "[a b]"},
+		{b.Pass("a", "c"), true, "[b c]"},
+		{b.Pass("a", "d"), false, "[b c]"},
+		{b.Take(2, "d"), false, "[b c]"},
+		{b.Free("b"), true, "[c]"},
+		{b.Free("b"), false, "[c]"},
+		{b.Take(2, "d"), true, "[c d]"},
+	} {
+		if got := do(step.write); got != step.want || fmt.Sprint(run.Holders(is)) != step.held {
+			t.Errorf("step %d (%s): %v, held by %v", n, step.write.Name, got, run.Holders(is))
 		}
 	}
-	if slot.Str("holder") != "b" || slot.Int("no") != 3 || slot[contract.AttrExpiresAt] != kept {
-		t.Errorf("the slot is %v", slot)
+	if is.Int("n") != 2 || is[contract.AttrExpiresAt] != kept {
+		t.Errorf("the bucket is %v", is)
+	}
+}
+
+func TestBucket_SharesTheLimitExactly(t *testing.T) {
+	t.Parallel()
+	for _, n := range []int{1, 7, 8, 9, 100, 1000, 5000} {
+		before := make([]int, run.Buckets(n))
+		for open := n; open >= 0; open-- {
+			sum := 0
+			for no := range before {
+				is := run.Bucket{No: no}.Capacity(n, open)
+				if is < before[no] || is > 8 {
+					t.Fatalf("of %d places, %d in slots, bucket %d has %d after %d", n, open, no, is, before[no])
+				}
+				before[no] = is
+				sum += is
+			}
+			if sum != n-open {
+				t.Fatalf("of %d places, %d in slots, the buckets have %d", n, open, sum)
+			}
+		}
 	}
 }
 
@@ -237,7 +292,7 @@ func TestCounters_CountEnds(t *testing.T) {
 	k := going().Key
 	var counter item.Item
 	for n := range int64(3) {
-		w := k.CountAt(k.JoinRef("a", 1))
+		w := k.CountAt(k.JoinRef("a", 1), 1)
 		counter = w.Applied(counter, contract.AttrPK, contract.AttrSK)
 		if counter.Int("n") != n+1 || len(w.When) > 0 || counter[contract.AttrExpiresAt] != kept {
 			t.Errorf("after %d ends it is %v", n+1, counter)

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"maps"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -91,10 +92,15 @@ func (k Key) JoinRef(node string, generation int64) item.Ref {
 // EndRef is where the ends of the last nodes are counted, those that began in that epoch.
 func (k Key) EndRef(era int64) item.Ref { return k.ref("end#" + strconv.FormatInt(era, 10)) }
 
-// SlotRef is slot number n of those that bound how much of the run (node "") or of a mapped node runs
-// at a time.
+// SlotRef is slot number n of a run that was made before places lay in buckets: of the run (node "") or of a mapped
+// node. It names the job that took it, and is free once that has ended.
 func (k Key) SlotRef(node string, n int) item.Ref {
 	return k.ref("slot#" + node + "#" + strconv.Itoa(n))
+}
+
+// NextRef is where the numbers of a mapped node's items are given out to those that put their rows.
+func (k Key) NextRef(node string, generation int64) item.Ref {
+	return k.ref("next#" + node + "#" + strconv.FormatInt(generation, 10))
 }
 
 // EventsFrom and EventsTo bound the sort keys of the run's events.
@@ -157,6 +163,7 @@ type Run struct {
 	Stop       Stop
 	Paused     bool
 	Holds      bool  // a node is held: after any end it may be that nothing goes on
+	Placed     bool  // places of its limits lie in buckets; a run made before that has slots
 	Tagged     bool  // it has tags, which lie beside
 	Epoch      int64 // from 1; grows with every act
 	Act        *Act  // begun and not done: nothing starts and nothing is released
@@ -386,6 +393,7 @@ func (r Run) Item() item.Item {
 	flag("paused", r.Paused)
 	flag("holds", r.Holds)
 	flag("tagged", r.Tagged)
+	flag("placed", r.Placed)
 	if r.Act != nil {
 		i["act"] = string(text.MustJSON(r.Act))
 		i["act_id"] = r.Act.ID
@@ -443,6 +451,7 @@ func Parse(i item.Item) (Run, error) {
 		Status: Status(i.Str("status")), Reason: job.Reason{Code: i.Str("reason"), Message: i.Str("reason_text")},
 		Stop: Stop(i.Str("stop")), Paused: i.Str("paused") != "", Holds: i.Str("holds") != "",
 		Tagged:    i.Str("tagged") != "",
+		Placed:    i.Str("placed") != "",
 		Epoch:     i.Int("epoch"),
 		CreatedAt: i.Time("created_at"), DueAt: i.Time("due_at"), NominalAt: i.Time("nominal_at"),
 		ExpiryAt: i.Time("expiry_at"), RetriedAt: i.Time("retried_at"), FinishedAt: i.Time("finished_at"),
@@ -518,7 +527,7 @@ func (r Run) wake(now time.Time) Run {
 // Create puts a new run; it must not exist. Of r the caller sets the key, what the user asked for, when
 // it is due, and the shard.
 func Create(r Run, now time.Time) (Run, item.Write) {
-	r.Status, r.Epoch, r.CreatedAt, r.WakeAt = Building, 1, now, now
+	r.Status, r.Epoch, r.CreatedAt, r.WakeAt, r.Placed = Building, 1, now, now, true
 	return r, item.Write{Ref: r.Ref(), Name: "run.create", Put: r.Item(), When: []item.All{
 		{{Attr: contract.AttrPK, Op: item.Missing}},
 	}}
@@ -694,59 +703,93 @@ func (k Key) inLine(no int) (item.Ref, string) {
 	return k.ref("line#" + strconv.Itoa(no/lineShare)), "n" + strconv.Itoa(no%lineShare)
 }
 
-// JoinLine has the node of that number, in that generation, wait for a slot of the run.
-func (k Key) JoinLine(no int, generation int64) item.Write {
-	ref, attr := k.inLine(no)
-	return item.Write{Ref: ref, Name: "run.join_line",
-		Set: map[string]any{attr: generation, contract.AttrExpiresAt: k.kept()}}
-}
+// LinePage is the number of the item of LineRefs in which a node stands.
+func LinePage(no int) int { return no / lineShare }
 
-// LeaveLine takes it out again, unless a newer generation waits there.
-func (k Key) LeaveLine(no int, generation int64) item.Write {
-	ref, attr := k.inLine(no)
-	return item.Write{Ref: ref, Name: "run.leave_line", Set: map[string]any{attr: nil}, When: []item.All{
-		{{Attr: attr, Op: item.Eq, Value: generation}},
-	}}
-}
-
-// ReadLine reads from the items of LineRefs which of the first n nodes wait, and in which generation.
-func ReadLine(items []item.Item, n int) map[int]int64 {
-	waiting := map[int]int64{}
-	for no := range n {
-		if i := items[no/lineShare]; i != nil {
-			if generation := i.Int("n" + strconv.Itoa(no%lineShare)); generation > 0 {
-				waiting[no] = generation
-			}
+// JoinLine has nodes, by number, wait for a place of the run, each in that generation: one write for each item of the
+// line.
+func (k Key) JoinLine(nodes map[int]int64) []item.Write {
+	pages := map[item.Ref]item.Write{}
+	for no, generation := range nodes {
+		ref, attr := k.inLine(no)
+		w, begun := pages[ref]
+		if !begun {
+			w = item.Write{Ref: ref, Name: "run.join_line", Set: map[string]any{contract.AttrExpiresAt: k.kept()}}
 		}
+		w.Set[attr] = generation
+		pages[ref] = w
 	}
-	return waiting
+	writes := slices.Collect(maps.Values(pages))
+	slices.SortFunc(writes, func(a, b item.Write) int { return strings.Compare(a.SK, b.SK) })
+	return writes
 }
 
-// Holder is who has a slot.
-type Holder struct{ Job job.ID }
+// ClaimLine takes a node out of the line that waits in that generation, for a job whose end is told: by is its mark.
+// Refused, another has taken it out, or a newer generation waits.
+func (k Key) ClaimLine(no int, generation, by int64) item.Write {
+	ref, attr := k.inLine(no)
+	return item.Write{Ref: ref, Name: "run.claim_line", Set: map[string]any{attr: nil, claimed(no): by},
+		When: []item.All{{{Attr: attr, Op: item.Eq, Value: generation}}}}
+}
 
-// TakeSlot gives slot number n of the run, or of a mapped node, to a job, from the holder that was read;
-// "" is nobody. It goes in one transaction with the job's row.
-func (k Key) TakeSlot(node string, n int, from, to job.ID) item.Write {
-	when := item.Cond{Attr: "holder", Op: item.Eq, Value: string(from)}
-	if from == "" {
-		when = item.Cond{Attr: "holder", Op: item.Missing}
+// LeaveLine removes the mark of ClaimLine once the node has its row, or waits again.
+func (k Key) LeaveLine(no int, by int64) item.Write {
+	ref, _ := k.inLine(no)
+	return item.Write{Ref: ref, Name: "run.leave_line", Set: map[string]any{claimed(no): nil},
+		When: []item.All{{{Attr: claimed(no), Op: item.Eq, Value: by}}}}
+}
+
+func claimed(no int) string { return "c" + strconv.Itoa(no%lineShare) }
+
+// Line is which nodes of a run, by number, wait for a place.
+type Line struct {
+	Waiting map[int]int64 // and in which generation
+	Claimed map[int]int64 // taken out by the job with that mark, and perhaps without a row
+}
+
+// ReadLine reads the line from the items of LineRefs of the first n nodes.
+func ReadLine(items []item.Item, n int) Line {
+	l := Line{map[int]int64{}, map[int]int64{}}
+	for page, i := range items {
+		l.read(i, page, n)
 	}
-	return item.Write{
-		Ref: k.SlotRef(node, n), Name: "run.slot",
-		Set:  map[string]any{"holder": string(to), "no": int64(n), contract.AttrExpiresAt: k.kept()},
-		When: []item.All{{when}},
+	return l
+}
+
+// ReadLinePage reads one of the items of LineRefs, that number.
+func ReadLinePage(i item.Item, page, n int) Line {
+	l := Line{map[int]int64{}, map[int]int64{}}
+	l.read(i, page, n)
+	return l
+}
+
+func (l Line) read(i item.Item, page, n int) {
+	for no := page * lineShare; no < min(n, (page+1)*lineShare); no++ {
+		if generation := i.Int("n" + strconv.Itoa(no%lineShare)); generation > 0 {
+			l.Waiting[no] = generation
+		}
+		if by, is := i[claimed(no)].(int64); is {
+			l.Claimed[no] = by
+		}
 	}
 }
 
 // kept is when the other items of a run expire if nobody deletes it.
 func (k Key) kept() int64 { return k.ID.At().Add(contentKept).Unix() }
 
-// CountAt adds one to a counter of the run: a JoinRef or an EndRef.
-func (k Key) CountAt(counter item.Ref) item.Write {
+// CountAt adds n to a counter of the run: a JoinRef, an EndRef or a NextRef.
+func (k Key) CountAt(counter item.Ref, n int64) item.Write {
 	return item.Write{
-		Ref: counter, Name: "run.count_end", Add: map[string]int64{"n": 1},
+		Ref: counter, Name: "run.count_end", Add: map[string]int64{"n": n},
 		Set: map[string]any{contract.AttrExpiresAt: k.kept()},
+	}
+}
+
+// BeginCount sets a counter that does not exist yet.
+func (k Key) BeginCount(counter item.Ref, n int64) item.Write {
+	return item.Write{
+		Ref: counter, Name: "run.begin_count", Set: map[string]any{"n": n, contract.AttrExpiresAt: k.kept()},
+		When: []item.All{{{Attr: "n", Op: item.Missing}}},
 	}
 }
 

@@ -88,19 +88,44 @@ func (s *Store) Nodes(ctx context.Context, keys []job.Key) ([]job.Row, error) {
 	return rows, nil
 }
 
-// Count adds one to a counter of a run and returns what it is then. What is counted twice counts twice.
-func (s *Store) Count(ctx context.Context, k runs.Key, counter item.Ref) (int64, error) {
-	i, err := s.table.Write(ctx, k.CountAt(counter))
+// Count adds n to a counter of a run and returns what it is then. What is counted twice counts twice.
+func (s *Store) Count(ctx context.Context, k runs.Key, counter item.Ref, n int64) (int64, error) {
+	i, err := s.table.Write(ctx, k.CountAt(counter, n))
 	return i.Int("n"), err
 }
 
-// Slots reads who has the first n slots of a run, or of a mapped node of it, by number.
-func (s *Store) Slots(ctx context.Context, k runs.Key, node string, n int) (map[int]runs.Holder, error) {
+// Counted reads a counter of a run; 0 if it does not exist.
+func (s *Store) Counted(ctx context.Context, counter item.Ref) (int64, error) {
+	i, err := s.table.Get(ctx, counter)
+	return i.Int("n"), err
+}
+
+// Places reads who holds the places of buckets, in the order asked.
+func (s *Store) Places(ctx context.Context, buckets []runs.Bucket) ([][]job.ID, error) {
+	refs := make([]item.Ref, len(buckets))
+	for n, b := range buckets {
+		refs[n] = b.Ref()
+	}
+	held := make([][]job.ID, 0, len(buckets))
+	for lot := range slices.Chunk(refs, ReadAtOnce) {
+		items, err := s.table.GetMany(ctx, lot)
+		if err != nil {
+			return nil, err
+		}
+		for _, i := range items {
+			held = append(held, runs.Holders(i))
+		}
+	}
+	return held, nil
+}
+
+// Slots reads which jobs took the first n slots of a run that was made before places lay in buckets, or of a mapped
+// node of it.
+func (s *Store) Slots(ctx context.Context, k runs.Key, node string, n int) (jobs []job.ID, err error) {
 	refs := make([]item.Ref, n)
 	for i := range refs {
 		refs[i] = k.SlotRef(node, i)
 	}
-	holders := map[int]runs.Holder{}
 	for lot := range slices.Chunk(refs, ReadAtOnce) {
 		items, err := s.table.GetMany(ctx, lot)
 		if err != nil {
@@ -108,18 +133,18 @@ func (s *Store) Slots(ctx context.Context, k runs.Key, node string, n int) (map[
 		}
 		for _, i := range items {
 			if i != nil {
-				holders[int(i.Int("no"))] = runs.Holder{Job: job.ID(i.Str("holder"))}
+				jobs = append(jobs, job.ID(i.Str("holder")))
 			}
 		}
 	}
-	return holders, nil
+	return jobs, nil
 }
 
-// Line reads which of the first n nodes of a run stand in line for a slot, and in which generation.
-func (s *Store) Line(ctx context.Context, k runs.Key, n int) (map[int]int64, error) {
+// Line reads which of the first n nodes of a run wait for a place.
+func (s *Store) Line(ctx context.Context, k runs.Key, n int) (runs.Line, error) {
 	items, err := s.table.GetMany(ctx, k.LineRefs(n))
 	if err != nil {
-		return nil, err
+		return runs.Line{}, err
 	}
 	return runs.ReadLine(items, n), nil
 }

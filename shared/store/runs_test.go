@@ -2,6 +2,7 @@ package store_test
 
 import (
 	"context"
+	"fmt"
 	"testing"
 	"time"
 
@@ -123,21 +124,32 @@ func TestNodes_ReadsRowsInOrderAndKnowsHowForgottenOnesEnded(t *testing.T) {
 	}
 }
 
-func TestSlots_AreTakenOverFromTheHolderThatWasRead(t *testing.T) {
+func TestPlaces_NameTheirHolders(t *testing.T) {
 	t.Parallel()
 	ctx := context.Background()
 	s, r := withRun(t)
-	if err := s.Put(ctx, r.TakeSlot("", 1, "", "A")); err != nil {
-		t.Fatal(err)
-	}
-	for from, ok := range map[job.ID]bool{"": false, "B": false, "A": true} {
-		err := s.Put(ctx, r.TakeSlot("", 1, from, "A"))
-		if (err == nil) != ok {
-			t.Errorf("from %q: %v", from, err)
+	first, second := run.Bucket{Key: r.Key}, run.Bucket{Key: r.Key, Owner: "m", No: 4}
+	for _, w := range []item.Write{first.Take(2, "B"), first.Take(2, "A"), second.Take(1, "C")} {
+		if err := s.Put(ctx, w); err != nil {
+			t.Fatal(err)
 		}
 	}
+	held, err := s.Places(ctx, []run.Bucket{second, {Key: r.Key, No: 1}, first})
+	if err != nil || fmt.Sprint(held) != "[[C] [] [A B]]" {
+		t.Errorf("%v, %v", held, err)
+	}
+}
+
+func TestSlots_OfARunFromBeforeAreRead(t *testing.T) {
+	t.Parallel()
+	ctx := context.Background()
+	s, r := withRun(t)
+	old := item.Write{Ref: r.SlotRef("", 1), Set: map[string]any{"holder": "A", "no": int64(1)}}
+	if err := s.Put(ctx, old); err != nil {
+		t.Fatal(err)
+	}
 	holders, err := s.Slots(ctx, r.Key, "", 3)
-	if err != nil || len(holders) != 1 || holders[1].Job != "A" {
+	if err != nil || fmt.Sprint(holders) != "[A]" {
 		t.Errorf("holders %v, %v", holders, err)
 	}
 }
@@ -149,7 +161,7 @@ func TestForgetRun_LeavesNothingOfARunThatIsOver(t *testing.T) {
 	if err := s.Put(ctx, r.PutContent(run.ParamsContent, "{}")); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := s.Count(ctx, r.Key, r.JoinRef("a", 1)); err != nil {
+	if _, err := s.Count(ctx, r.Key, r.JoinRef("a", 1), 1); err != nil {
 		t.Fatal(err)
 	}
 	if err := s.ForgetRun(ctx, r); store.Refused(err) == nil {

@@ -289,7 +289,7 @@ func (r *Releaser) forceNode(
 		writes := []item.Write{touch, r.event(is, after, by, action, node)}
 		why := forcedReason(forced, by.Reason)
 		if row.Status == "" {
-			f := &facts{run: is, graph: g}
+			f := newFacts(is, g)
 			if row, err = r.filled(ctx, f, r.blank(f, node, 0, now)); err != nil {
 				return nil, err
 			}
@@ -466,7 +466,7 @@ func (r *Releaser) mayBegin(ctx context.Context, g *dag.Graph, is run.Run, a run
 		return &WrongState{Of: "run", Is: string(is.Shown()), Allowed: retryable,
 			Detail: "the run is being stopped: retry it once it has ended"}
 	}
-	f := &facts{run: is, graph: g, ended: map[string]job.Row{}}
+	f := newFacts(is, g)
 	rows, err := r.rows(ctx, f, g.Names()...)
 	if err != nil {
 		return err

@@ -36,6 +36,7 @@ type bench struct {
 	deadLetters map[string]int // dead deadLetters, by node
 	heard       chan job.Key   // firings, if not nil
 	open        sync.WaitGroup // firings in heard that no worker has finished
+	live        bool           // the time is that of the bubble, not now
 	telling     atomic.Bool    // a report's end is being told, if one is told at a time
 	redelivered int            // how often a report is handled once more after an error
 	endedLater  []job.Key      // ends to be told in another invocation
@@ -66,7 +67,12 @@ func (b *bench) another() *release.Releaser {
 }
 
 // Now is the test's time.
-func (b *bench) Now() time.Time { return b.now }
+func (b *bench) Now() time.Time {
+	if b.live {
+		return time.Now()
+	}
+	return b.now
+}
 
 // Put accepts a job as the engine does.
 func (b *bench) Put(ctx context.Context, j accept.Job) error {
@@ -256,17 +262,17 @@ func (b *bench) current(node string) job.Row {
 // start claims a due job as a worker does and asks the run. It returns false if the job may not start.
 func (b *bench) start(row job.Row) bool {
 	ctx := context.Background()
-	if !row.Status.Open() || row.IsMapped() || row.DueAt.After(b.now) || row.Stop != job.NoStop {
+	if !row.Status.Open() || row.IsMapped() || row.DueAt.After(b.Now()) || row.Stop != job.NoStop {
 		return false
 	}
 	c, err := b.store.Claim(ctx, row.Key)
-	if err != nil || c.Live(row.Attempt, b.now) {
+	if err != nil || c.Live(row.Attempt, b.Now()) {
 		return false
 	}
-	owner := job.Owner{Worker: "w", Nonce: string(row.ID), LeaseUntil: b.now.Add(contract.Lease), DueAt: row.DueAt}
+	owner := job.Owner{Worker: "w", Nonce: string(row.ID), LeaseUntil: b.Now().Add(contract.Lease), DueAt: row.DueAt}
 	claim := job.ClaimNew(row.Key, row.Attempt, owner)
 	if c.Attempt == row.Attempt { // a worker has let it go
-		claim = job.TakeOver(row.Key, c, owner, b.now)
+		claim = job.TakeOver(row.Key, c, owner, b.Now())
 	}
 	if _, err = b.store.WriteClaim(ctx, claim); err != nil {
 		return false
@@ -274,7 +280,7 @@ func (b *bench) start(row job.Row) bool {
 	is, err := b.store.Run(ctx, b.key)
 	rows, err2 := b.store.Nodes(ctx, []job.Key{row.Key})
 	if err != nil || err2 != nil || !rows[0].Status.Open() || rows[0].Stop != job.NoStop ||
-		is.MayStart(rows[0], b.now) != "" {
+		is.MayStart(rows[0], b.Now()) != "" {
 		c, err := b.store.Claim(ctx, row.Key)
 		if err == nil {
 			_ = b.store.Put(ctx, job.LetGo(row.Key, c.Attempt, c.Token))
@@ -294,15 +300,15 @@ func (b *bench) finish(row job.Row, announce bool) {
 	if err != nil || !rows[0].Status.Open() {
 		return
 	}
-	o := job.Outcome{Kind: job.OutcomeSucceeded, StartedAt: b.now, FinishedAt: b.now, Worker: "w"}
+	o := job.Outcome{Kind: job.OutcomeSucceeded, StartedAt: b.Now(), FinishedAt: b.Now(), Worker: "w"}
 	if result := b.gives(row); result != "" {
 		o.Result = json.RawMessage(result)
 	}
 	if b.fails(row) {
-		o = job.Outcome{Kind: job.OutcomeFailed, Permanent: true, StartedAt: b.now, FinishedAt: b.now,
+		o = job.Outcome{Kind: job.OutcomeFailed, Permanent: true, StartedAt: b.Now(), FinishedAt: b.Now(),
 			Error: &job.Reason{Code: "x"}}
 	}
-	d, err := job.Settle(&rows[0], rows[0].Attempt, o, b.now)
+	d, err := job.Settle(&rows[0], rows[0].Attempt, o, b.Now())
 	if err != nil {
 		return
 	}
@@ -316,7 +322,7 @@ func (b *bench) finish(row job.Row, announce bool) {
 	}
 	next := row
 	next.Attempt++
-	_ = b.store.Put(ctx, job.Fence(next, job.Claim{}, row.DueAt, b.now)) // the claim is over
+	_ = b.store.Put(ctx, job.Fence(next, job.Claim{}, row.DueAt, b.Now())) // the claim is over
 	if announce {
 		b.telling.Store(true)
 		for range 1 + b.redelivered {

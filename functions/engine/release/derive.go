@@ -137,13 +137,11 @@ func (r *Releaser) judgeAll(ctx context.Context, f *facts) (ended []job.Row, sto
 		return ended, true, r.stopFailed(ctx, f, node)
 	}
 	for _, level := range f.graph.Levels() {
-		for _, name := range level {
-			more, err := r.judge(ctx, f, name, job.Row{})
-			ended = append(ended, more...)
-			if err != nil {
+		for lot := range slices.Chunk(level, atOnce) {
+			more, err := r.judgeLot(ctx, f, lot)
+			if ended = append(ended, more...); err != nil {
 				return ended, false, err
 			}
-			f.noteEnded(more)
 		}
 	}
 	more, err := r.recheckLine(ctx, f)
@@ -161,6 +159,60 @@ func (r *Releaser) judgeAll(ctx context.Context, f *facts) (ended []job.Row, sto
 		f.run = after
 	}
 	return ended, false, nil
+}
+
+// judgeLot judges nodes of one level at the same time. Those that may be released get the places of the run in order.
+func (r *Releaser) judgeLot(ctx context.Context, f *facts, names []string) (ended []job.Row, err error) {
+	if f.graph.MaxConcurrency > 0 {
+		for _, name := range names {
+			if !f.mayBeReleased(name) {
+				continue
+			}
+			p, found, err := r.place(ctx, f, "", f.graph.MaxConcurrency)
+			if err != nil || !found {
+				break // whoever needs one meets the same
+			}
+			f.places[name] = p
+		}
+	}
+	err = r.each(ctx, len(names), func(i int) error {
+		more, err := r.judge(ctx, f, names[i], job.Row{})
+		f.mu.Lock()
+		defer f.mu.Unlock()
+		ended = append(ended, more...)
+		f.noteEnded(more)
+		return err
+	})
+	for _, p := range f.places {
+		f.giveBack(p)
+	}
+	clear(f.places)
+	return ended, err
+}
+
+// mayBeReleased says whether a node has no row and its parents have ended, by the rows that were read.
+func (f *facts) mayBeReleased(name string) bool {
+	if _, ended := f.ended[name]; ended || f.once[name].Status != "" || f.graph.Nodes[name].ForEach != "" {
+		return false
+	}
+	for _, p := range f.graph.Parents(name) {
+		if _, ended := f.ended[p]; !ended {
+			return false
+		}
+	}
+	return true
+}
+
+// runPlace is a place of the run for a node: the one that was put by for it, or another.
+func (r *Releaser) runPlace(ctx context.Context, f *facts, name string) (place, bool, error) {
+	f.mu.Lock()
+	p, is := f.places[name]
+	delete(f.places, name)
+	f.mu.Unlock()
+	if is {
+		return p, true, nil
+	}
+	return r.place(ctx, f, "", f.graph.MaxConcurrency)
 }
 
 // untold finds a node whose failure stops the run and still has to be told: it ended while an operation was under way,

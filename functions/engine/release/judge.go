@@ -33,7 +33,7 @@ func (r *Releaser) judge(ctx context.Context, f *facts, name string, by job.Row)
 		by.Generation == f.run.Generation(by.Node)
 	if ofParent {
 		if need := f.graph.JoinNeeds(f.run, name); need > 0 {
-			n, err := r.Store.Count(ctx, f.run.Key, f.run.JoinRef(name, f.run.Generation(name)))
+			n, err := r.Store.Count(ctx, f.run.Key, f.run.JoinRef(name, f.run.Generation(name)), 1)
 			if err != nil || n < int64(need) {
 				return nil, err
 			}
@@ -62,7 +62,9 @@ func (r *Releaser) judge(ctx context.Context, f *facts, name string, by job.Row)
 	}
 	switch v, why := f.graph.JudgeNode(name, states(rows)); v {
 	case dag.Held:
+		f.mu.Lock()
 		f.holds = true
+		f.mu.Unlock()
 	case dag.Cancel:
 		return r.end(ctx, f, name, job.Cancelled, job.Reason{Code: why})
 	case dag.Skip:
@@ -163,7 +165,7 @@ func (r *Releaser) end(ctx context.Context, f *facts, name string, s job.Status,
 
 // filled completes a blank row from its task, for a node that no worker runs.
 func (r *Releaser) filled(ctx context.Context, f *facts, row job.Row) (job.Row, error) {
-	task, err := r.Store.Task(ctx, row.Tenant, row.Task)
+	task, err := r.task(ctx, f, row.Task)
 	if fault.KindOf(err) == fault.NotFound {
 		task, err = job.Task{Timeout: contract.DefaultTimeout, Retry: job.DefaultRetry}, nil
 	}
@@ -193,20 +195,26 @@ func (r *Releaser) ofTask(row job.Row, t job.Task, n dag.Node) (job.Row, error) 
 
 // labels are the tags of a node's job: those of the run and its dag, overridden by the node's own.
 func (r *Releaser) labels(ctx context.Context, f *facts, node string) (l job.Labels, err error) {
-	if f.tags == nil && f.run.Tagged {
+	f.mu.Lock()
+	tags := f.tags
+	f.mu.Unlock()
+	if tags == nil && f.run.Tagged {
 		body, err := r.Store.RunContent(ctx, f.run.Key, run.TagsContent)
 		if err != nil {
 			return l, err
 		}
-		if err := json.Unmarshal([]byte(body), &f.tags); err != nil {
+		if err := json.Unmarshal([]byte(body), &tags); err != nil {
 			return l, fault.New(fault.Undecodable, err, "reading the tags of run %s", f.run.ID)
 		}
+		f.mu.Lock()
+		f.tags = tags
+		f.mu.Unlock()
 	}
 	own := f.graph.Nodes[node].Tags
-	if len(own)+len(f.tags) == 0 {
+	if len(own)+len(tags) == 0 {
 		return l, nil
 	}
-	l.Tags = string(text.MustJSON(merged(f.tags, own)))
+	l.Tags = string(text.MustJSON(merged(tags, own)))
 	return l, nil
 }
 
@@ -278,40 +286,56 @@ func (r *Releaser) release(ctx context.Context, f *facts, name string) ([]job.Ro
 	if err != nil {
 		return r.failed(ctx, f, name, err)
 	}
-	slot, free, err := r.runSlot(ctx, f, name)
-	if err != nil || !free {
-		return nil, err
+	for {
+		at, found, err := r.runPlace(ctx, f, name)
+		if err != nil {
+			return nil, err
+		}
+		if !found {
+			f.joinLine(name)
+			return nil, nil
+		}
+		ended, _, err := r.accept(ctx, f, r.blank(f, name, 0, now), payload, 0, now, at)
+		if !errors.Is(err, errPlaceLost) {
+			return ended, err
+		}
 	}
-	return r.accept(ctx, f, r.blank(f, name, 0, now), payload, 0, now, slot)
 }
 
 // accept puts the row and the contents of a job that is to run, and sends its firing if it is due. If its payload does
-// not fit its task, the job ends as DEAD. items is the number of items if the job is one of a mapped node. A row that
-// is there already is no error.
+// not fit its task, the job ends as DEAD. items is the number of items if the job is one of a mapped node. put says that
+// the job is open and holds the places; a row that is there already is no error. Places that the job does not hold are
+// given back; if one of them was taken meanwhile, the error is errPlaceLost.
 func (r *Releaser) accept(
-	ctx context.Context, f *facts, row job.Row, payload json.RawMessage, items int, now time.Time, slots ...slot,
-) (ended []job.Row, err error) {
+	ctx context.Context, f *facts, row job.Row, payload json.RawMessage, items int, now time.Time, places ...place,
+) (ended []job.Row, put bool, err error) {
+	lost := false
+	defer func() {
+		if !put && !lost {
+			f.giveBack(places...)
+		}
+	}()
 	n := f.graph.Nodes[row.Node]
-	task, err := r.Store.Task(ctx, row.Tenant, n.Task)
+	task, err := r.task(ctx, f, n.Task)
 	if fault.KindOf(err) == fault.NotFound { // deleted since the run was made
-		f.giveBack(slots...)
-		return r.putEnded(ctx, f, row, job.Dead, job.Reason{
+		ended, err = r.putEnded(ctx, f, row, job.Dead, job.Reason{
 			Code: job.CodeUnknownTask, Message: fmt.Sprintf("task %q was deleted before the node was released", n.Task),
 		}, now)
+		return ended, false, err
 	}
 	if err != nil {
-		return nil, err
+		return nil, false, err
 	}
 	why, err := r.misfit(ctx, row, task, payload, items)
 	if err != nil {
-		return nil, err
+		return nil, false, err
 	}
 	if why.Code != "" {
-		f.giveBack(slots...)
-		return r.putEnded(ctx, f, row, job.Dead, why, now)
+		ended, err = r.putEnded(ctx, f, row, job.Dead, why, now)
+		return ended, false, err
 	}
 	if row, err = r.ofTask(row, task, n); err != nil {
-		return nil, err
+		return nil, false, err
 	}
 	if f.run.DueAt.After(now) {
 		row.DueAt = f.run.DueAt
@@ -319,44 +343,97 @@ func (r *Releaser) accept(
 	send := job.Place(&row, now)
 	row, links, err := r.inPlaceOf(ctx, f, row, now)
 	if err != nil {
-		return nil, err
+		return nil, false, err
 	}
 	c := job.Contents{Payload: payload}
 	if c.Labels, err = r.labels(ctx, f, row.Node); err != nil {
-		return nil, err
+		return nil, false, err
 	}
 	j := accept.Job{Row: row, With: links, Keep: func(ctx context.Context, row job.Row) error {
 		return r.Store.KeepContents(ctx, row, c)
 	}}
 	j.Row.Hold(c)
-	for _, s := range slots {
-		if s.bounded && s.node == "" {
-			j.Row.Slot = int64(s.no) + 1
+	for _, p := range places {
+		if p.of == nil {
+			continue
 		}
-		if s.bounded {
-			j.With = append(j.With, s.take(f.run.Key, row))
+		if p.of.owner == "" {
+			j.Row.Place = int64(p.bucket.No) + 1
+		} else {
+			j.Row.NodePlace = int64(p.bucket.No) + 1
 		}
+		j.With = append(j.With, p.write(row.ID))
 	}
-	if err := r.Jobs.Put(ctx, j); err != nil {
-		// If the row is there, somebody else has put it, or our own first try has and its answer was lost; in
-		// the second case the firing is still to be sent. If a slot was taken meanwhile, the caller reads
-		// everything once more.
-		if !refused(err) {
-			return nil, err
+	err = r.Jobs.Put(ctx, j)
+	put = err == nil
+	if refused(err) {
+		olds := store.Refused(err).Olds
+		old, taken := olds[0]
+		switch {
+		case taken && !maps.Equal(old, j.Row.Item()): // another call has put it
+			return nil, false, nil
+		case taken: // so has our own first try, whose answer was lost; the firing is still to be sent
+		case lostPlace(f, olds, 1+len(links), places):
+			lost = true
+			return nil, false, errPlaceLost
+		default: // the dead job has changed: everything is read once more
+			return nil, false, err
 		}
-		old, taken := store.Refused(err).Olds[0]
-		if !taken {
-			return nil, err
-		}
-		if !maps.Equal(old, j.Row.Item()) {
-			return nil, nil
-		}
+	} else if err != nil {
+		return nil, false, err
 	}
 	r.Meter.Count(telemetry.NodesReleased, 1)
 	if send {
 		r.Jobs.Fire(ctx, "now", row.Firing())
 	}
-	return nil, nil
+	return nil, put, nil
+}
+
+// lostPlace says whether the write of a place was refused, which are those from number first on. The places that were
+// not are given back.
+func lostPlace(f *facts, olds map[int]item.Item, first int, places []place) (lost bool) {
+	at := first
+	for _, p := range places {
+		if p.of == nil {
+			continue
+		}
+		_, refused := olds[at]
+		lost = lost || refused
+		at++
+	}
+	if !lost {
+		return false
+	}
+	at = first
+	for _, p := range places {
+		if p.of == nil {
+			continue
+		}
+		if _, refused := olds[at]; refused {
+			f.lose(p)
+		} else {
+			f.giveBack(p)
+		}
+		at++
+	}
+	return true
+}
+
+// task reads a task, once in a call.
+func (r *Releaser) task(ctx context.Context, f *facts, name string) (job.Task, error) {
+	f.mu.Lock()
+	task, read := f.tasks[name]
+	f.mu.Unlock()
+	if read {
+		return task, nil
+	}
+	task, err := r.Store.Task(ctx, f.run.Tenant, name)
+	if err == nil {
+		f.mu.Lock()
+		f.tasks[name] = task
+		f.mu.Unlock()
+	}
+	return task, err
 }
 
 // inPlaceOf notes on a row which dead job it replaces, that of the generation before, as a redrive does: so the

@@ -8,6 +8,7 @@ import (
 
 	"punctual/shared/contract"
 	"punctual/shared/dag"
+	"punctual/shared/item"
 	"punctual/shared/job"
 	"punctual/shared/run"
 )
@@ -229,6 +230,73 @@ func TestRetry_RunsAllItemsAgainWithAParentThatFailed(t *testing.T) {
 	for _, row := range b.items("m", 2) {
 		if b.started[row.ID] != 1 {
 			t.Errorf("item %d started %d times", row.ItemNo, b.started[row.ID])
+		}
+	}
+}
+
+func TestMaxConcurrency_GivesAPlaceThatIsFreedAfterItsEndHasLookedIntoTheLine(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	d := def("a", "p", "c1: p", "c2: p")
+	d.MaxConcurrency = 2
+	b.create(d)
+	a, p := b.current("a"), b.current("p")
+	b.start(a)
+	b.start(p)
+	b.before("run.free_place", func() { b.finish(p, true) }) // one child gets the place of p, the other none
+	b.finish(a, true)
+	b.is("c1", job.Scheduled, "")
+	b.is("c2", job.Scheduled, "")
+}
+
+func TestMaxConcurrency_FreesThePlacesOfEndedJobsWhenTheRunIsReconciled(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	d := def("a", "b")
+	d.MaxConcurrency = 1
+	b.create(d)
+	a := b.current("a")
+	b.start(a)
+	b.finish(a, false)
+	// A process of the version before knows no buckets: it tells the end and frees nothing.
+	b.must(b.store.Put(context.Background(), item.Write{Ref: a.Ref(), Set: map[string]any{"owes": nil}}))
+	b.must(b.rel.Derive(context.Background(), b.key))
+	b.is("b", job.Scheduled, "")
+}
+
+func TestMaxParallel_GoesOnUnderTheLimitOfTheRun(t *testing.T) {
+	t.Parallel()
+	for run := 1; run <= 4; run++ {
+		for node := range 4 {
+			t.Run(fmt.Sprintf("%d of the run, %d of each node", run, node), func(t *testing.T) {
+				t.Parallel()
+				b := setup(t)
+				d := def("a", "m", "n", "z: m n")
+				for _, name := range []string{"m", "n"} {
+					d = with(d, name, func(n *dag.Node) { n.ForEach, n.MaxParallel = "${[1,2,3,4,5,6,7]}", node })
+				}
+				d.MaxConcurrency = run
+				b.create(d)
+				for {
+					open := b.openRows()
+					of := map[string]int{}
+					for _, row := range open {
+						of[row.Node]++
+					}
+					if len(open) > run || node > 0 && (of["m"] > node || of["n"] > node) {
+						t.Fatalf("open are %v", of)
+					}
+					if len(open) == 0 {
+						break
+					}
+					b.start(open[len(open)/2])
+					b.finish(open[len(open)/2], true)
+				}
+				b.calm()
+				if is := b.run(); is.Status != "SUCCEEDED" {
+					t.Errorf("the run is %s", is.Status)
+				}
+			})
 		}
 	}
 }

@@ -2,145 +2,181 @@ package release
 
 import (
 	"context"
+	"maps"
 	"slices"
+	"strconv"
 
-	"punctual/shared/item"
 	"punctual/shared/job"
 	"punctual/shared/run"
+	"punctual/shared/store"
 )
 
-// slot lets one job of a run, or one item of a mapped node, be open at a time.
-type slot struct {
-	bounded bool   // false: there is no bound, and nothing is to be taken
-	node    string // the mapped node; "" for a slot of the run
-	no      int    // from 0
-	from    job.ID // the job that had it and has ended; "" for none
-}
-
-func (s slot) take(k run.Key, row job.Row) item.Write {
-	return k.TakeSlot(s.node, s.no, s.from, row.ID)
-}
-
-// slot finds a free slot of the run (node "") or of a mapped node; most 0 says that there is no bound.
-func (r *Releaser) slot(ctx context.Context, f *facts, node string, most int) (slot, bool, error) {
-	if most == 0 {
-		return slot{}, true, nil
-	}
-	holders, err := r.Store.Slots(ctx, f.run.Key, node, most)
-	if err != nil {
-		return slot{}, false, err
-	}
-	var keys []job.Key
-	var taken []int
-	for no := range most {
-		h, ok := holders[no]
-		if !ok {
-			return slot{bounded: true, node: node, no: no}, true, nil
-		}
-		keys, taken = append(keys, job.Key{Tenant: f.run.Tenant, ID: h.Job}), append(taken, no)
-	}
-	rows, err := r.Store.Nodes(ctx, keys)
-	if err != nil {
-		return slot{}, false, err
-	}
-	for n, row := range rows {
-		if row.Status.Final() {
-			return slot{bounded: true, node: node, no: taken[n], from: keys[n].ID}, true, nil
-		}
-	}
-	return slot{}, false, nil
-}
-
-// runSlot finds a free slot of the run for a node. If there is none, the node joins the run's line; the caller then
-// calls recheckLine, because a slot may have become free in between.
-func (r *Releaser) runSlot(ctx context.Context, f *facts, name string) (slot, bool, error) {
-	if f.graph.MaxConcurrency == 0 {
-		return slot{}, true, nil
-	}
-	if err := r.findSlot(ctx, f); err != nil {
-		return slot{}, false, err
-	}
-	if len(f.free) > 0 {
-		s := f.free[0]
-		f.free = f.free[1:]
-		return s, true, nil
-	}
-	f.lined = true
+// joinLine has a node wait for a place of the run. recheckLine writes it down, with all others that wait, and looks for
+// a place once more: one may have become free in between.
+func (f *facts) joinLine(name string) {
 	no, _ := slices.BinarySearch(f.graph.Names(), name)
-	return slot{}, false, r.Store.Put(ctx, f.run.Key.JoinLine(no, f.run.Generation(name)))
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.joins[no] = f.run.Generation(name)
 }
 
-// findSlot looks for a free slot of the run if none is known. Once it has found none it looks no more.
-func (r *Releaser) findSlot(ctx context.Context, f *facts) error {
-	if len(f.free) > 0 || f.full {
-		return nil
-	}
-	s, free, err := r.slot(ctx, f, "", f.graph.MaxConcurrency)
-	if free && err == nil {
-		f.free = append(f.free, s)
-	}
-	f.full = !free
-	return err
-}
-
-// giveBack returns slots of the run that were not needed.
-func (f *facts) giveBack(slots ...slot) {
-	for _, s := range slots {
-		if s.bounded && s.node == "" {
-			f.free = append(f.free, s)
-		}
-	}
-}
-
-// freedBy notes that x has ended: its slot is free if nobody has taken it since.
-func (f *facts) freedBy(x job.Row) {
-	if x.Slot > 0 && f.graph.MaxConcurrency > 0 {
-		f.free = append(f.free, slot{bounded: true, no: int(x.Slot) - 1, from: x.ID})
-	}
-}
-
-// moveUp releases the nodes that wait in the run's line while slots are free, in the order of levels and names. It
-// returns the rows that it has ended.
-func (r *Releaser) moveUp(ctx context.Context, f *facts) (ended []job.Row, err error) {
-	if f.graph.MaxConcurrency == 0 || f.run.Stop != run.NoStop || f.run.Paused || f.run.Act != nil {
-		return nil, nil
-	}
-	names := f.graph.Names()
-	waiting, err := r.Store.Line(ctx, f.run.Key, len(names))
-	if err != nil || len(waiting) == 0 {
-		return nil, err
-	}
-	for _, name := range slices.Concat(f.graph.Levels()...) {
-		no, _ := slices.BinarySearch(names, name)
-		generation, waits := waiting[no]
-		if !waits {
-			continue
-		}
-		if err := r.findSlot(ctx, f); err != nil || len(f.free) == 0 {
-			return ended, err
-		}
-		if generation == f.run.Generation(name) {
-			f.lined = false
-			more, err := r.judge(ctx, f, name, job.Row{})
-			if ended = append(ended, more...); err != nil {
+// recheckLine writes down which nodes wait for a place of the run, and then releases those for which there is one.
+func (r *Releaser) recheckLine(ctx context.Context, f *facts) (ended []job.Row, err error) {
+	for len(f.joins) > 0 {
+		joins := f.joins
+		f.joins = map[int]int64{}
+		for _, w := range f.run.Key.JoinLine(joins) {
+			if err := r.Store.Put(ctx, w); err != nil {
 				return ended, err
 			}
-			if f.lined { // some of its items still wait
-				return ended, nil
-			}
 		}
-		if err := r.Store.Put(ctx, f.run.Key.LeaveLine(no, generation)); err != nil && !refused(err) {
+		f.lookAgain("")
+		more, err := r.moveUp(ctx, f, true)
+		if ended = append(ended, more...); err != nil {
 			return ended, err
 		}
 	}
 	return ended, nil
 }
 
-// recheckLine calls moveUp if nodes have joined the line: a slot may have become free just before that.
-func (r *Releaser) recheckLine(ctx context.Context, f *facts) ([]job.Row, error) {
-	if !f.lined {
+// choose names the node that is to be released next. The order is that of levels and names; but under a limit of n, n
+// jobs may end together, so each end begins at one of the first n: ends that choose the same one delay each other.
+func choose(l run.Line, order []int, by job.ID, n, round int) (no int, found bool) {
+	var waiting []int
+	for _, no := range order {
+		if l.Waiting[no] > 0 {
+			waiting = append(waiting, no)
+		}
+	}
+	if len(waiting) == 0 {
+		return 0, false
+	}
+	width := len(waiting)
+	if round == 0 {
+		width = min(width, n)
+	}
+	if by == "" {
+		width = 1
+	}
+	return waiting[int(hashOf(string(by)+strconv.Itoa(round)))%width], true
+}
+
+// moveUp releases nodes that wait in the run's line while there are places: the ended job's, and with look also free
+// ones. It returns the rows that it has ended.
+func (r *Releaser) moveUp(ctx context.Context, f *facts, look bool) (ended []job.Row, err error) {
+	if f.graph.MaxConcurrency == 0 || f.run.Stop != run.NoStop || f.run.Paused || f.run.Act != nil {
 		return nil, nil
 	}
-	f.full, f.lined = false, false
-	return r.moveUp(ctx, f)
+	names := f.graph.Names()
+	line, err := r.Store.Line(ctx, f.run.Key, len(names))
+	if err != nil {
+		return nil, err
+	}
+	for _, no := range slices.Sorted(maps.Keys(line.Claimed)) {
+		if f.held.by == "" || line.Claimed[no] != f.mark() { // of another end, which may be putting its row just now
+			continue
+		}
+		more, err := r.admitClaimed(ctx, f, no)
+		if ended = append(ended, more...); err != nil {
+			return ended, err
+		}
+	}
+	if len(line.Waiting) == 0 {
+		return ended, nil
+	}
+	var order []int
+	for _, name := range slices.Concat(f.graph.Levels()...) {
+		no, _ := slices.BinarySearch(names, name)
+		order = append(order, no)
+	}
+	for round := 0; ; round++ {
+		no, found := choose(line, order, f.held.by, f.graph.MaxConcurrency, round)
+		if _, holds := f.held.at[""]; !found || !holds && !look {
+			return ended, nil
+		}
+		if err := timeLeft(ctx); err != nil {
+			return ended, err
+		}
+		p, found, err := r.place(ctx, f, "", f.graph.MaxConcurrency)
+		if err != nil || !found {
+			return ended, err
+		}
+		f.giveBack(p)
+		more, err := r.admit(ctx, f, line, no)
+		if ended = append(ended, more...); err != nil {
+			return ended, err
+		}
+	}
+}
+
+// mark tells what the job has taken out of the line whose end is told. Told twice, it finds that again.
+func (f *facts) mark() int64 { return int64(hashOf(string(f.held.by))) }
+
+// admit takes a node out of the line and releases it, or the next item of a mapped node, which stays in the line while
+// there are numbers of its items to be given out. What is known to have left the line is removed from it.
+func (r *Releaser) admit(ctx context.Context, f *facts, line run.Line, no int) (ended []job.Row, err error) {
+	name, generation := f.graph.Names()[no], line.Waiting[no]
+	if f.graph.Nodes[name].ForEach != "" && generation == f.run.Generation(name) {
+		rows, err := r.rows(ctx, f, name)
+		if err != nil {
+			return nil, err
+		}
+		if own := rows[name]; own.IsMapped() && own.Status == job.Blocked {
+			why, ended, err := r.more(ctx, f, own, nil, 1)
+			if err != nil || why == itemPut || why == noRunPlace {
+				return ended, err
+			}
+			// All numbers are given out, or all places of its own are taken. Just before it leaves the line, another call
+			// may have failed to put its item, or have freed a place: admitClaimed looks for both.
+			more, err := r.claimLine(ctx, f, line, no)
+			return append(ended, more...), err
+		}
+	}
+	return r.claimLine(ctx, f, line, no)
+}
+
+// claimLine takes a node out of the line and releases it, unless another call has taken it out.
+func (r *Releaser) claimLine(ctx context.Context, f *facts, line run.Line, no int) ([]job.Row, error) {
+	generation := line.Waiting[no]
+	err := r.Store.Put(ctx, f.run.Key.ClaimLine(no, generation, f.mark()))
+	if refused(err) {
+		page := run.LinePage(no)
+		is := run.ReadLinePage(store.Refused(err).Olds[0], page, len(f.graph.Names()))
+		for other := range line.Waiting {
+			if run.LinePage(other) == page && (other == no || is.Waiting[other] == 0) {
+				delete(line.Waiting, other)
+			}
+		}
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	delete(line.Waiting, no)
+	return r.admitClaimed(ctx, f, no)
+}
+
+// admitClaimed releases a node that was taken out of the line, or puts the missing items of a mapped one.
+func (r *Releaser) admitClaimed(ctx context.Context, f *facts, no int) (ended []job.Row, err error) {
+	name := f.graph.Names()[no]
+	f.lookAgain(name)
+	if ended, err = r.judge(ctx, f, name, job.Row{}); err != nil {
+		return ended, err // the mark stays, and the end is told once more
+	}
+	if err := r.Store.Put(ctx, f.run.Key.LeaveLine(no, f.mark())); err != nil && !refused(err) {
+		return ended, err
+	}
+	return ended, nil
+}
+
+// orDerive asks for the run to be derived in another invocation, after an error between taking the number of an item
+// and putting its row. It returns the error.
+func (r *Releaser) orDerive(ctx context.Context, f *facts, err error) error {
+	if err == nil {
+		return nil
+	}
+	if later := r.Jobs.DeriveLater(ctx, f.run.Key); later != nil {
+		r.warn(ctx, f.run.Key, "a node that waits for a place is left to the run's wake-up", later)
+	}
+	return err
 }

@@ -3,6 +3,7 @@ package release
 import (
 	"context"
 	"encoding/json"
+	"errors"
 
 	"punctual/shared/dag"
 	"punctual/shared/fault"
@@ -68,22 +69,5 @@ func (r *Releaser) madeFrom(ctx context.Context, f *facts, own job.Row) (from ma
 	return from, see, err
 }
 
-// failMissing ends the items that have no row, for a node whose list was not stored and has changed since.
-func (r *Releaser) failMissing(
-	ctx context.Context, f *facts, own job.Row, items []job.Row,
-) (ended []job.Row, err error) {
-	for n, it := range items {
-		if it.Status != "" {
-			continue
-		}
-		now := r.Clock.Now()
-		row := r.blank(f, own.Node, own.Items-int64(len(items))+int64(n)+1, now)
-		more, err := r.putEnded(ctx, f, row, job.Dead, job.Reason{
-			Code: dag.ReasonExpressionFailed, Message: "the list of for_each has changed since the node was released",
-		}, now)
-		if ended = append(ended, more...); err != nil {
-			return ended, err
-		}
-	}
-	return ended, nil
-}
+// errListChanged is why an item fails of a node whose list was not stored and has changed since.
+var errListChanged = errors.New("the list of for_each has changed since the node was released")

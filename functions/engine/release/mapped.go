@@ -5,6 +5,7 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"slices"
 	"time"
@@ -63,16 +64,32 @@ func (r *Releaser) open(ctx context.Context, f *facts, name string, see dag.Fact
 		if err != nil || rows[name].Status != job.Blocked {
 			return nil, err
 		}
-		items, err := r.items(ctx, f, rows[name])
-		if err != nil {
-			return nil, err
-		}
-		return r.refill(ctx, f, rows[name], items)
+		return r.mapped(ctx, f, rows[name])
 	}
 	if err != nil {
 		return nil, err
 	}
-	return r.fill(ctx, f, row, from, see, make([]job.Row, len(list)))
+	f.mu.Lock()
+	f.work[name] = &work{from: from, see: see}
+	f.mu.Unlock()
+	if !r.bounded(f, name) {
+		return r.putItems(ctx, f, row, numbers(1, row.Items), nil)
+	}
+	_, ended, err := r.more(ctx, f, row, nil, len(list))
+	return ended, err
+}
+
+// bounded says that items of a node need places.
+func (r *Releaser) bounded(f *facts, name string) bool {
+	return f.graph.Nodes[name].MaxParallel > 0 || f.graph.MaxConcurrency > 0
+}
+
+// numbers lists the numbers from first up to and including last.
+func numbers(first, last int64) (list []int64) {
+	for no := first; no <= last; no++ {
+		list = append(list, no)
+	}
+	return list
 }
 
 // counted returns how many items of an earlier generation of a mapped node are counted among the run's. Those of the
@@ -85,40 +102,67 @@ func (r *Releaser) counted(ctx context.Context, f *facts, own job.Row) (int64, e
 	return 0, err
 }
 
-// mapped puts the missing items of a mapped node that has its row, and ends the node once all items have ended.
+// mapped puts the missing items of a mapped node that has its row, as far as there are places, or ends the node once
+// all items have ended.
 func (r *Releaser) mapped(ctx context.Context, f *facts, own job.Row) ([]job.Row, error) {
 	items, err := r.items(ctx, f, own)
 	if err != nil {
 		return nil, err
 	}
-	ended, err := r.refill(ctx, f, own, items)
-	if err != nil {
-		return ended, err
+	var missing []int64
+	for i, it := range items {
+		if it.Status == "" {
+			missing = append(missing, int64(i)+1)
+		} else if err := r.unpark(ctx, f, it); err != nil {
+			return nil, err
+		}
 	}
-	more, err := r.closeMapped(ctx, f, own)
-	return append(ended, more...), err
+	if len(missing) > 0 {
+		return r.refill(ctx, f, own, missing)
+	}
+	return r.closeItems(ctx, f, own, items)
 }
 
-// itemEnded puts the next items of a mapped node after one of them has ended, or ends the node.
+// refill puts missing items, if the run may release anything.
+func (r *Releaser) refill(ctx context.Context, f *facts, own job.Row, missing []int64) ([]job.Row, error) {
+	if f.run.Stop != run.NoStop || f.run.Paused || f.run.Act != nil {
+		return nil, nil
+	}
+	if !r.bounded(f, own.Node) {
+		return r.putItems(ctx, f, own, missing, nil)
+	}
+	given, err := r.Store.Counted(ctx, f.run.Key.NextRef(own.Node, own.Generation))
+	if err != nil {
+		return nil, err
+	}
+	// Numbers up to given are of other calls, which may have failed; the others are still to be given out.
+	missing = slices.DeleteFunc(missing, func(no int64) bool { return no > given })
+	_, ended, err := r.more(ctx, f, own, missing, int(own.Items))
+	return ended, err
+}
+
+// itemEnded puts the next item of a mapped node after one of them has ended, or ends the node.
 func (r *Releaser) itemEnded(ctx context.Context, f *facts, name string) (ended []job.Row, err error) {
 	rows, err := r.rows(ctx, f, name)
 	own := rows[name]
 	if err != nil || !own.IsMapped() || own.Status != job.Blocked {
 		return nil, err
 	}
-	if f.graph.Nodes[name].MaxParallel > 0 {
-		there, err := r.itemsThere(ctx, f, own)
-		if err == nil && there < own.Items {
-			ended, err = r.refill(ctx, f, own, make([]job.Row, own.Items)[there:])
-		}
-		if err != nil {
+	// The end is counted before the next item is put. After a crash in between it counts twice, so that the count
+	// reaches the number of items although one of them may have no row: then somebody looks for it.
+	all, err := r.allItems(ctx, f, own)
+	if err != nil {
+		return nil, err
+	}
+	if f.graph.Nodes[name].MaxParallel > 0 && f.run.Stop == run.NoStop && !f.run.Paused && f.run.Act == nil {
+		if _, ended, err = r.more(ctx, f, own, nil, 1); err != nil {
 			return ended, err
 		}
 	}
-	if all, err := r.allItems(ctx, f, own); err != nil || !all {
-		return ended, err
+	if !all {
+		return ended, nil
 	}
-	more, err := r.closeMapped(ctx, f, own)
+	more, err := r.mapped(ctx, f, own)
 	return append(ended, more...), err
 }
 
@@ -127,7 +171,7 @@ func (r *Releaser) allItems(ctx context.Context, f *facts, own job.Row) (bool, e
 	if own.Items < dag.CountFrom {
 		return true, nil
 	}
-	n, err := r.Store.Count(ctx, f.run.Key, f.run.JoinRef("items#"+own.Node, own.Generation))
+	n, err := r.Store.Count(ctx, f.run.Key, f.run.JoinRef("items#"+own.Node, own.Generation), 1)
 	return n >= own.Items, err
 }
 
@@ -171,19 +215,6 @@ func (r *Releaser) itemsThere(ctx context.Context, f *facts, own job.Row) (int64
 	return from, nil
 }
 
-// refill puts missing items, if the run may release anything. items are the rows of the last items of the list; a zero
-// Row is a missing one.
-func (r *Releaser) refill(ctx context.Context, f *facts, own job.Row, items []job.Row) ([]job.Row, error) {
-	if f.run.Stop != run.NoStop || f.run.Paused || f.run.Act != nil {
-		return nil, nil
-	}
-	from, see, err := r.madeFrom(ctx, f, own)
-	if err != nil {
-		return nil, err
-	}
-	return r.fill(ctx, f, own, from, see, items)
-}
-
 // items reads the rows of a mapped node's items, in order.
 func (r *Releaser) items(ctx context.Context, f *facts, own job.Row) ([]job.Row, error) {
 	keys := make([]job.Key, own.Items)
@@ -199,6 +230,11 @@ func (r *Releaser) closeMapped(ctx context.Context, f *facts, own job.Row) ([]jo
 	if err != nil {
 		return nil, err
 	}
+	return r.closeItems(ctx, f, own, items)
+}
+
+// closeItems is closeMapped by the rows of its items.
+func (r *Releaser) closeItems(ctx context.Context, f *facts, own job.Row, items []job.Row) ([]job.Row, error) {
 	s, why := job.Succeeded, job.Reason{}
 	stop := f.run.Stop.Reason()
 	for i, it := range items {
@@ -223,96 +259,262 @@ func (r *Releaser) closeMapped(ctx context.Context, f *facts, own job.Row) ([]jo
 	return []job.Row{after}, nil
 }
 
-// fill puts missing items while slots are free. items are the rows of the last items of the list; a zero Row is a
-// missing one. Items of the same list that succeeded in the generation before are carried over.
-func (r *Releaser) fill(
-	ctx context.Context, f *facts, own job.Row, from madeFrom, see dag.Facts, items []job.Row,
-) (ended []job.Row, err error) {
-	list := from.List
-	if int64(len(list)) != own.Items {
-		return r.failMissing(ctx, f, own, items)
-	}
-	before, err := r.itemsBefore(ctx, f, own, from)
-	if err != nil {
-		return nil, err
-	}
-	most := f.graph.Nodes[own.Node].MaxParallel
-	for n, it := range items {
-		i := len(list) - len(items) + n
-		if it.Status != "" {
-			if err := r.unpark(ctx, f, it); err != nil {
-				return ended, err
-			}
-			continue
-		}
-		now := r.Clock.Now()
-		row := r.blank(f, own.Node, int64(i)+1, now)
-		if i < len(before) && before[i].Status == job.Succeeded {
-			more, err := r.carry(ctx, f, before[i], row)
-			if ended = append(ended, more...); err != nil {
-				return ended, err
-			}
-			continue
-		}
-		ofNode, free, err := r.slot(ctx, f, own.Node, most)
-		if err != nil || !free {
-			return ended, err
-		}
-		ofRun, free, err := r.runSlot(ctx, f, own.Node)
-		if err != nil || !free {
-			return ended, err
-		}
-		see.Item, see.Index = nil, i
-		if see.Item, err = dag.DecodeResult(list[i]); err != nil {
-			return ended, err
-		}
-		payload, err := f.graph.Payload(ctx, own.Node, see)
-		if err != nil {
-			f.giveBack(ofRun)
-			more, err := r.failedItem(ctx, f, row, err)
-			if ended = append(ended, more...); err != nil {
-				return ended, err
-			}
-			continue
-		}
-		more, err := r.accept(ctx, f, row, payload, len(list), now, ofRun, ofNode)
-		if ended = append(ended, more...); err != nil {
-			return ended, err
-		}
-	}
-	return ended, nil
+// work is what the items of a mapped node are made from, as one call reads it.
+type work struct {
+	from    madeFrom
+	see     dag.Facts
+	changed bool // the list was not stored, and is another one by now
+
+	read bool     // the next two were read
+	was  madeFrom // what the items of the generation before were made from; no list if it was not stored
+	like bool     // it has as many items, of which those that succeeded are carried over
 }
 
-// itemsBefore reads the items of the generation before, if those that succeeded are carried over; nil if not. An item
-// whose value in the list has changed is the zero Row.
-func (r *Releaser) itemsBefore(ctx context.Context, f *facts, own job.Row, from madeFrom) ([]job.Row, error) {
+// workOf reads what the items of a mapped node are made from, once in a call.
+func (r *Releaser) workOf(ctx context.Context, f *facts, own job.Row) (*work, error) {
+	f.mu.Lock()
+	w := f.work[own.Node]
+	f.mu.Unlock()
+	if w == nil {
+		w = &work{}
+		var err error
+		if w.from, w.see, err = r.madeFrom(ctx, f, own); err != nil {
+			return nil, err
+		}
+	}
+	w.changed = int64(len(w.from.List)) != own.Items
+	if !w.read {
+		if err := r.readBefore(ctx, f, own, w); err != nil {
+			return nil, err
+		}
+		w.read = true
+	}
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.work[own.Node] = w
+	return w, nil
+}
+
+// readBefore reads whether items of the generation before are carried over, and what they were made from.
+func (r *Releaser) readBefore(ctx context.Context, f *facts, own job.Row, w *work) error {
 	is := f.run.Nodes[own.Node]
-	if own.Generation <= 1 || is.Whole {
-		return nil, nil
+	if own.Generation <= 1 || is.Whole || w.changed {
+		return nil
 	}
 	for _, p := range f.graph.Parents(own.Node) {
 		if f.run.Since(p) >= is.Since { // the list may have changed with the parent
-			return nil, nil
+			return nil
 		}
 	}
 	older, err := r.Store.Nodes(ctx, []job.Key{f.run.Key.Job(own.Node, own.Generation-1, 0)})
 	if err != nil || older[0].Items != own.Items {
-		return nil, err
+		return err
 	}
-	items, err := r.items(ctx, f, older[0])
-	if err != nil || older[0].PayloadSize == 0 {
-		return items, err
+	w.like = true
+	if older[0].PayloadSize > 0 {
+		w.was, err = r.readMadeFrom(ctx, older[0])
 	}
-	was, err := r.readMadeFrom(ctx, older[0])
+	return err
+}
+
+// lack says why no further item of a mapped node was put.
+type lack int
+
+const (
+	itemPut     lack = iota // as many were put as were asked for
+	noItemLeft              // each item has a row, or its number was given to another call
+	noNodePlace             // the node has max_parallel items that are open
+	noRunPlace              // the run has max_concurrency jobs that are open
+)
+
+// placesAtOnce bounds how many places one call takes before it puts the items for them.
+const placesAtOnce = 256
+
+// pair is the places of one item.
+type pair struct{ ofNode, ofRun place }
+
+// more puts up to most items of a mapped node that need places: first those numbers, then the next ones that no call
+// was given. A number is given to one call only, so that ends which come together do not meet at the same item. If the
+// run has no place, the node joins its line. A call that cannot put an item whose number it was given has the run
+// derived.
+func (r *Releaser) more(
+	ctx context.Context, f *facts, own job.Row, given []int64, most int,
+) (why lack, ended []job.Row, err error) {
+	defer func() {
+		switch {
+		case err != nil:
+			err = r.orDerive(ctx, f, err)
+		case why == noRunPlace: // whoever takes the node out of the line puts what is missing
+			f.joinLine(own.Node)
+		case len(given) > 0 && why == noNodePlace:
+			err = r.Jobs.DeriveLater(ctx, f.run.Key)
+		}
+	}()
+	for most > 0 {
+		pairs, why, err := r.pairs(ctx, f, own.Node, min(most, placesAtOnce))
+		if err != nil || len(pairs) == 0 {
+			return why, ended, err
+		}
+		if wanted := len(pairs) - len(given); wanted > 0 {
+			next, err := r.nextNumbers(ctx, f, own, wanted)
+			if err != nil {
+				f.giveBackPairs(pairs)
+				return why, ended, err
+			}
+			given = append(given, next...)
+		}
+		n := min(len(given), len(pairs))
+		f.giveBackPairs(pairs[n:])
+		if n == 0 {
+			return noItemLeft, ended, nil
+		}
+		lot := given[:n]
+		given = given[n:]
+		put, more, lost, err := r.putPairs(ctx, f, own, lot, pairs[:n])
+		given = append(lost, given...)
+		most -= put
+		if ended = append(ended, more...); err != nil {
+			return why, ended, err
+		}
+	}
+	return itemPut, ended, nil
+}
+
+// pairs finds places for up to most items.
+func (r *Releaser) pairs(ctx context.Context, f *facts, node string, most int) (found []pair, why lack, err error) {
+	for range most {
+		ofNode, ok, err := r.place(ctx, f, node, f.graph.Nodes[node].MaxParallel)
+		if err != nil || !ok {
+			return found, noNodePlace, err
+		}
+		ofRun, ok, err := r.place(ctx, f, "", f.graph.MaxConcurrency)
+		if err != nil || !ok {
+			f.giveBack(ofNode)
+			return found, noRunPlace, err
+		}
+		found = append(found, pair{ofNode, ofRun})
+	}
+	return found, itemPut, nil
+}
+
+func (f *facts) giveBackPairs(pairs []pair) {
+	for _, p := range pairs {
+		f.giveBack(p.ofNode, p.ofRun)
+	}
+}
+
+// nextNumbers returns up to n numbers of items that no call was given, none if there are no more.
+func (r *Releaser) nextNumbers(ctx context.Context, f *facts, own job.Row, n int) ([]int64, error) {
+	ref := f.run.Key.NextRef(own.Node, own.Generation)
+	if !f.run.Placed { // items were put before numbers were given out
+		there, err := r.itemsThere(ctx, f, own)
+		if err != nil {
+			return nil, err
+		}
+		if err := r.Store.Put(ctx, f.run.Key.BeginCount(ref, there)); err != nil && !refused(err) {
+			return nil, err
+		}
+	}
+	last, err := r.Store.Count(ctx, f.run.Key, ref, int64(n))
 	if err != nil {
 		return nil, err
 	}
-	for i := range items {
-		if !bytes.Equal(was.List[i], from.List[i]) {
-			items[i] = job.Row{}
+	return numbers(last-int64(n)+1, min(last, own.Items)), nil
+}
+
+// putPairs puts items with their places. put is how many have a row and a place now; lost are those whose place another
+// call has got.
+func (r *Releaser) putPairs(
+	ctx context.Context, f *facts, own job.Row, nos []int64, pairs []pair,
+) (put int, ended []job.Row, lost []int64, err error) {
+	w, err := r.workOf(ctx, f, own)
+	if err != nil {
+		f.giveBackPairs(pairs)
+		return 0, nil, nil, err
+	}
+	before, err := r.itemsBefore(ctx, f, own, w, nos)
+	if err != nil {
+		f.giveBackPairs(pairs)
+		return 0, nil, nil, err
+	}
+	err = r.each(ctx, len(nos), func(i int) error {
+		more, is, err := r.putItem(ctx, f, own, w, nos[i], before[i], pairs[i].ofRun, pairs[i].ofNode)
+		f.mu.Lock()
+		defer f.mu.Unlock()
+		ended = append(ended, more...)
+		if is {
+			put++
+		}
+		if errors.Is(err, errPlaceLost) {
+			lost, err = append(lost, nos[i]), nil
+		}
+		return err
+	})
+	slices.Sort(lost)
+	return put, ended, lost, err
+}
+
+// putItems puts items that need no places.
+func (r *Releaser) putItems(
+	ctx context.Context, f *facts, own job.Row, nos []int64, ended []job.Row,
+) ([]job.Row, error) {
+	_, more, _, err := r.putPairs(ctx, f, own, nos, make([]pair, len(nos)))
+	return append(ended, more...), err
+}
+
+// putItem puts one item. put says that it is open and holds the places now; if not, they were given back. One of the
+// same list that succeeded in the generation before is carried over.
+func (r *Releaser) putItem(
+	ctx context.Context, f *facts, own job.Row, w *work, no int64, before job.Row, places ...place,
+) (ended []job.Row, put bool, err error) {
+	now := r.Clock.Now()
+	row, i := r.blank(f, own.Node, no, now), int(no)-1
+	switch {
+	case w.changed:
+		f.giveBack(places...)
+		ended, err = r.failedItem(ctx, f, row, errListChanged)
+		return ended, false, err
+	case before.Status == job.Succeeded:
+		f.giveBack(places...)
+		ended, err = r.carry(ctx, f, before, row)
+		return ended, false, err
+	}
+	see := w.see
+	see.Index = i
+	if see.Item, err = dag.DecodeResult(w.from.List[i]); err != nil {
+		f.giveBack(places...)
+		return nil, false, err
+	}
+	payload, err := f.graph.Payload(ctx, own.Node, see)
+	if err != nil {
+		f.giveBack(places...)
+		ended, err = r.failedItem(ctx, f, row, err)
+		return ended, false, err
+	}
+	return r.accept(ctx, f, row, payload, len(w.from.List), now, places...)
+}
+
+// itemsBefore reads the items of those numbers in the generation before, if those that succeeded are carried over; the
+// zero Row is of an item that is not. One whose value in the list has changed is none of them.
+func (r *Releaser) itemsBefore(ctx context.Context, f *facts, own job.Row, w *work, nos []int64) ([]job.Row, error) {
+	before := make([]job.Row, len(nos))
+	if !w.like {
+		return before, nil
+	}
+	keys := make([]job.Key, len(nos))
+	for i, no := range nos {
+		keys[i] = f.run.Key.Job(own.Node, own.Generation-1, no)
+	}
+	rows, err := r.Store.Nodes(ctx, keys)
+	if err != nil {
+		return nil, err
+	}
+	for i, no := range nos {
+		if len(w.was.List) == 0 || bytes.Equal(w.was.List[no-1], w.from.List[no-1]) {
+			before[i] = rows[i]
 		}
 	}
-	return items, nil
+	return before, nil
 }
 
 // replaceItems puts the jobs that dead items of the generation before x name as those that take their place, where x,

@@ -113,7 +113,7 @@ func TestCancelRun_IsDerivedInAnotherInvocationIfTheStopCannotGoOn(t *testing.T)
 			failed = true
 			return memory.Fault{Fail: fault.Unavailable}
 		}
-		told = told || c.Name == "row.told"
+		told = told || c.Name == "run.stop"
 		return memory.Fault{}
 	})
 	b.finish(x, true)

@@ -1,11 +1,15 @@
 package release
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
 	"log/slog"
+	"sync"
 	"time"
+
+	"golang.org/x/sync/errgroup"
 
 	"punctual/functions/engine/accept"
 	"punctual/functions/engine/scan"
@@ -33,12 +37,16 @@ type Store interface {
 	// WriteRun does the write w, which turns the run into after. If the answer is lost, it reads the run to see
 	// whether its write arrived.
 	WriteRun(ctx context.Context, after run.Run, w item.Write) error
-	// Count adds one to a counter of the run and returns the sum.
-	Count(ctx context.Context, k run.Key, counter item.Ref) (int64, error)
-	// Slots reads who has the first n slots of the run (node "") or of a mapped node.
-	Slots(ctx context.Context, k run.Key, node string, n int) (map[int]run.Holder, error)
-	// Line reads which of the first n nodes wait in the run's line for a slot, and in which generation.
-	Line(ctx context.Context, k run.Key, n int) (map[int]int64, error)
+	// Count adds n to a counter of the run and returns the sum.
+	Count(ctx context.Context, k run.Key, counter item.Ref, n int64) (int64, error)
+	// Counted reads a counter of the run; 0 if it does not exist.
+	Counted(ctx context.Context, counter item.Ref) (int64, error)
+	// Places reads who holds the places of buckets, in the order asked.
+	Places(ctx context.Context, buckets []run.Bucket) ([][]job.ID, error)
+	// Slots reads which jobs took the first n slots of a run made before places lay in buckets.
+	Slots(ctx context.Context, k run.Key, node string, n int) ([]job.ID, error)
+	// Line reads which of the first n nodes of the run wait for a place.
+	Line(ctx context.Context, k run.Key, n int) (run.Line, error)
 	// Definition and Params read items that a run refers to; an absent one is a fault.NotFound.
 	Definition(ctx context.Context, t tenant.ID, hash string) (string, error)
 	PutDefinition(ctx context.Context, t tenant.ID, hash, body string) error
@@ -170,11 +178,16 @@ type facts struct {
 	// once holds the other rows while all nodes are judged from one read, nil otherwise. If a node ends
 	// meanwhile, whoever ends it judges its children.
 	once  map[string]job.Row
-	holds bool              // a node is held
-	tags  map[string]string // of the run; nil until they are needed
-	free  []slot            // free slots of the run that are known
-	full  bool              // the run has no other free slot
-	lined bool              // a node has joined the line since full was set
+	holds bool // a node is held
+	held  *held
+	joins map[int]int64 // nodes that are to join the run's line, by number, and their generations
+
+	mu     sync.Mutex        // of the maps, of holds and of what they hold: several nodes may be judged at a time
+	tags   map[string]string // of the run; nil until they are needed
+	limits map[string]*limit // by owner
+	work   map[string]*work  // of mapped nodes
+	places map[string]place  // of the run, put by for nodes that are judged at the same time
+	tasks  map[string]job.Task
 }
 
 func (r *Releaser) read(ctx context.Context, k run.Key) (*facts, error) {
@@ -186,7 +199,14 @@ func (r *Releaser) read(ctx context.Context, k run.Key) (*facts, error) {
 	if err != nil {
 		return nil, fmt.Errorf("reading the graph of run %s: %w", k.ID, err)
 	}
-	return &facts{run: is, graph: g, ended: map[string]job.Row{}}, nil
+	return newFacts(is, g), nil
+}
+
+func newFacts(is run.Run, g *dag.Graph) *facts {
+	return &facts{
+		run: is, graph: g, ended: map[string]job.Row{}, held: &held{}, joins: map[int]int64{},
+		limits: map[string]*limit{}, work: map[string]*work{}, places: map[string]place{}, tasks: map[string]job.Task{},
+	}
 }
 
 // rows reads the rows of nodes in their current generations; a BLOCKED node has none.
@@ -194,6 +214,7 @@ func (r *Releaser) rows(ctx context.Context, f *facts, names ...string) (map[str
 	rows := make(map[string]job.Row, len(names))
 	var keys []job.Key
 	var of []string
+	f.mu.Lock()
 	for _, name := range names {
 		if row, ok := f.ended[name]; ok {
 			rows[name] = row
@@ -207,10 +228,13 @@ func (r *Releaser) rows(ctx context.Context, f *facts, names ...string) (map[str
 		}
 		keys, of = append(keys, f.run.Job(name)), append(of, name)
 	}
+	f.mu.Unlock()
 	read, err := r.Store.Nodes(ctx, keys)
 	if err != nil {
 		return nil, err
 	}
+	f.mu.Lock()
+	defer f.mu.Unlock()
 	for n, row := range read {
 		if f.once != nil && !row.Status.Final() {
 			f.once[of[n]] = row
@@ -232,6 +256,7 @@ func (r *Releaser) rowsAt(ctx context.Context, f *facts, names []string, at func
 	rows := make([]job.Row, len(names))
 	var keys []job.Key
 	var of []int
+	f.mu.Lock()
 	for n, name := range names {
 		k := at(name)
 		if row, ok := f.ended[name]; ok && row.Key == k {
@@ -240,10 +265,13 @@ func (r *Releaser) rowsAt(ctx context.Context, f *facts, names []string, at func
 		}
 		keys, of = append(keys, k), append(of, n)
 	}
+	f.mu.Unlock()
 	read, err := r.Store.Nodes(ctx, keys)
 	if err != nil {
 		return nil, err
 	}
+	f.mu.Lock()
+	defer f.mu.Unlock()
 	for n, row := range read {
 		rows[of[n]] = row
 		if name := names[of[n]]; row.Status.Final() && row.Generation == f.run.Generation(name) {
@@ -290,4 +318,46 @@ func refused(err error) bool { return store.Refused(err) != nil }
 // changed is the error of a call that gives up after too many refusals.
 func changed(k run.Key) error {
 	return fault.New(fault.Conflict, nil, "bringing on run %s: it changed %d times meanwhile", k.ID, tries)
+}
+
+// atOnce is how many rows one call puts at the same time.
+const atOnce = 32
+
+// each calls do for the numbers below n, several at a time, until one fails or no time is left.
+func (r *Releaser) each(ctx context.Context, n int, do func(i int) error) error {
+	if n == 1 {
+		return do(0)
+	}
+	var g errgroup.Group
+	g.SetLimit(atOnce)
+	failed := make(chan struct{}, n)
+	var cut error
+	for i := range n {
+		if cut = timeLeft(ctx); cut != nil || len(failed) > 0 {
+			break
+		}
+		g.Go(func() error {
+			err := do(i)
+			if err != nil {
+				failed <- struct{}{}
+			}
+			return err
+		})
+	}
+	return cmp.Or(g.Wait(), cut)
+}
+
+// closing is the least time that a call leaves for what it has begun. With less left, the rest is done in another
+// invocation.
+const closing = 5 * time.Second
+
+// errNoTime says that the rest is to be done in another invocation.
+var errNoTime = fault.New(fault.Unavailable, nil, "bringing on a run: there is more to do than time")
+
+// timeLeft returns errNoTime if the invocation ends soon.
+func timeLeft(ctx context.Context) error {
+	if scan.TimeLeft(ctx, closing) {
+		return nil
+	}
+	return errNoTime
 }

@@ -74,6 +74,7 @@ func (r *Releaser) tellLater(ctx context.Context, x job.Row, why error) error {
 // tell judges the nodes that wait for x, clears x's pending effects, and returns the rows that it has ended, also with
 // an error.
 func (r *Releaser) tell(ctx context.Context, x job.Row) (ended []job.Row, err error) {
+	h := holds(x)
 	for try := range tries {
 		f, err := r.read(ctx, run.Of(x))
 		if fault.KindOf(err) == fault.NotFound { // forgotten
@@ -82,13 +83,14 @@ func (r *Releaser) tell(ctx context.Context, x job.Row) (ended []job.Row, err er
 		if err != nil {
 			return ended, err
 		}
-		if try == 0 {
-			f.freedBy(x)
-		}
-		more, done, err := r.tellOnce(ctx, f, x)
+		f.held = h
+		more, then, err := r.tellOnce(ctx, f, x)
 		ended = append(ended, more...)
-		if err == nil && done {
-			return ended, nil
+		if err == nil && then != readOnce {
+			more, err = r.told(ctx, f, x, then)
+			if ended = append(ended, more...); err == nil {
+				return ended, nil
+			}
 		}
 		if err != nil && !refused(err) && !r.passes(ctx, err, x.ID, try) {
 			return ended, err
@@ -117,43 +119,72 @@ func (r *Releaser) passes(ctx context.Context, err error, id job.ID, try int) bo
 // conflictWait bounds the wait after the first conflict of two transactions.
 const conflictWait = 16 * time.Millisecond
 
-// tellOnce is tell for the run as it was read. done is false if the run has to be read once more.
-func (r *Releaser) tellOnce(ctx context.Context, f *facts, x job.Row) (ended []job.Row, done bool, err error) {
+// told frees the places of x that were not passed on, has the nodes that have joined the line meanwhile take them, and
+// clears x's pending effects.
+func (r *Releaser) told(ctx context.Context, f *facts, x job.Row, then verdict) (ended []job.Row, err error) {
+	freed, err := r.freeHeld(ctx, f.held)
+	if err != nil {
+		return nil, err
+	}
+	if freed {
+		f.lookAgain("")
+		if ended, err = r.moveUp(ctx, f, true); err != nil {
+			return ended, err
+		}
+		more, err := r.recheckLine(ctx, f)
+		if ended = append(ended, more...); err != nil {
+			return ended, err
+		}
+	}
+	if then == keepPending {
+		return ended, nil
+	}
+	return ended, r.clearPending(ctx, x)
+}
+
+// verdict is what follows once the nodes that wait for an end were judged.
+type verdict int
+
+const (
+	readOnce     verdict = iota // the run is to be read and judged once more
+	keepPending                 // the end still has to be told
+	clearEffects                // the end was told
+)
+
+// tellOnce is tell for the run as it was read.
+func (r *Releaser) tellOnce(ctx context.Context, f *facts, x job.Row) (ended []job.Row, then verdict, err error) {
 	if ended, err = r.replaceItems(ctx, f, x); err != nil {
-		return ended, false, err
+		return ended, readOnce, err
 	}
 	counts := x.Generation == f.run.Generation(x.Node)
 	node := x.ItemNo == 0 && counts
 	failed := node && f.graph.OnFailure == dag.CancelRun && dag.EndOf(x.Status) == dag.Failed
 	if x.ItemNo > 0 && !counts {
 		if ended, err = r.closeOlder(ctx, f, x); err != nil {
-			return ended, false, err
+			return ended, readOnce, err
 		}
 	}
 	switch {
 	case f.run.Status.Final():
-		return ended, true, r.clearPending(ctx, x)
+		return ended, clearEffects, nil
 	case f.run.Expired(r.Clock.Now()):
 		if err := r.expire(ctx, f); err != nil {
-			return ended, false, err
+			return ended, readOnce, err
 		}
-		return ended, false, r.bringOn(ctx, f.run.Key)
+		return ended, readOnce, r.bringOn(ctx, f.run.Key)
 	case failed && f.run.Act != nil:
-		return ended, true, nil // x keeps its pending effects: the act decides whether the failure still counts
+		return ended, keepPending, nil // x keeps its pending effects: the act decides whether the failure still counts
 	case failed && f.run.Stop == run.NoStop:
 		if err := r.stopFailed(ctx, f, x.Node); err != nil {
-			return ended, false, err
+			return ended, readOnce, err
 		}
-		if err := r.clearPending(ctx, x); err != nil {
-			return ended, false, err
-		}
-		return ended, true, r.bringOn(ctx, f.run.Key)
+		return ended, clearEffects, r.bringOn(ctx, f.run.Key)
 	}
 
-	if x.Slot > 0 { // a node in the line may take the slot over
-		more, err := r.moveUp(ctx, f)
+	if x.Place > 0 || x.Slot > 0 { // a node in the line may take the place over
+		more, err := r.moveUp(ctx, f, x.Slot > 0)
 		if ended = append(ended, more...); err != nil {
-			return ended, false, err
+			return ended, readOnce, err
 		}
 	}
 	for _, c := range r.targets(f, x, counts) {
@@ -163,28 +194,28 @@ func (r *Releaser) tellOnce(ctx context.Context, f *facts, x job.Row) (ended []j
 		more, err := r.judge(ctx, f, c, x)
 		ended = append(ended, more...)
 		if err != nil {
-			return ended, false, err
+			return ended, readOnce, err
 		}
 	}
 	more, err := r.recheckLine(ctx, f)
 	if ended = append(ended, more...); err != nil {
-		return ended, false, err
+		return ended, readOnce, err
 	}
 	if err := r.noteHolds(ctx, f); err != nil {
-		return ended, false, err
+		return ended, readOnce, err
 	}
 	if node {
 		if err := r.endAfter(ctx, f, x); err != nil {
-			return ended, false, err
+			return ended, readOnce, err
 		}
 	}
 	if f.run.Act != nil || f.run.Paused { // nodes were left unjudged for the act or the pause, which may be over now
 		is, err := r.Store.Run(ctx, f.run.Key)
 		if err != nil || is.Epoch != f.run.Epoch {
-			return ended, false, err
+			return ended, readOnce, err
 		}
 	}
-	return ended, true, r.clearPending(ctx, x)
+	return ended, clearEffects, nil
 }
 
 // targets are the nodes to be judged after the end of x.
@@ -233,7 +264,7 @@ func (r *Releaser) endAfter(ctx context.Context, f *facts, x job.Row) error {
 		}
 	}
 	if era, need := f.graph.EndNeeds(f.run); need > 0 {
-		n, err := r.Store.Count(ctx, f.run.Key, f.run.EndRef(era))
+		n, err := r.Store.Count(ctx, f.run.Key, f.run.EndRef(era), 1)
 		if err != nil || n < int64(need) {
 			return err
 		}
