@@ -129,6 +129,13 @@ type Node struct {
 	Whole      bool       `json:"w,omitempty"` // items that had succeeded run again, too
 	Hand       job.Forced `json:"h,omitempty"` // how an operator ended the generation
 	Reason     string     `json:"r,omitempty"` // the operator's
+	Before
+}
+
+// Before is what the run holds of the generations before the current one of a node, so that they need not be read.
+type Before struct {
+	Floor int64 `json:"f,omitempty"` // the generations before this one have ended; 0: not known
+	Items int64 `json:"i,omitempty"` // of the newest generation that had any, if Floor is known
 }
 
 // ActKind is what an operator asks for that takes two writes.
@@ -291,6 +298,9 @@ func (r Run) Generation(node string) int64 { return max(r.Nodes[node].Generation
 
 // Since is the epoch in which the node's generation began.
 func (r Run) Since(node string) int64 { return max(r.Nodes[node].Since, 1) }
+
+// Floor is the oldest generation of the node that may be open.
+func (r Run) Floor(node string) int64 { return max(r.Nodes[node].Floor, 1) }
 
 // Job is the key of the node's job in the generation that counts.
 func (r Run) Job(node string) job.Key { return r.Key.Job(node, r.Generation(node), 0) }
@@ -598,10 +608,11 @@ func (r Run) acting() item.Cond {
 	return item.Cond{Attr: "act_id", Op: item.Eq, Value: r.Act.ID}
 }
 
-// Finish is an act's second write: those nodes begin a new generation, and the run goes on. A run that was over
+// Finish is an act's second write: those nodes begin a new generation, before which there is what that says, and the run
+// goes on. A run that was over
 // starts afresh: a pause that it was stopped under is lifted, and expire_after counts anew, since what is retried the
 // day after could not start otherwise.
-func (r Run) Finish(again []string, now time.Time) (Run, item.Write) {
+func (r Run) Finish(again map[string]Before, now time.Time) (Run, item.Write) {
 	after := r.wake(now)
 	if r.Status.Final() {
 		after.Paused = false
@@ -615,8 +626,10 @@ func (r Run) Finish(again []string, now time.Time) (Run, item.Write) {
 	if after.Nodes == nil {
 		after.Nodes = map[string]Node{}
 	}
-	for _, n := range again {
-		after.Nodes[n] = Node{Generation: r.Generation(n) + 1, Since: after.Epoch, Whole: r.Act.Kind == ActRetryFrom}
+	for n, before := range again {
+		after.Nodes[n] = Node{
+			Generation: r.Generation(n) + 1, Since: after.Epoch, Whole: r.Act.Kind == ActRetryFrom, Before: before,
+		}
 	}
 	if r.Act.Kind == ActForce {
 		n := after.Nodes[r.Act.Node]

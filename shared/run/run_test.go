@@ -85,7 +85,7 @@ func writes(r run.Run) map[string]item.Write {
 	add(r.Rest(noon.Add(time.Hour)))
 	acting := r
 	acting.Act = &run.Act{ID: "x", Kind: run.ActRetry}
-	add(acting.Finish([]string{"a"}, noon))
+	add(acting.Finish(map[string]run.Before{"a": {}}, noon))
 	_, w := acting.Withdraw()
 	w.Name = "run.withdraw"
 	add(acting, w)
@@ -138,7 +138,7 @@ func TestWrites_MakeTheItemWhatTheyReturn(t *testing.T) {
 				return before, a, w
 			},
 			"finish": func() (run.Run, run.Run, item.Write) {
-				a, w := acting.Finish([]string{"a", "b"}, noon)
+				a, w := acting.Finish(map[string]run.Before{"a": {}, "b": {}}, noon)
 				return acting, a, w
 			},
 			"end": func() (run.Run, run.Run, item.Write) {
@@ -167,7 +167,7 @@ func TestFinish_BeginsNewGenerationsAndNothingElse(t *testing.T) {
 		r.Nodes = map[string]run.Node{"a": {Generation: 2, Since: 2}, "z": {Generation: 5, Since: 2}}
 		r.Act = &run.Act{ID: "x", Kind: run.ActForce, Node: "a", Forced: job.ForcedSkip, Reason: "why"}
 	})
-	after, _ := r.Finish([]string{"a", "b"}, noon)
+	after, _ := r.Finish(map[string]run.Before{"a": {}, "b": {}}, noon)
 	want := map[string]run.Node{
 		"a": {Generation: 3, Since: 4, Hand: job.ForcedSkip, Reason: "why"}, "b": {Generation: 2, Since: 4},
 		"z": {Generation: 5, Since: 2},
@@ -193,27 +193,27 @@ func TestFinish_CountsExpireAfterAnewForARunThatWasOver(t *testing.T) {
 		})
 	}
 	day := noon.Add(24 * time.Hour)
-	again, _ := of(run.Failed).Finish([]string{"a"}, day)
+	again, _ := of(run.Failed).Finish(map[string]run.Before{"a": {}}, day)
 	if want := day.Add(time.Hour); !again.ExpiryAt.Equal(want) {
 		t.Errorf("retried the day after: it expires at %s, not at %s", again.ExpiryAt, want)
 	}
 	again.Status, again.Act = run.Failed, act
-	again, _ = again.Finish([]string{"a"}, day.Add(24*time.Hour))
+	again, _ = again.Finish(map[string]run.Before{"a": {}}, day.Add(24*time.Hour))
 	if want := day.Add(25 * time.Hour); !again.ExpiryAt.Equal(want) {
 		t.Errorf("retried twice: it expires at %s, not at %s", again.ExpiryAt, want)
 	}
 	for name, r := range map[string]run.Run{"goes on": of(run.Running), "is held": of(run.Held)} {
-		if got, _ := r.Finish([]string{"a"}, noon.Add(time.Minute)); !got.ExpiryAt.Equal(r.ExpiryAt) {
+		if got, _ := r.Finish(map[string]run.Before{"a": {}}, noon.Add(time.Minute)); !got.ExpiryAt.Equal(r.ExpiryAt) {
 			t.Errorf("a run that %s expires at %s, not at %s", name, got.ExpiryAt, r.ExpiryAt)
 		}
 	}
-	got, _ := of(run.Cancelled).Finish([]string{"a"}, noon.Add(-time.Hour))
+	got, _ := of(run.Cancelled).Finish(map[string]run.Before{"a": {}}, noon.Add(-time.Hour))
 	if !got.ExpiryAt.Equal(noon.Add(time.Hour)) {
 		t.Errorf("cancelled and retried before it was due: it expires at %s", got.ExpiryAt)
 	}
 	never := of(run.Failed)
 	never.ExpiryAt = time.Time{}
-	if got, _ := never.Finish([]string{"a"}, day); !got.ExpiryAt.IsZero() {
+	if got, _ := never.Finish(map[string]run.Before{"a": {}}, day); !got.ExpiryAt.IsZero() {
 		t.Errorf("a run without expire_after expires at %s", got.ExpiryAt)
 	}
 }
@@ -222,7 +222,7 @@ func TestFinish_LiftsThePauseThatARunWasStoppedUnder(t *testing.T) {
 	t.Parallel()
 	for status, paused := range map[run.Status]bool{run.Cancelled: false, run.Failed: false, run.Running: true} {
 		r := going(func(r *run.Run) { r.Status, r.Paused, r.Act = status, true, &run.Act{ID: "x", Kind: run.ActRetry} })
-		if after, _ := r.Finish([]string{"a"}, noon); after.Paused != paused {
+		if after, _ := r.Finish(map[string]run.Before{"a": {}}, noon); after.Paused != paused {
 			t.Errorf("a retry of a paused run that is %s leaves it paused: %v", status, after.Paused)
 		}
 	}

@@ -102,7 +102,7 @@ func (r *Releaser) Create(ctx context.Context, n Request) (is run.Run, created b
 		return is, false, err
 	}
 	r.Meter.Count(telemetry.RunsCreated, 1)
-	return is, true, r.Derive(ctx, n.Key)
+	return is, true, r.bringOn(ctx, n.Key)
 }
 
 // merged returns a new map of tags: those of base, overridden by those of over.
@@ -147,7 +147,7 @@ func (r *Releaser) event(old, after run.Run, by By, action, node string) item.Wr
 // after derives a run after an act and returns it. If that fails it is only logged: the wake-ups of the run and of its
 // jobs do the rest.
 func (r *Releaser) after(ctx context.Context, k run.Key) (run.Run, error) {
-	if err := r.Derive(ctx, k); err != nil {
+	if err := r.bringOn(ctx, k); err != nil {
 		r.warn(ctx, k, "a run waits for its wake-up after an act", err)
 	}
 	return r.Store.Run(ctx, k)

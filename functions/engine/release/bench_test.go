@@ -132,6 +132,8 @@ func (b *bench) Unpark(ctx context.Context, row job.Row) error {
 
 // SendDeadLetter counts the dead deadLetters of nodes that never ran.
 func (b *bench) SendDeadLetter(_ context.Context, row job.Row) error {
+	b.mu.Lock()
+	defer b.mu.Unlock()
 	b.deadLetters[row.Node]++
 	return nil
 }

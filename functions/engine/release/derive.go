@@ -34,6 +34,9 @@ func (r *Releaser) Derive(ctx context.Context, k run.Key) error {
 		if err == nil && done {
 			return nil
 		}
+		if errors.Is(err, errNoTime) {
+			return r.Jobs.DeriveLater(ctx, k)
+		}
 		if err != nil && !refused(err) && !r.passes(ctx, err, k.ID, try) {
 			return fmt.Errorf("bringing on run %s: %w", k.ID, err)
 		}
@@ -251,18 +254,20 @@ var newerCounts = job.Reason{Code: job.CodeCancelled, Message: "a newer generati
 // stopOlder asks jobs of the generations before the current one to stop, and puts that of the last of them if it was
 // never made.
 func (r *Releaser) stopOlder(ctx context.Context, f *facts) (ended []job.Row, err error) {
-	for _, name := range f.graph.Names() {
-		older, err := r.older(ctx, f, name, f.run.Generation(name), 0)
-		if err != nil {
-			return ended, err
-		}
-		for _, row := range older {
+	names := f.graph.Names()
+	all, err := r.openOlder(ctx, f, names)
+	if err != nil {
+		return nil, err
+	}
+	for _, name := range names {
+		older := all[name]
+		for _, row := range slices.Backward(older) {
 			more, err := r.stopRow(ctx, f, row, newerCounts)
 			if ended = append(ended, more...); err != nil {
 				return ended, err
 			}
 		}
-		if last := f.run.Generation(name) - 1; last > 1 && older[0].Status == "" {
+		if last := f.run.Generation(name) - 1; last > 1 && len(older) > 0 && older[len(older)-1].Status == "" {
 			more, err := r.passOver(ctx, f, name, last)
 			if ended = append(ended, more...); err != nil {
 				return ended, err
@@ -281,14 +286,14 @@ func (r *Releaser) passOver(ctx context.Context, f *facts, name string, generati
 
 // passOverAll does so for all generations that have no row, before the run ends.
 func (r *Releaser) passOverAll(ctx context.Context, f *facts) error {
-	for _, name := range f.graph.Names() {
-		current := f.run.Generation(name)
-		older, err := r.older(ctx, f, name, current, 0)
-		if err != nil {
-			return err
-		}
-		for n, row := range slices.Backward(older) {
-			generation := current - 1 - int64(n)
+	names := f.graph.Names()
+	all, err := r.openOlder(ctx, f, names)
+	if err != nil {
+		return err
+	}
+	for _, name := range names {
+		for n, row := range slices.Backward(all[name]) {
+			generation := f.run.Floor(name) + int64(n)
 			if generation == 1 || row.Status != "" {
 				continue
 			}
@@ -314,35 +319,38 @@ func (r *Releaser) stopAll(ctx context.Context, f *facts) (ended []job.Row, err 
 	if err != nil {
 		return ended, err
 	}
-	for _, name := range f.graph.Names() {
-		row, there := rows[name]
-		var more []job.Row
-		switch {
-		case there:
-			more, err = r.stopRow(ctx, f, row, why)
-		case f.run.Nodes[name].Hand != job.NotForced: // an operator has ended it, and was answered so
-			more, err = r.force(ctx, f, name)
-		default:
-			more, err = r.end(ctx, f, name, job.Cancelled, why)
-			if err == nil && len(more) == 0 { // somebody has released it just now
-				delete(f.ended, name)
-				rows, err := r.rows(ctx, f, name)
-				if err != nil {
-					return ended, err
-				}
-				more, err = r.stopRow(ctx, f, rows[name], why)
-				if err != nil {
-					return ended, err
-				}
-			}
-		}
+	names := f.graph.Names()
+	err = r.each(ctx, len(names), func(i int) error {
+		row, there := rows[names[i]]
+		more, err := r.stopNode(ctx, f, names[i], row, there, why)
+		f.mu.Lock()
+		defer f.mu.Unlock()
 		ended = append(ended, more...)
-		if err != nil {
-			return ended, err
-		}
-	}
+		return err
+	})
 	f.noteEnded(ended)
-	return ended, nil
+	return ended, err
+}
+
+// stopNode ends one node of a stopped run, or asks it to stop.
+func (r *Releaser) stopNode(
+	ctx context.Context, f *facts, name string, row job.Row, there bool, why job.Reason,
+) (ended []job.Row, err error) {
+	switch {
+	case there:
+		return r.stopRow(ctx, f, row, why)
+	case f.run.Nodes[name].Hand != job.NotForced: // an operator has ended it, and was answered so
+		return r.force(ctx, f, name)
+	}
+	ended, err = r.end(ctx, f, name, job.Cancelled, why)
+	if err != nil || len(ended) > 0 {
+		return ended, err
+	}
+	released, err := r.Store.Nodes(ctx, []job.Key{f.run.Job(name)}) // just now
+	if err != nil {
+		return nil, err
+	}
+	return r.stopRow(ctx, f, released[0], why)
 }
 
 // stopRow stops a job, or a mapped node with all its items.
@@ -357,20 +365,23 @@ func (r *Releaser) stopRow(ctx context.Context, f *facts, row job.Row, why job.R
 	if err != nil {
 		return nil, err
 	}
-	for i, it := range items {
-		switch {
+	err = r.each(ctx, len(items), func(i int) error {
+		switch it := items[i]; {
 		case it.Status == "":
 			now := r.Clock.Now()
 			missing := r.blankIn(f, row.Node, row.Generation, int64(i)+1, now)
 			more, err := r.putEnded(ctx, f, missing, job.Cancelled, why, now)
-			if ended = append(ended, more...); err != nil {
-				return ended, err
-			}
+			f.mu.Lock()
+			defer f.mu.Unlock()
+			ended = append(ended, more...)
+			return err
 		case !it.Status.Final():
-			if err := ignoreRefused(r.Jobs.Stop(ctx, it, why, r.Clock.Now())); err != nil {
-				return ended, err
-			}
+			return ignoreRefused(r.Jobs.Stop(ctx, it, why, r.Clock.Now()))
 		}
+		return nil
+	})
+	if err != nil {
+		return ended, err
 	}
 	more, err := r.closeMapped(ctx, f, row)
 	return append(ended, more...), err
@@ -397,6 +408,60 @@ func (r *Releaser) finish(ctx context.Context, f *facts) (retried bool, err erro
 		after, write := f.run.Withdraw()
 		return false, r.Store.WriteRun(ctx, after, write)
 	}
-	after, write := f.run.Finish(nodes, r.Clock.Now())
+	again, err := r.before(ctx, f, nodes, rows)
+	if err != nil {
+		return false, err
+	}
+	after, write := f.run.Finish(again, r.Clock.Now())
 	return true, r.Store.WriteRun(ctx, after, write)
+}
+
+// before is what the run is to hold of the generations of nodes that begin a new one. rows are those of the current
+// generations.
+func (r *Releaser) before(
+	ctx context.Context, f *facts, nodes []string, rows map[string]job.Row,
+) (map[string]run.Before, error) {
+	older, err := r.openOlder(ctx, f, nodes)
+	if err != nil {
+		return nil, err
+	}
+	again := make(map[string]run.Before, len(nodes))
+	for _, name := range nodes {
+		is := run.Before{Floor: f.run.Floor(name), Items: f.run.Nodes[name].Items}
+		all := append(slices.Clone(older[name]), rows[name])
+		for _, row := range all {
+			if !row.Status.Final() {
+				break // also one that has no row: it may still get one
+			}
+			is.Floor++
+		}
+		for _, row := range all {
+			if row.IsMapped() {
+				is.Items = row.Items
+			}
+		}
+		again[name] = is
+	}
+	return again, nil
+}
+
+// openOlder reads the rows of nodes in the generations before the current ones that may be open, oldest first. The zero
+// Row is of a generation that has none.
+func (r *Releaser) openOlder(ctx context.Context, f *facts, names []string) (map[string][]job.Row, error) {
+	var keys []job.Key
+	for _, name := range names {
+		for g := f.run.Floor(name); g < f.run.Generation(name); g++ {
+			keys = append(keys, f.run.Key.Job(name, g, 0))
+		}
+	}
+	read, err := r.Store.Nodes(ctx, keys)
+	if err != nil {
+		return nil, err
+	}
+	older := map[string][]job.Row{}
+	for _, name := range names {
+		n := max(0, f.run.Generation(name)-f.run.Floor(name))
+		older[name], read = read[:n], read[n:]
+	}
+	return older, nil
 }

@@ -56,8 +56,8 @@ func (r *Releaser) judge(ctx context.Context, f *facts, name string, by job.Row)
 	if hand := f.run.Nodes[name]; hand.Hand != job.NotForced {
 		return r.force(ctx, f, name)
 	}
-	older, err := r.older(ctx, f, name, f.run.Generation(name), 0)
-	if err != nil || slices.ContainsFunc(older, job.Row.Unfinished) {
+	older, err := r.openOlder(ctx, f, []string{name})
+	if err != nil || slices.ContainsFunc(older[name], job.Row.Unfinished) {
 		return nil, err // the end of the older job judges the node
 	}
 	switch v, why := f.graph.JudgeNode(name, states(rows)); v {
@@ -90,14 +90,28 @@ func (r *Releaser) awaitsRead(ctx context.Context, f *facts, name string) (bool,
 	return f.graph.AwaitsRead(name, states(rows)) != "", nil
 }
 
-// older reads the rows of a node, or of an item of it, in the generations before one, newest first; the zero Row is of
-// one that has none.
-func (r *Releaser) older(ctx context.Context, f *facts, name string, generation, no int64) ([]job.Row, error) {
-	var keys []job.Key
-	for g := generation - 1; g > 0; g-- {
-		keys = append(keys, f.run.Key.Job(name, g, no))
+// olderAtOnce is how many generations are read at a time to find the newest that has a row.
+const olderAtOnce = 4
+
+// newestOlder reads the newest row of a node, or of an item of it, in the generations before one; found is false if none
+// has a row.
+func (r *Releaser) newestOlder(
+	ctx context.Context, f *facts, name string, generation, no int64,
+) (row job.Row, found bool, err error) {
+	for g := generation - 1; g > 0; {
+		var keys []job.Key
+		for ; g > 0 && len(keys) < olderAtOnce; g-- {
+			keys = append(keys, f.run.Key.Job(name, g, no))
+		}
+		rows, err := r.Store.Nodes(ctx, keys)
+		if err != nil {
+			return row, false, err
+		}
+		if at := slices.IndexFunc(rows, func(o job.Row) bool { return o.Status != "" }); at >= 0 {
+			return rows[at], true, nil
+		}
 	}
-	return r.Store.Nodes(ctx, keys)
+	return row, false, nil
 }
 
 // blank is the row of a node, or of item no of a mapped one, before its task is known.
@@ -442,12 +456,11 @@ func (r *Releaser) task(ctx context.Context, f *facts, name string) (job.Task, e
 func (r *Releaser) inPlaceOf(
 	ctx context.Context, f *facts, row job.Row, now time.Time,
 ) (is job.Row, links []item.Write, err error) {
-	older, err := r.older(ctx, f, row.Node, row.Generation, row.ItemNo)
-	at := slices.IndexFunc(older, func(o job.Row) bool { return o.Status != "" })
-	if err != nil || at < 0 {
+	before, found, err := r.newestOlder(ctx, f, row.Node, row.Generation, row.ItemNo)
+	if err != nil || !found {
 		return row, nil, err
 	}
-	switch before := older[at]; { // the generation before may have been passed over, and have no row yet
+	switch { // the generation before may have been passed over, and have no row yet
 	case before.Status == job.Dead && (before.CreatedAt.IsZero() || before.Generation != row.Generation-1):
 		row.RootID = before.HandlerKey() // it is forgotten, or names one between
 	case before.IsMapped():
@@ -518,6 +531,14 @@ func (r *Releaser) result(ctx context.Context, f *facts, row job.Row) (any, erro
 		}
 		return dag.DecodeResult(json.RawMessage(raw))
 	}
+	if row.Status.Final() {
+		return r.lists.Get(ctx, row.Key, func(ctx context.Context) (any, error) { return r.itemsResults(ctx, f, row) })
+	}
+	return r.itemsResults(ctx, f, row)
+}
+
+// itemsResults are the results of a mapped node's items.
+func (r *Releaser) itemsResults(ctx context.Context, f *facts, row job.Row) (any, error) {
 	items, err := r.items(ctx, f, row)
 	if err != nil {
 		return nil, err

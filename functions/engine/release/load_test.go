@@ -65,7 +65,8 @@ func work(b *bench) {
 			}
 		})
 	}
-	b.open.Wait()
+	for b.open.Wait(); b.later(); b.open.Wait() {
+	}
 	close(stop)
 	workers.Wait()
 }

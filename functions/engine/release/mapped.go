@@ -95,11 +95,19 @@ func numbers(first, last int64) (list []int64) {
 // counted returns how many items of an earlier generation of a mapped node are counted among the run's. Those of the
 // newest take their place: a run may be retried as often as one likes.
 func (r *Releaser) counted(ctx context.Context, f *facts, own job.Row) (int64, error) {
-	older, err := r.older(ctx, f, own.Node, own.Generation, 0)
-	if at := slices.IndexFunc(older, job.Row.IsMapped); at >= 0 {
-		return older[at].Items, err
+	if is := f.run.Nodes[own.Node]; is.Floor > 0 || own.Generation == 1 {
+		return is.Items, nil
 	}
-	return 0, err
+	for g := own.Generation - 1; g > 0; g-- { // the run was retried before it held the number
+		rows, err := r.Store.Nodes(ctx, []job.Key{f.run.Key.Job(own.Node, g, 0)})
+		if err != nil {
+			return 0, err
+		}
+		if rows[0].IsMapped() {
+			return rows[0].Items, nil
+		}
+	}
+	return 0, nil
 }
 
 // mapped puts the missing items of a mapped node that has its row, as far as there are places, or ends the node once
@@ -438,6 +446,8 @@ func (r *Releaser) putPairs(
 		return 0, nil, nil, err
 	}
 	err = r.each(ctx, len(nos), func(i int) error {
+		f.busy <- struct{}{}
+		defer func() { <-f.busy }()
 		more, is, err := r.putItem(ctx, f, own, w, nos[i], before[i], pairs[i].ofRun, pairs[i].ofNode)
 		f.mu.Lock()
 		defer f.mu.Unlock()

@@ -65,8 +65,8 @@ type limit struct {
 	looks    singleflight.Group
 }
 
-// sampled is how many buckets are read at a time. If none of them has a free place, the limit counts as full, however
-// wide it is: the holders in these buckets end, and pass their places on.
+// sampled is how many buckets are read at a time. If none of them has a free place, the limit counts as full for an end,
+// however wide it is: the holders in these buckets end, and pass their places on.
 const sampled = 16
 
 // limitOf returns what is known of a limit of n places. f.mu is not held.
@@ -163,7 +163,7 @@ func (l *limit) emptiest() (no int, free bool) {
 func (r *Releaser) lookForPlaces(ctx context.Context, f *facts, l *limit) error {
 	f.mu.Lock()
 	count, read := run.Buckets(l.n), l.read
-	done := l.full || read == count || read > 0 && !l.fruitful
+	done := l.full || read == count || read > 0 && !l.fruitful && f.held.by != "" // a reconcile looks at all of them
 	f.mu.Unlock()
 	if done {
 		return r.freeEnded(ctx, f, l)

@@ -694,7 +694,7 @@ func TestRun_EndsWithAJobInEachGenerationThatWasPassedOver(t *testing.T) {
 	} { // nobody derives the run between them
 		begun, write := b.run().Begin(act, b.now)
 		b.must(b.store.WriteRun(ctx, begun, write))
-		finished, write := begun.Finish([]string{"a"}, b.now)
+		finished, write := begun.Finish(map[string]run.Before{"a": {}}, b.now)
 		b.must(b.store.WriteRun(ctx, finished, write))
 	}
 	b.must(b.rel.Derive(ctx, b.key))

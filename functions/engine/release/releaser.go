@@ -132,6 +132,30 @@ type Deps struct {
 type Releaser struct {
 	Deps
 	graphs *cache.Cache[item.Ref, *dag.Graph]
+	// lists are the results of mapped nodes that have ended, which never change: each item of the next node is made
+	// from them.
+	lists *cache.Cache[job.Key, any]
+}
+
+// listsKept bounds the results of mapped nodes that a process remembers, in bytes of text and in values.
+const listsKept = 4 << 20
+
+// weigh is about how large a value is.
+func weigh(v any) int {
+	n := 16
+	switch v := v.(type) {
+	case string:
+		n += len(v)
+	case []any:
+		for _, e := range v {
+			n += weigh(e)
+		}
+	case map[string]any:
+		for name, e := range v {
+			n += len(name) + weigh(e)
+		}
+	}
+	return n
 }
 
 // graphsKept bounds the graphs that a process remembers. They never change.
@@ -148,7 +172,11 @@ func New(d Deps) *Releaser {
 	if d.RetryOf == nil {
 		d.RetryOf = dag.RetryOf
 	}
-	return &Releaser{Deps: d, graphs: cache.New[item.Ref, *dag.Graph](cache.Options[*dag.Graph]{Most: graphsKept})}
+	return &Releaser{
+		Deps:   d,
+		graphs: cache.New[item.Ref, *dag.Graph](cache.Options[*dag.Graph]{Most: graphsKept}),
+		lists:  cache.New[job.Key, any](cache.Options[any]{Most: listsKept, Weigh: weigh}),
+	}
 }
 
 // tries bounds how often one call reads a run or a row because somebody changed it meanwhile.
@@ -182,6 +210,7 @@ type facts struct {
 	held  *held
 	joins map[int]int64 // nodes that are to join the run's line, by number, and their generations
 
+	busy   chan struct{}     // bounds how many items are put at a time, also of nodes that are judged at a time
 	mu     sync.Mutex        // of the maps, of holds and of what they hold: several nodes may be judged at a time
 	tags   map[string]string // of the run; nil until they are needed
 	limits map[string]*limit // by owner
@@ -206,6 +235,7 @@ func newFacts(is run.Run, g *dag.Graph) *facts {
 	return &facts{
 		run: is, graph: g, ended: map[string]job.Row{}, held: &held{}, joins: map[int]int64{},
 		limits: map[string]*limit{}, work: map[string]*work{}, places: map[string]place{}, tasks: map[string]job.Task{},
+		busy: make(chan struct{}, atOnce),
 	}
 }
 

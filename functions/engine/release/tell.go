@@ -32,7 +32,11 @@ func (r *Releaser) tellAll(ctx context.Context, rows []job.Row) error {
 	var errs []error
 	for len(rows) > 0 {
 		x := rows[0]
-		more, err := r.tellOne(ctx, x)
+		var more []job.Row
+		err := timeLeft(ctx)
+		if err == nil {
+			more, err = r.tellOne(ctx, x)
+		}
 		rows = append(rows[1:], more...) // also what was ended before an error
 		if err != nil {
 			errs = append(errs, r.tellLater(ctx, x, err))
