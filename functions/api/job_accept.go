@@ -136,8 +136,10 @@ func (s *stage) replay(ctx context.Context, t tenant.ID, key, bodyHash string, n
 	if err := json.Unmarshal([]byte(seen.Answer), &a.view); err != nil {
 		return accepted{}, false, fault.New(fault.Undecodable, err, "reading the answer kept for job %s", seen.JobID)
 	}
-	a.fire = s.unfired(ctx, job.Key{Tenant: t, ID: seen.JobID}, now)
-	return a, true, nil
+	// The process that accepted the job may have ended before it sent the firing. The client repeats its request because
+	// it knows no better; it must not wait for the sweeper.
+	a.fire, err = s.engine.Accept.Unfired(ctx, job.Key{Tenant: t, ID: seen.JobID})
+	return a, err == nil, err
 }
 
 // remembered reads what an idempotency key stands for; false if it stands for nothing. Another body is a problem.
@@ -150,20 +152,6 @@ func (s *stage) remembered(
 			wire.InUnits(contract.IdempotencyKept, time.Hour, " hours"))
 	}
 	return seen, ok, err
-}
-
-// unfired returns the firing of a job if the request that accepted it seems not to have sent it. If this misses one,
-// the sweeper finds it minutes later.
-func (s *stage) unfired(ctx context.Context, k job.Key, now time.Time) *job.Firing {
-	row, err := s.Store.Row(ctx, k)
-	if err != nil {
-		return nil
-	}
-	claim, err := s.Store.Claim(ctx, k)
-	if err != nil || !job.SeemsUnfired(row, claim, now) {
-		return nil
-	}
-	return new(row.Firing())
 }
 
 // sendTimeout bounds the sends after a job was written, because the client still waits for the answer.

@@ -221,7 +221,16 @@ func (s *stage) replayRun(
 	out := &createdRunAnswer{
 		Status: http.StatusAccepted, Location: "/v1/runs/" + string(seen.JobID), Replayed: "true",
 	}
-	out.Body, err = s.showRun(ctx, run.Key{Tenant: t, ID: seen.JobID})
+	k := run.Key{Tenant: t, ID: seen.JobID}
+	out.Body, err = s.showRun(ctx, k)
+	if err == nil && out.Body.Status == run.Building {
+		// The process that made the run may have ended before it brought the run on.
+		if err := s.Runs.Derive(ctx, k); err != nil {
+			s.Log.WarnContext(ctx, "a repeated run waits for its wake-up", telemetry.Tenant, t, telemetry.RunID, k.ID,
+				telemetry.Err, err)
+		}
+		out.Body, err = s.showRun(ctx, k)
+	}
 	if isNotFound(err) {
 		if err := json.Unmarshal([]byte(seen.Answer), &out.Body); err != nil {
 			return nil, fault.New(fault.Undecodable, err, "reading the answer kept for run %s", seen.JobID)

@@ -20,6 +20,8 @@ type Runs interface {
 	Create(ctx context.Context, n release.Request) (is run.Run, created bool, err error)
 	// Nodes reads a run with the current rows of its nodes; a BLOCKED node has none.
 	Nodes(ctx context.Context, k run.Key) (run.Run, *dag.Graph, map[string]job.Row, error)
+	// Derive brings a run on from its rows, as its wake-up does.
+	Derive(ctx context.Context, k run.Key) error
 	Cancel(ctx context.Context, k run.Key, by release.By) (run.Run, error)
 	Pause(ctx context.Context, k run.Key, by release.By) (run.Run, error)
 	Resume(ctx context.Context, k run.Key, by release.By) (run.Run, error)

@@ -11,6 +11,7 @@ import (
 
 	"punctual/functions/api"
 	"punctual/shared/contract"
+	"punctual/shared/fault"
 	"punctual/shared/job"
 	"punctual/shared/memory"
 )
@@ -107,6 +108,28 @@ func TestRun_OfADagKeepsItsVersion(t *testing.T) {
 	b.want(t, 204, "DELETE", "/v1/dags/etl", "")
 	b.want(t, 200, "GET", "/v1/runs/"+r.str("run_id"), "")
 	b.want(t, 404, "POST", "/v1/dags/etl/runs", "")
+}
+
+func TestRun_GoesOnWhenTheRequestIsRepeatedAfterACrash(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	made := false
+	b.world.SetFaults(func(c memory.Call) memory.Fault { // the process ends after the write of the run
+		if made && (c.Op == memory.TableWrite || c.Op == memory.TableCommit || c.Op == memory.QueueSend) {
+			return memory.Fault{Fail: fault.Unavailable}
+		}
+		made = made || c.Name == "run.create"
+		return memory.Fault{}
+	})
+	b.want(t, 202, "POST", "/v1/runs", chain, "Idempotency-Key", "k")
+	b.world.SetFaults(nil)
+	if n := len(b.sent(t, contract.FiringQueue("short", "normal"))); !made || n != 0 {
+		t.Fatalf("made: %v, with %d firings", made, n)
+	}
+	r := b.want(t, 202, "POST", "/v1/runs", chain, "Idempotency-Key", "k")
+	if n := len(b.sent(t, contract.FiringQueue("short", "normal"))); n == 0 || r.str("status") != "RUNNING" {
+		t.Errorf("after the repetition %d firings were sent: %s", n, r.text)
+	}
 }
 
 func TestRun_ChecksItsParamsByTheDagsSchema(t *testing.T) {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"log/slog"
+	"sync/atomic"
 	"time"
 
 	"punctual/functions/engine"
@@ -50,6 +51,9 @@ type Deps struct {
 	Log    *slog.Logger
 	Meter  *telemetry.Meter
 	Shards int // of the due index in this deployment; an earlier one may have had more
+	// Alone says that every other process of the deployment has ended, as on a laptop that starts. The first pass that
+	// succeeds then takes up whatever is due: no process is about to send it, so there is nothing to wait for.
+	Alone bool
 }
 
 // Stage is the sweeper. It is safe for concurrent use.
@@ -60,6 +64,7 @@ type Stage struct {
 	release *release.Releaser
 	pass    scan.Pass
 	keeper  scan.Keeper
+	begun   atomic.Bool // a pass has succeeded
 }
 
 // New returns the stage.
@@ -107,6 +112,9 @@ func (s *Stage) walk(ctx context.Context) (Summary, error) {
 	}
 	now := s.Clock.Now()
 	cutoff := now.Add(-contract.Grace)
+	if s.Alone && !s.begun.Load() {
+		cutoff = now
+	}
 	shards, err := s.Store.Shards(ctx, s.Shards)
 	if err != nil {
 		return Summary{}, err
@@ -167,7 +175,9 @@ func (s *Stage) walk(ctx context.Context) (Summary, error) {
 	}
 	sum.Came = came.Counts()
 	s.Log.InfoContext(ctx, "pass made", "summary", sum)
-	return sum, errors.Join(err, errParked, errLines)
+	err = errors.Join(err, errParked, errLines)
+	s.begun.Store(s.begun.Load() || err == nil)
+	return sum, err
 }
 
 // firstSlice is where a pass begins in a shard: some minutes before the watermark, which are read once more. In a shard

@@ -105,6 +105,28 @@ func TestSweeper_RecoversLostJobs(t *testing.T) {
 				}
 			}
 		})
+	bubble(t, "takes up at once what is due when it starts alone, and waits for the grace from then on",
+		memory.Options{}, func(b *bundle) {
+			b.stage = sweeper.New(sweeper.Deps{Store: b.Store, Queue: b.World.Queues(), Clock: clock.System{},
+				Log: telemetry.Silent(), Meter: b.Meter, Shards: stagetest.Shards, Alone: true})
+			old, young := b.lost(1, -time.Minute), b.lost(2, 0)
+			time.Sleep(time.Second)
+			b.World.SetFaults(func(c memory.Call) memory.Fault {
+				return memory.Fault{Fail: map[bool]fault.Kind{true: fault.Unavailable}[c.Op == memory.TableQuery]}
+			})
+			_, _ = b.stage.Handle(b.Context(), nil) // a pass that fails is not the first
+			b.World.SetFaults(nil)
+			b.sweep()
+			if got := b.Fired(); got[string(old.ID)] != 1 || got[string(young.ID)] != 1 {
+				b.Errorf("fired %v", got)
+			}
+			b.lost(3, 0)
+			time.Sleep(time.Minute)
+			b.sweep()
+			if got := b.Fired(); len(got) != 0 {
+				b.Errorf("fired %v, which may be on its way", got)
+			}
+		})
 	bubble(t, "fires once in each grace although it rereads passed slices", memory.Options{}, func(b *bundle) {
 		r := b.lost(1, lost)
 		b.sweepFor(3 * time.Minute)

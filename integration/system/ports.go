@@ -73,4 +73,5 @@ type Options struct {
 	NoAPI     bool // the API is another process
 	// Heartbeats are the pools that run an empty job of each priority each minute; nil for none.
 	Heartbeats []string
+	Alone      bool // no other process of the deployment runs: what is due at the start is taken up at once
 }

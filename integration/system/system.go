@@ -59,7 +59,7 @@ func Compose(p Ports, o Options) *System {
 	})
 	at = p.of("sweeper")
 	sweep := sweeper.New(sweeper.Deps{Store: storeOf(at), Queue: at.Queues, Clock: at.Clock, Log: at.Log("sweeper"),
-		Meter: at.Meter, Shards: o.Shards})
+		Meter: at.Meter, Shards: o.Shards, Alone: o.Alone})
 	// Slices get timers, and become firings at their time.
 	at = p.of("dispatch")
 	onDispatch := dispatch.New(dispatch.Deps{Store: storeOf(at), Queue: at.Queues, Timer: at.Timers, Clock: at.Clock,

@@ -47,22 +47,12 @@ func (r Row) WindowPassed(now time.Time) string {
 	return ""
 }
 
-// unclaimedFor is how long after it is due a job that nobody has claimed looks as if its firing
-// was never sent.
-const unclaimedFor = 2 * time.Second
-
-// SeemsUnfired says whether the firing of a new job, which whoever accepted it sends as it is due
-// now, was not sent as far as can be seen: no worker has claimed it. If it was sent after all, its
-// claim refuses one of the two. After the grace it is the sweeper's.
-func SeemsUnfired(r Row, c Claim, now time.Time) bool {
-	from := r.DueAt
-	if from.Before(r.CreatedAt) {
-		from = r.CreatedAt
-	}
+// MayBeUnfired reports whether the firing of a new job, which the process that accepted it sends because it is due
+// now, may not have been sent: no worker has claimed it. It may be sent once more at any time, because a claim refuses
+// the second one.
+func MayBeUnfired(r Row, c Claim) bool {
 	return r.Status == Scheduled && r.Version == 1 && r.Attempt == 1 && r.Stop == NoStop && !r.Near && !r.Parked &&
-		c.Attempt != r.Attempt &&
-		horizon.LaneOf(r.CreatedAt, r.DueAt) == horizon.Now && !now.Before(from.Add(unclaimedFor)) &&
-		!now.After(from.Add(contract.Grace))
+		c.Attempt != r.Attempt && horizon.LaneOf(r.CreatedAt, r.DueAt) == horizon.Now
 }
 
 // Step is what a wake-up calls for.

@@ -7,6 +7,7 @@ import (
 
 	"punctual/functions/engine/arm"
 	"punctual/shared/clock"
+	"punctual/shared/fault"
 	"punctual/shared/item"
 	"punctual/shared/job"
 	"punctual/shared/store"
@@ -18,6 +19,9 @@ type Jobs interface {
 	// Update reads a job's row and writes what decide returns. Where a write was refused, it reads the row
 	// once more and calls decide anew. An absent or forgotten job is a fault.NotFound.
 	Update(ctx context.Context, k job.Key, decide func(job.Row) ([]item.Write, error)) (job.Row, error)
+	// Row reads the row of a job; a forgotten one is a fault.NotFound. Claim reads its claim, the zero Claim if absent.
+	Row(ctx context.Context, k job.Key) (job.Row, error)
+	Claim(ctx context.Context, k job.Key) (job.Claim, error)
 	// CopyContents copies the contents of an old job under a new one's key. It is safe to repeat.
 	CopyContents(ctx context.Context, from, to job.Row) error
 	// Accept puts a new row in one transaction with other writes. A refusal is an *item.Refused in
@@ -73,6 +77,23 @@ func (a *Acceptor) Put(ctx context.Context, j Job) error {
 		return nil
 	}
 	return err
+}
+
+// Unfired returns the firing of a job if the process that accepted it may have ended before it sent it; nil if it has
+// not, or the job is forgotten. Whoever repeats the request that made the job sends it once more.
+func (a *Acceptor) Unfired(ctx context.Context, k job.Key) (*job.Firing, error) {
+	row, err := a.Jobs.Row(ctx, k)
+	if fault.KindOf(err) == fault.NotFound {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	claim, err := a.Jobs.Claim(ctx, k)
+	if err != nil || !job.MayBeUnfired(row, claim) {
+		return nil, err
+	}
+	return new(row.Firing()), nil
 }
 
 // Fire sends the firings of accepted jobs that are due now; lane is for the metric. Firings that could not be

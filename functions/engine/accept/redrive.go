@@ -11,7 +11,7 @@ import (
 )
 
 // Redrive brings a DEAD job back as a new one and returns the new job's id. already is true if the job was
-// redriven before; by is then the job made at that time. A row that is gone is a fault.NotFound, one that
+// redriven before; by is then the job made at that time, whose firing is sent once more if it may be missing. A row that is gone is a fault.NotFound, one that
 // is not DEAD a fault.Refused.
 //
 // The new job's contents are written first, then both rows in one transaction. Then the firing is sent; if that
@@ -51,11 +51,23 @@ func (a *Acceptor) Redrive(ctx context.Context, k job.Key) (by job.ID, already b
 		}
 	}
 	if already {
-		return by, true, nil
+		return by, true, a.refire(ctx, job.Key{Tenant: k.Tenant, ID: by})
 	}
 	a.Meter.Count(telemetry.Redriven, 1)
 	if send { // the firing of a node's job was sent by its run
 		a.Fire(ctx, "now", next.Firing())
 	}
 	return by, false, nil
+}
+
+// refire sends the firing of a job that may not have been sent.
+func (a *Acceptor) refire(ctx context.Context, k job.Key) error {
+	f, err := a.Unfired(ctx, k)
+	if err != nil {
+		return fmt.Errorf("looking at job %s, which was redriven before: %w", k.ID, err)
+	}
+	if f != nil {
+		a.Fire(ctx, "now", *f)
+	}
+	return nil
 }
