@@ -38,3 +38,45 @@ func TestJob_MovedDuringItsParkingRunsAfterThePause(t *testing.T) {
 		w.Report("moved while parked")
 	})
 }
+
+// The client repeats its request until it is answered. Wherever the API has crashed meanwhile, the job starts soon
+// after the answer, not when the sweeper finds it.
+func TestJob_StartsSoonAfterTheAnswerWhereverTheAPICrashed(t *testing.T) {
+	t.Parallel()
+	var story Story
+	for _, s := range Stories {
+		if s.Name == "due now" {
+			story = s
+		}
+	}
+	points, _ := cleanly(t, story)
+	tried := 0
+	for _, p := range points {
+		for _, f := range []Fault{CrashBefore, CrashAfter} {
+			if p.Stage != "api" || p.Op == "table.write" && p.What == "task.put" {
+				continue
+			}
+			tried++
+			synctest.Test(t, func(t *testing.T) {
+				w := New(t, Options{Seed: 1, Plan: At(p, f, 0), Disturbed: true}).As(tenant.Local)
+				w.Define()
+				time.Sleep(7300 * time.Millisecond)
+				id := w.Post("k", object{})
+				answered := time.Now()
+				w.Settle(time.Hour)
+				w.Is(id, 1, job.Succeeded)
+				for _, r := range w.of(id) {
+					if late := r.from.Sub(answered); late > 5*time.Second {
+						t.Errorf("%s at %s: it started %s after the answer", f, p, late)
+					}
+				}
+				w.Check()
+				w.Close()
+				w.Report("due now")
+			})
+		}
+	}
+	if tried < 6 {
+		t.Errorf("there are only %d crashes of the API", tried)
+	}
+}
