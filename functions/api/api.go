@@ -53,6 +53,9 @@ type Deps struct {
 	// ScheduleQuota is how many times a minute all schedules of a tenant may run, each counted at its busiest and at
 	// least once; 0: contract.ScheduleQuota.
 	ScheduleQuota int
+	// Unready returns why this process should be sent no requests now, in words for a client; "" for no reason. Nil:
+	// there never is one.
+	Unready func() string
 	// Allowance bounds the requests of each tenant; the zero Allowance is no bound.
 	Allowance store.Allowance
 }

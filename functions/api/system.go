@@ -17,7 +17,8 @@ func (s *stage) systemRoutes() {
 	wire.Register(s.router, wire.Route{
 		Method: http.MethodGet, Path: "/v1/ready", ID: "getReadiness", Tag: tagSystem, Scope: anybody,
 		Summary: "Check that what the API needs answers",
-		About:   "And how far the passes have come, and what is used of the tenant's quotas.",
+		About: "Shows how far the passes have come, and what is used of the tenant's quotas. The answer is 503 while " +
+			"the process is ending, and where it cannot keep data (on a laptop, on a full disk).",
 	}, s.ready)
 	wire.Register(s.router, wire.Route{Method: http.MethodGet, Path: "/v1/whoami", ID: "whoAmI", Tag: tagSystem,
 		Scope: anybody, Summary: "Show whom the token names"}, s.whoami)
@@ -68,9 +69,14 @@ type readyAnswer struct {
 	}
 }
 
-// ready reads what every call needs. It shows watermarks that lag and is ready all the same: jobs are still accepted,
+// ready reads what every call needs. It is a 503 while the process drains or cannot write. It shows watermarks that lag and is ready all the same: jobs are still accepted,
 // and an alarm watches the lag.
 func (s *stage) ready(ctx context.Context, who tenant.Identity, _ *nothing) (*readyAnswer, error) {
+	if s.Unready != nil {
+		if why := s.Unready(); why != "" {
+			return nil, wire.Unavailable(why)
+		}
+	}
 	out := &readyAnswer{}
 	out.Body.Status, out.Body.Now = "ready", wire.Instant{Time: s.now()}
 	promoted, _, err := s.Store.Slowest(ctx, store.Promoted)

@@ -50,6 +50,8 @@ type Options struct {
 	Speed int
 	// Serving, if it is there, is called with the address once requests are taken.
 	Serving func(addr string)
+
+	disk func(memory.Folder) memory.Folder // lets a test have a disk that fails; nil: the folder as it is
 }
 
 // leaps reports whether the time is another than the machine's.
@@ -75,7 +77,8 @@ func (o Options) kept() string {
 }
 
 // Serve serves until ctx ends, or the process is interrupted, and then drains: the first Ctrl-C drains, the
-// second ends the process at once. It returns an error when it cannot serve at Addr.
+// second ends the process at once. It returns an error when it cannot serve at Addr, and when what was answered may
+// not be kept.
 func Serve(ctx context.Context, o Options) error {
 	if err := o.check(); err != nil {
 		return err
@@ -84,15 +87,6 @@ func Serve(ctx context.Context, o Options) error {
 	if err != nil {
 		return err
 	}
-	port := listener.Addr().(*net.TCPAddr).Port
-	level := slog.LevelWarn
-	if o.Info {
-		level = slog.LevelInfo
-	}
-	log := func(stage string) *slog.Logger {
-		return slog.New(slog.NewJSONHandler(os.Stderr, &slog.HandlerOptions{Level: level})).With(telemetry.Stage, stage)
-	}
-	meter := new(telemetry.Meter)
 	values, err := secrets(o.Secrets, os.Environ())
 	if err != nil {
 		return errors.Join(fmt.Errorf("reading secrets: %w", err), listener.Close())
@@ -103,74 +97,127 @@ func Serve(ctx context.Context, o Options) error {
 		ahead = leapingFrom(o.At)
 		now = ahead
 	}
-	world, closeWorld, err := o.open(memory.Options{Clock: now}, log("laptop"))
+	ctx, fail := context.WithCancelCause(ctx)
+	defer fail(nil)
+	world, closeWorld, err := o.open(memory.Options{Clock: now}, o.log("laptop"), fail)
 	if err != nil {
 		return errors.Join(err, listener.Close())
 	}
-	defer closeWorld()
 	for name, value := range values {
 		world.Secrets().Put(secretARN(name), value)
 	}
-	registry := worker.NewRegistry()
-	if o.Handlers == nil {
-		o.Handlers = handler.All
+	s := server{Options: o, world: world, clock: now, ahead: ahead, listener: listener, fail: fail,
+		drain: api.NewDrain()}
+	err = s.serve(ctx)
+	if lost := context.Cause(ctx); lost != nil && !errors.Is(lost, context.Canceled) {
+		err = errors.Join(err, lost)
 	}
-	o.Handlers(registry)
+	_ = listener.Close() // it may be closed already
+	return errors.Join(err, closeWorld())
+}
 
+// log returns the logger of a stage.
+func (o Options) log(stage string) *slog.Logger {
+	level := slog.LevelWarn
+	if o.Info {
+		level = slog.LevelInfo
+	}
+	return slog.New(slog.NewJSONHandler(os.Stderr, &slog.HandlerOptions{Level: level})).With(telemetry.Stage, stage)
+}
+
+// server is what serves once everything is open.
+type server struct {
+	Options
+	world    *memory.World
+	clock    clock.Clock
+	ahead    *leaping // nil: the clock does not leap
+	listener net.Listener
+	fail     func(error) // ends the serving because of an error
+	drain    *api.Drain
+}
+
+// unready says why no request should be sent to this process; "" for no reason.
+func (s *server) unready() string {
+	if s.drain.Begun() {
+		return "the process is ending"
+	}
+	return unwritable(s.world)
+}
+
+// serve serves until ctx ends and everything is drained.
+func (s *server) serve(ctx context.Context) error {
+	registry := worker.NewRegistry()
+	if s.Handlers == nil {
+		s.Handlers = handler.All
+	}
+	s.Handlers(registry)
+	addr := s.listener.Addr().(*net.TCPAddr)
 	loopback := []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8"), netip.MustParsePrefix("::1/128")}
+	meter := new(telemetry.Meter)
 	sys := system.Compose(system.Ports{
-		Table: world.Table(), Blobs: world.Blobs(), Stream: world.Table(), Queues: world.Queues(),
-		Timers: world.Timers(), Secrets: world.Secrets(),
-		Clock: now, Log: log, Meter: meter,
+		Table: s.world.Table(), Blobs: s.world.Blobs(), Stream: s.world.Table(), Queues: s.world.Queues(),
+		Timers: s.world.Timers(), Secrets: s.world.Secrets(),
+		Clock: s.clock, Log: s.log, Meter: meter,
 	}, system.Options{
-		HTTPAllow: loopback, OwnPorts: []uint16{uint16(port)}, NoSignIn: true, Registry: registry,
-		Worker: worker.Options{Name: "laptop", Pools: []string{"short", "long"}, Drain: o.Drain},
+		HTTPAllow: loopback, OwnPorts: []uint16{uint16(addr.Port)}, NoSignIn: true, Registry: registry,
+		Worker:  worker.Options{Name: "laptop", Pools: []string{"short", "long"}, Drain: s.Drain},
+		Unready: s.unready, Alone: true,
 	})
-
 	if err := sys.DefineHandlers(context.Background(), tenant.Local, registry); err != nil {
 		return fmt.Errorf("defining a task for each handler: %w", err)
 	}
 
 	ctx, stop := signal.NotifyContext(ctx, os.Interrupt, syscall.SIGTERM)
-	context.AfterFunc(ctx, stop)
+	defer stop()
+	context.AfterFunc(ctx, func() {
+		s.drain.Begin()
+		stop() // the next signal ends the process
+	})
 	var writes atomic.Int64
-	if o.Speed > 1 {
-		go ahead.run(ctx, world, o.Speed, &writes)
+	if s.Speed > 1 {
+		go s.ahead.run(ctx, s.world, s.Speed, &writes)
 	}
-	server := &http.Server{Handler: writing(routes(sys.API, meter, listener.Addr().String()), &writes),
-		ReadHeaderTimeout: 5 * time.Second, IdleTimeout: time.Minute, MaxHeaderBytes: contract.MaxHeaders}
-	failed := make(chan error, 1)
+	server := &http.Server{
+		Handler:           s.drain.Handler(writing(routes(sys.API, meter, addr.String()), &writes)),
+		ReadHeaderTimeout: 5 * time.Second, IdleTimeout: time.Minute, MaxHeaderBytes: contract.MaxHeaders,
+	}
 	go func() {
-		if err := server.Serve(listener); !errors.Is(err, http.ErrServerClosed) {
-			failed <- err
-			stop()
+		if err := server.Serve(s.listener); !errors.Is(err, http.ErrServerClosed) {
+			s.fail(err)
 		}
 	}()
-	// Expired items are removed, as in DynamoDB.
-	expire := time.NewTicker(time.Hour)
-	defer expire.Stop()
-	go func() {
-		for {
-			select {
-			case <-expire.C:
-				world.Table().Expire()
-			case <-ctx.Done():
-				return
-			}
-		}
-	}()
-	if o.Serving != nil {
-		o.Serving(listener.Addr().String())
+	go s.expire(ctx)
+	if s.Serving != nil {
+		s.Serving(addr.String())
 	}
-	err = sys.Run(ctx)
+	err := sys.Run(ctx)
+	s.drain.End()
 	closing, cancel := context.WithTimeout(context.Background(), 5*time.Second)
 	defer cancel()
 	_ = server.Shutdown(closing) // cuts open connections; everything answered is stored
-	select {
-	case err = <-failed:
-	default:
-	}
 	return err
+}
+
+// expireEvery is how often expired items are removed, by the clock of the server.
+const expireEvery = time.Hour
+
+// expire removes expired items, as DynamoDB does, at the start and then each hour, until ctx ends.
+func (s *server) expire(ctx context.Context) {
+	s.world.Table().Expire()
+	last := s.clock.Now()
+	tick := time.NewTicker(time.Minute)
+	defer tick.Stop()
+	for {
+		select {
+		case <-tick.C:
+		case <-ctx.Done():
+			return
+		}
+		if now := s.clock.Now(); now.Sub(last) >= expireEvery {
+			s.world.Table().Expire()
+			last = now
+		}
+	}
 }
 
 // listen refuses any address that other machines could reach: there is no authentication here.

@@ -74,4 +74,6 @@ type Options struct {
 	// Heartbeats are the pools that run an empty job of each priority each minute; nil for none.
 	Heartbeats []string
 	Alone      bool // no other process of the deployment runs: what is due at the start is taken up at once
+	// Unready returns why the API should be sent no requests, "" for no reason; nil: there never is one.
+	Unready func() string
 }

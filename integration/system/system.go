@@ -46,6 +46,7 @@ func Compose(p Ports, o Options) *System {
 		rest = api.New(api.Deps{
 			Store: storeOf(p), Queues: p.Queues, Timers: p.Timers, Clock: p.Clock, Log: p.Log("api"), Meter: p.Meter,
 			Shards: o.Shards, HTTPAllow: o.HTTPAllow, OwnPorts: o.OwnPorts, NoSignIn: o.NoSignIn,
+			Unready: o.Unready,
 		})
 	}
 	// The table's stream: sends what is near, or asks for its slice.

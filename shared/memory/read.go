@@ -30,9 +30,10 @@ type fileRead struct {
 
 // Damage is something in the files of a World that is not as it was written.
 type Damage struct {
-	Path     string
-	At, Size int64 // bytes of the file; Size 0: it is not about some of them
-	Why      string
+	Path string `json:"path"`
+	At   int64  `json:"at"`
+	Size int64  `json:"size"` // in bytes; 0: it is not about some of them
+	Why  string `json:"why"`
 }
 
 // Error says where the damage is.
@@ -163,7 +164,7 @@ func (r *reading) file(name string, number int, last bool, before int, snapshot 
 	switch {
 	case read.size == 0:
 		return read, damage(0, 0, "is empty")
-	case read.records == 0:
+	case read.records == 0 && read.damaged == 0:
 		return read, damage(0, read.size, "there is no whole record")
 	case snapshot && (read.format == keptFormat && !ended || read.format == 1 && read.records < 2):
 		return read, damage(read.whole, 0, "ends too early, at byte %d", read.whole)

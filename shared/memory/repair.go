@@ -13,21 +13,24 @@ import (
 
 // Survey is what Check or Repair found in the files of a World.
 type Survey struct {
-	Files   []SurveyedFile // in the order in which they are read
-	Damages []Damage
+	Files   []SurveyedFile `json:"files"` // in the order in which they are read
+	Damages []Damage       `json:"damages"`
 	// Rows counts the items that can be read, by table. Messages, Timers and Blobs count as well.
-	Rows                    map[string]int
-	Messages, Timers, Blobs int
-	Kept                    string // folder of the copies that Repair made of the files; "": it changed nothing
+	Rows     map[string]int `json:"rows"`
+	Messages int            `json:"messages"`
+	Timers   int            `json:"timers"`
+	Blobs    int            `json:"blobs"`
+	Kept     string         `json:"kept,omitempty"` // folder of the copies that Repair made; "": it changed nothing
 }
 
 // SurveyedFile is one file of a World.
 type SurveyedFile struct {
-	Path        string
-	Format      int // 0: unreadable
-	Bytes, Torn int64
-	Records     int // that are whole
-	Damages     int
+	Path    string `json:"path"`
+	Format  int    `json:"format"` // 0: unreadable
+	Bytes   int64  `json:"bytes"`
+	Torn    int64  `json:"torn"`    // bytes of an unfinished record at the end
+	Records int    `json:"records"` // that are whole
+	Damages int    `json:"damages"`
 }
 
 // Check reads the files of dir, which no World may have open, and changes nothing. Damage is no error.

@@ -199,13 +199,17 @@ func ProblemOf(err error) *Problem {
 	case fault.NotFound:
 		p = NewProblem(CodeNotFound, "there is no such thing here")
 	case fault.Conflict, fault.Throttled, fault.Unavailable:
-		p = NewProblem(CodeUnavailable, "something that is needed does not answer at the moment; try "+
-			"again").with("Retry-After", strconv.Itoa(retryAfterSeconds))
+		p = Unavailable("something that is needed does not answer at the moment; try again")
 	default:
 		p = internalProblem()
 	}
 	p.cause = err
 	return p
+}
+
+// Unavailable returns the problem of a request that may succeed if it is repeated.
+func Unavailable(detail string) *Problem {
+	return NewProblem(CodeUnavailable, "%s", detail).with("Retry-After", strconv.Itoa(retryAfterSeconds))
 }
 
 func internalProblem() *Problem {

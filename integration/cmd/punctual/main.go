@@ -43,6 +43,7 @@ type commands struct {
 	Tail     tailJobs     `cmd:"" help:"Show live which jobs start, end and fail."`
 	Bench    bench        `cmd:"" help:"Measure how fast jobs are accepted and how late they start."`
 	Doctor   doctor       `cmd:"" help:"Check that the API answers and works."`
+	Data     dataFolders  `cmd:"" help:"Check and repair what serve --data keeps."`
 
 	Login      login      `cmd:"" help:"Sign in to a context by a browser (oidc of the config file)."`
 	Logout     logout     `cmd:"" help:"Forget what login has kept."`

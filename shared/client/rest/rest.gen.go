@@ -4029,7 +4029,7 @@ type ClientInterface interface {
 
 	// GetReadiness Check that what the API needs answers
 	//
-	// And how far the passes have come, and what is used of the tenant's quotas.
+	// Shows how far the passes have come, and what is used of the tenant's quotas. The answer is 503 while the process is ending, and where it cannot keep data (on a laptop, on a full disk).
 	//
 	// Corresponds with GET /v1/ready (the `GetReadiness` operationId).
 	GetReadiness(ctx context.Context, reqEditors ...RequestEditorFn) (*http.Response, error)
@@ -5134,7 +5134,7 @@ func (c *Client) GetProblem(ctx context.Context, code GetProblemParamsCode, reqE
 
 // GetReadiness Check that what the API needs answers
 //
-// And how far the passes have come, and what is used of the tenant's quotas.
+// Shows how far the passes have come, and what is used of the tenant's quotas. The answer is 503 while the process is ending, and where it cannot keep data (on a laptop, on a full disk).
 //
 // Corresponds with GET /v1/ready (the `GetReadiness` operationId).
 func (c *Client) GetReadiness(ctx context.Context, reqEditors ...RequestEditorFn) (*http.Response, error) {
