@@ -94,8 +94,8 @@ func TestEvent_IsReadAsItWasWrittenAndInOrder(t *testing.T) {
 	if err != nil || got != e {
 		t.Errorf("read %+v, %v", got, err)
 	}
-	if first[contract.AttrExpiresAt] != kept {
-		t.Errorf("it expires at %v", first[contract.AttrExpiresAt])
+	if until := noon.Add(contract.DeadKept).Unix(); first[contract.AttrExpiresAt] != until {
+		t.Errorf("it expires at %v, want %d", first[contract.AttrExpiresAt], until)
 	}
 	older := first.Str(contract.AttrSK)
 	for name, next := range map[string]item.Item{

@@ -265,8 +265,26 @@ func (r Run) PutEvent(e Event) item.Write {
 	ref := r.ref(sk)
 	return item.Write{Ref: ref, Name: "run.event", Put: item.Item{
 		contract.AttrPK: ref.PK, contract.AttrSK: ref.SK, "body": string(text.MustJSON(e)),
-		contract.AttrExpiresAt: r.kept(),
+		contract.AttrExpiresAt: r.EventsKept(e.At).Unix(),
 	}}
+}
+
+// EventsKept returns until when the events of the run are kept, as far as is known at that time: as long as the run, if
+// it ends at once, or when it is due. While it goes on, KeepEvent prolongs that.
+func (r Run) EventsKept(now time.Time) time.Time {
+	switch {
+	case !r.ExpiresAt.IsZero():
+		return r.ExpiresAt
+	case r.DueAt.After(now):
+		now = r.DueAt
+	}
+	return now.Add(contract.DeadKept)
+}
+
+// KeepEvent keeps an event until then. A forgotten one stays so.
+func KeepEvent(ref item.Ref, until time.Time) item.Write {
+	return item.Write{Ref: ref, Name: "run.keep_event", Set: map[string]any{contract.AttrExpiresAt: until.Unix()},
+		When: []item.All{{{Attr: contract.AttrPK, Op: item.Exists}}}}
 }
 
 // ParseEvent decodes what PutEvent wrote.

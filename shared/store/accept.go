@@ -34,27 +34,62 @@ func (s *Store) Accept(ctx context.Context, r job.Row, more ...item.Write) error
 // the partition, in two digits.
 const stretchLayout = "2006-01-02T15:04"
 
-// stretchKept outlives every row that a note is about.
-const stretchKept = contract.TaskStretch + contract.MaxAhead + contract.DeadKept
+// How long a note is kept. One about jobs with a time outlives their longest retries, and then the longest time that a
+// dead job is kept. One about jobs that wait for something else, such as parents or the end of a pause, is kept for as
+// long as a job may wait at all.
+const (
+	retriesTake = contract.MaxAttempts * (contract.MaxRetryDelay + contract.MaxTimeoutLong)
+	notedKept   = retriesTake + contract.DeadKept
+	openKept    = contract.TaskStretch + contract.MaxAhead + contract.DeadKept
+	// noteStep is to what a note's end is rounded up, so that few jobs of a stretch prolong it.
+	noteStep = 30 * 24 * time.Hour
+)
 
 func taskedKey(t tenant.ID, task string) string { return "tasked#" + string(t) + "#" + task }
 
-// noteTask writes one note for a task, a stretch of ids and a partition, once for each process.
+// noteTask notes that a task has jobs in a stretch of ids and a partition.
 func (s *Store) noteTask(ctx context.Context, r job.Row) error {
+	until := r.DueAt
+	if until.Before(r.CreatedAt) {
+		until = r.CreatedAt
+	}
+	if r.Status == job.Blocked {
+		return s.NoteOpen(ctx, r)
+	}
+	return s.noteUntil(ctx, r, until.Add(notedKept))
+}
+
+// NoteOpen has the lists of its task find a job for as long as it may stay open without a time of its own. It comes
+// before the write that lets the job wait for the end of a pause, or behind another.
+func (s *Store) NoteOpen(ctx context.Context, r job.Row) error {
+	if r.StartsRun() { // it is in no list of jobs
+		return nil
+	}
+	return s.noteUntil(ctx, r, r.ID.At().Add(openKept))
+}
+
+// noteUntil writes one note for a task, a stretch of ids and a partition, unless this process knows that it is there for
+// long enough. A note is never shortened.
+func (s *Store) noteUntil(ctx context.Context, r job.Row, until time.Time) error {
 	_, part, _ := strings.Cut(r.Ref().PK, "#")
 	if len(part) == 1 {
 		part = "0" + part
 	}
 	from := r.ID.At().UTC().Truncate(contract.TaskStretch)
 	ref := item.Ref{Table: contract.Tasks, PK: taskedKey(r.Tenant, r.Task), SK: from.Format(stretchLayout) + "#" + part}
-	if s.taskNotes.has(ref) {
+	until = until.Truncate(noteStep).Add(noteStep)
+	if !s.taskNotes.until(ref).Before(until) {
 		return nil
 	}
+	at := until.Unix()
 	err := s.Put(ctx, item.Write{
-		Ref: ref, Name: "task.note", Set: map[string]any{contract.AttrExpiresAt: from.Add(stretchKept).Unix()},
+		Ref: ref, Name: "task.note", Set: map[string]any{contract.AttrExpiresAt: at}, When: []item.All{
+			{{Attr: contract.AttrPK, Op: item.Missing}}, {{Attr: contract.AttrExpiresAt, Op: item.Le, Value: at}},
+		},
 	})
-	if err == nil {
-		s.taskNotes.add(ref)
+	if err == nil || Refused(err) != nil {
+		s.taskNotes.add(ref, until)
+		return nil
 	}
 	return err
 }
@@ -139,24 +174,27 @@ func (s *Store) tasked(ctx context.Context, t tenant.ID, task string, before tim
 // refs remembers what was written, so that it is written once; it forgets all once it is full.
 type refs struct {
 	mu   sync.Mutex
-	seen map[item.Ref]bool
+	seen map[item.Ref]time.Time
 }
 
 // maxRefs bounds what is remembered: about 4 MB.
 const maxRefs = 20_000
 
-func (r *refs) has(ref item.Ref) bool {
+// until returns until when a note is known to be kept; the zero time if nothing is known.
+func (r *refs) until(ref item.Ref) time.Time {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return r.seen[ref]
 }
 
-func (r *refs) add(ref item.Ref) {
+func (r *refs) add(ref item.Ref, until time.Time) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.seen == nil || len(r.seen) >= maxRefs {
-		r.seen = map[item.Ref]bool{}
+		r.seen = map[item.Ref]time.Time{}
 	}
 	ref.PK, ref.SK = strings.Clone(ref.PK), strings.Clone(ref.SK)
-	r.seen[ref] = true
+	if r.seen[ref].Before(until) {
+		r.seen[ref] = until
+	}
 }

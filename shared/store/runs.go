@@ -204,6 +204,36 @@ func (s *Store) Events(ctx context.Context, k runs.Key, cursor string, limit int
 	return events, page.Cursor, nil
 }
 
+// eventsSlack is how much the time until which events are kept may be off: it is set once a day at most.
+const eventsSlack = 24 * time.Hour
+
+// KeepEvents keeps all events of a run until then, give or take a day.
+func (s *Store) KeepEvents(ctx context.Context, k runs.Key, until time.Time) error {
+	cursor := ""
+	for {
+		page, err := s.table.Query(ctx, item.Query{
+			Table: contract.Runs, PK: k.Ref().PK, From: runs.EventsFrom, To: runs.EventsTo, Cursor: cursor,
+			Limit: ReadAtOnce, Consistent: true,
+		})
+		if err != nil {
+			return err
+		}
+		for _, i := range page.Items {
+			at := time.Unix(i.Int(contract.AttrExpiresAt), 0)
+			if at.Sub(until).Abs() < eventsSlack {
+				continue
+			}
+			ref := item.Ref{Table: contract.Runs, PK: k.Ref().PK, SK: i.Str(contract.AttrSK)}
+			if err := s.Put(ctx, runs.KeepEvent(ref, until)); err != nil && Refused(err) == nil {
+				return err
+			}
+		}
+		if cursor = page.Cursor; cursor == "" {
+			return nil
+		}
+	}
+}
+
 // RunQuery asks for runs of a tenant, newest first. Zero values ask for all.
 type RunQuery struct {
 	From, Before  time.Time // From ≤ created_at < Before

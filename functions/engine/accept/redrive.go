@@ -11,8 +11,8 @@ import (
 )
 
 // Redrive brings a DEAD job back as a new one and returns the new job's id. already is true if the job was
-// redriven before; by is then the job made at that time, whose firing is sent once more if it may be missing. A row that is gone is a fault.NotFound, one that
-// is not DEAD a fault.Refused.
+// redriven before; by is then the job made at that time, whose firing is sent once more if it may be missing. A row
+// that is gone is a fault.NotFound, one that is not DEAD a fault.Refused.
 //
 // The new job's contents are written first, then both rows in one transaction. Then the firing is sent; if that
 // fails it is no error, because the new row has its wake-up.

@@ -72,7 +72,7 @@ func (d *Decider) Park(ctx context.Context, row job.Row, now time.Time, held fun
 	if row.Parked && !row.QueuedBehind {
 		return job.StepPark, nil
 	}
-	if err := d.Jobs.NoteParked(ctx, row.Tenant, now); err != nil {
+	if err := errors.Join(d.Jobs.NoteParked(ctx, row.Tenant, now), d.Jobs.NoteOpen(ctx, row)); err != nil {
 		return job.StepPark, err
 	}
 	row, write := job.Park(row, now)

@@ -43,6 +43,8 @@ type Jobs interface {
 	PausesOf(ctx context.Context, owner tenant.ID) (job.Pauses, error)
 	// NoteParked notes that a tenant has parked jobs, so that the sweeper visits its parking places.
 	NoteParked(ctx context.Context, t tenant.ID, now time.Time) error
+	// NoteOpen has the lists of its task find a job that may wait for long.
+	NoteOpen(ctx context.Context, r job.Row) error
 }
 
 // Queue is what a Decider needs of the queues.

@@ -46,6 +46,8 @@ type Store interface {
 	Lifted(ctx context.Context, t tenant.ID, task string, now time.Time) (job.Pauses, error)
 	// NoteLine notes that a schedule has queued jobs, so that the sweeper visits them.
 	NoteLine(ctx context.Context, k schedule.Key, now time.Time) error
+	// NoteOpen has the lists of its task find a job that may wait for long.
+	NoteOpen(ctx context.Context, r job.Row) error
 	// DueFront reads the earliest entries of a slice, or of a schedule's queued jobs.
 	DueFront(ctx context.Context, q store.DueQuery) ([]store.Found, error)
 

@@ -2,6 +2,7 @@ package recur
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"time"
 
@@ -216,7 +217,7 @@ func (r *Recurrer) queue(ctx context.Context, s schedule.Schedule, row job.Row, 
 	if row.Parked && row.QueuedBehind {
 		return nil
 	}
-	if err := r.Store.NoteLine(ctx, s.Key, now); err != nil {
+	if err := errors.Join(r.Store.NoteLine(ctx, s.Key, now), r.Store.NoteOpen(ctx, row)); err != nil {
 		return err
 	}
 	_, write := job.ParkQueuedBehind(row, now)

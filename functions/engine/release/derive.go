@@ -86,6 +86,9 @@ func (r *Releaser) deriveOnce(ctx context.Context, f *facts) (ended []job.Row, d
 	if err := r.endRun(ctx, f); err != nil {
 		return ended, false, err
 	}
+	if !f.run.Status.Final() { // endRun has done it
+		r.keepEvents(ctx, f.run)
+	}
 	return ended, true, r.rest(ctx, f, r.nextWakeUp(f.run, now))
 }
 
@@ -93,6 +96,17 @@ func (r *Releaser) expire(ctx context.Context, f *facts) error {
 	why := job.Reason{Code: run.ReasonExpired, Message: "expire_after has passed"}
 	after, write := f.run.Halt(run.StopExpire, why, r.Clock.Now())
 	return r.Store.WriteRun(ctx, after, write)
+}
+
+// keepEvents has the events of a run that goes on for days live as long as the run. Those of a shorter one do anyway.
+func (r *Releaser) keepEvents(ctx context.Context, is run.Run) {
+	now := r.Clock.Now()
+	if now.Sub(is.CreatedAt) < 24*time.Hour && !is.DueAt.After(now) {
+		return
+	}
+	if err := r.Store.KeepEvents(ctx, is.Key, is.EventsKept(now)); err != nil {
+		r.warn(ctx, is.Key, "the events of a run may be forgotten before it", err)
+	}
 }
 
 // nextWakeUp is the next wake-up of a run that goes on. It finds what a crash has left undone; nothing else waits for

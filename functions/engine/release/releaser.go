@@ -55,6 +55,8 @@ type Store interface {
 	DagVersion(ctx context.Context, t tenant.ID, name string, version int64) (store.Dag, error)
 	Params(ctx context.Context, r run.Run) (string, error)
 	RunContent(ctx context.Context, k run.Key, name string) (string, error)
+	// KeepEvents keeps all events of a run until then, give or take a day.
+	KeepEvents(ctx context.Context, k run.Key, until time.Time) error
 
 	// Followers reads up to 100 of the jobs that come after parent and were not judged since it ended.
 	Followers(ctx context.Context, parent job.Key) ([]job.Key, error)

@@ -309,6 +309,7 @@ func (r *Releaser) endRun(ctx context.Context, f *facts) error {
 		r.Meter.Count(telemetry.RunsEnded, 1,
 			telemetry.Dim{Key: "outcome", Value: strings.ToLower(string(after.Status))})
 		r.Meter.Observe(telemetry.RunTook, after.FinishedAt.Sub(after.DueAt))
+		r.keepEvents(ctx, after)
 	}
 	if err := r.tellSchedule(ctx, f); err != nil {
 		r.warn(ctx, f.run.Key, "the schedule of a run hears of its end at the run's wake-up", err)

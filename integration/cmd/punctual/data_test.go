@@ -54,7 +54,8 @@ func TestData_ChecksAndRepairsAFolder(t *testing.T) {
 	}
 	var found memory.Survey
 	s = typed(t.Context(), "", "-o", "json", "data", "check", damaged)
-	if err := json.Unmarshal([]byte(s.out), &found); err != nil || len(found.Damages) != 1 || found.Damages[0].Path != log {
+	err := json.Unmarshal([]byte(s.out), &found)
+	if err != nil || len(found.Damages) != 1 || found.Damages[0].Path != log {
 		t.Errorf("as JSON: %v %s", err, s.out)
 	}
 	s = typed(t.Context(), "", "data", "repair", damaged)
