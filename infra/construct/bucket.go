@@ -14,8 +14,10 @@ import (
 type Bucket struct{ s3 awss3.Bucket }
 
 // NewBucket makes the bucket. A job's object is deleted with its row. An object whose row was never written expires
-// after the longest time that a job may wait and then be kept. A schedule's payload never expires; whoever replaces it
-// deletes it.
+// after the longest time that a job may wait and then be kept. A schedule's payload never expires; the write that
+// replaces it deletes it.
+//
+// A deleted object stays as an old version for as long as the tables can be restored: a restored row may name it.
 //
 // If asked to, the bucket empties itself when its stack is deleted: a stack with a full bucket cannot be deleted.
 func NewBucket(scope constructs.Construct, id string, key Key, keep, empties bool) Bucket {
@@ -25,10 +27,12 @@ func NewBucket(scope constructs.Construct, id string, key Key, keep, empties boo
 		BlockPublicAccess: awss3.BlockPublicAccess_BLOCK_ALL(),
 		ObjectOwnership:   awss3.ObjectOwnership_BUCKET_OWNER_ENFORCED,
 		Encryption:        awss3.BucketEncryption_KMS, EncryptionKey: key.kms, BucketKeyEnabled: jsii.Bool(true),
-		EnforceSSL: jsii.Bool(true),
+		EnforceSSL: jsii.Bool(true), Versioned: jsii.Bool(true),
 		LifecycleRules: &[]*awss3.LifecycleRule{
 			{Id: jsii.String("nobody-needs-it"), Prefix: jsii.String(contract.JobBlobs),
 				Expiration: awscdk.Duration_Days(jsii.Number(longest))},
+			{Id: jsii.String("deleted"), ExpiredObjectDeleteMarker: jsii.Bool(true),
+				NoncurrentVersionExpiration: awscdk.Duration_Days(jsii.Number(RecoveryDays + 1))},
 			{Id: jsii.String("never-finished"), AbortIncompleteMultipartUploadAfter: awscdk.Duration_Days(
 				jsii.Number(1))},
 		},

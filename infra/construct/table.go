@@ -23,13 +23,16 @@ type TablesProps struct {
 	WarmWrites, WarmReads int
 }
 
+// RecoveryDays is how far back tables can be restored.
+const RecoveryDays = 35
+
 // Tables are all tables of contract.Schemas.
 type Tables struct {
 	key    Key
 	tables map[string]awsdynamodb.TableV2
 }
 
-// NewTables makes them, each with point-in-time recovery of 35 days.
+// NewTables makes them, each with point-in-time recovery of RecoveryDays.
 func NewTables(scope constructs.Construct, p TablesProps) Tables {
 	t := Tables{key: p.Key, tables: map[string]awsdynamodb.TableV2{}}
 	for _, s := range contract.Schemas() {
@@ -57,7 +60,7 @@ func newTable(scope constructs.Construct, s contract.Schema, p TablesProps) awsd
 		Billing:      p.billing(),
 		Encryption:   awsdynamodb.TableEncryptionV2_CustomerManagedKey(p.Key.kms, nil),
 		PointInTimeRecoverySpecification: &awsdynamodb.PointInTimeRecoverySpecification{
-			PointInTimeRecoveryEnabled: jsii.Bool(true), RecoveryPeriodInDays: jsii.Number(35),
+			PointInTimeRecoveryEnabled: jsii.Bool(true), RecoveryPeriodInDays: jsii.Number(RecoveryDays),
 		},
 		DeletionProtection: jsii.Bool(p.Keep), RemovalPolicy: removal(p.Keep),
 	}

@@ -51,6 +51,10 @@ func NewData(scope constructs.Construct, s target.Settings) Data {
 	if s.Keep {
 		d.Tables.After(first...)
 	}
+	if s.BackupAccount != "" {
+		construct.NewBackup(stack, construct.BackupProps{Name: s.Prefix, Account: s.BackupAccount, Key: d.Key,
+			Tables: d.Tables, Bucket: d.Bucket})
+	}
 	output(stack, "DeadLetterQueue", d.Queues.Queue(contract.DeadLetters).QueueName(),
 		"Dead letters; see infra/runbook/redrive.md")
 	output(stack, "RedriveQueue", d.Queues.Queue(contract.RedriveQueue).QueueName(), "Where redriven dead letters go")

@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 
+	"punctual/infra/construct"
 	"punctual/shared/contract"
 )
 
@@ -131,11 +132,64 @@ func TestBucket_IsPrivateAndKeepsPayloadsLongEnough(t *testing.T) {
 			strings.HasPrefix(contract.ScheduleBlobs, contract.JobBlobs) {
 			t.Errorf("%s: objects under %v go with time; a schedule may need its payload for ever", id, prefix)
 		}
-		if days := at(p, "LifecycleConfiguration.Rules.1.ExpirationInDays"); days != nil {
-			t.Errorf("%s: every object goes after %v days", id, days)
+		for _, rule := range []string{"1", "2"} {
+			if days := at(p, "LifecycleConfiguration.Rules."+rule+".ExpirationInDays"); days != nil {
+				t.Errorf("%s: every object goes after %v days", id, days)
+			}
+		}
+		// A row that is restored may name an object that was deleted since.
+		old, _ := at(p, "LifecycleConfiguration.Rules.1.NoncurrentVersionExpiration.NoncurrentDays").(float64)
+		if at(p, "VersioningConfiguration.Status") != "Enabled" || old <= construct.RecoveryDays {
+			t.Errorf("%s: old versions are kept for %v days; tables can be restored for %d", id, old,
+				construct.RecoveryDays)
 		}
 		if least := (contract.MaxAhead + contract.DeadKept).Hours() / 24; days < least || days > least+30 {
 			t.Errorf("%s: objects go after %v days; a job may need one for %v", id, days, least)
 		}
 	})
+}
+
+func TestBackup_CopiesAllDataToTheOtherAccountEachDay(t *testing.T) {
+	t.Parallel()
+	kinds := map[string]int{}
+	for _, d := range []*synthesized{prod(), held()} {
+		d.each("AWS::Backup::BackupPlan", func(_ template, _ string, r object) {
+			kinds["plan"]++
+			rule := "Properties.BackupPlan.BackupPlanRule.0."
+			to := fmt.Sprint(at(r, rule+"CopyActions.0.DestinationBackupVaultArn"))
+			if !strings.Contains(to, "210987654321:backup-vault:punctual") || at(r, rule+"ScheduleExpression") == nil {
+				t.Errorf("the plan copies to %s", to)
+			}
+		})
+		d.each("AWS::Backup::BackupSelection", func(_ template, _ string, r object) {
+			all, _ := at(r, "Properties.BackupSelection.Resources").([]any)
+			if kinds["selection"]++; len(all) != len(contract.Schemas())+1 {
+				t.Errorf("%d resources are copied; want each table, and the bucket", len(all))
+			}
+		})
+	}
+	if kinds["plan"] != 1 || kinds["selection"] != 1 {
+		t.Errorf("there are %v; only who names an account has copies", kinds)
+	}
+}
+
+func TestTables_HaveTheCapacityThatIsPaidFor(t *testing.T) {
+	t.Parallel()
+	billed := func(d *synthesized) (modes []string) {
+		d.each("AWS::DynamoDB::GlobalTable", func(_ template, _ string, r object) {
+			modes = append(modes, fmt.Sprint(at(r, "Properties.BillingMode")))
+		})
+		return modes
+	}
+	for name, d := range map[string]*synthesized{"PAY_PER_REQUEST": prod(), "PROVISIONED": held()} {
+		modes := billed(d)
+		if len(modes) != len(contract.Schemas()) {
+			t.Errorf("%d tables", len(modes))
+		}
+		for _, mode := range modes {
+			if mode != name {
+				t.Errorf("a table is billed %s, want %s", mode, name)
+			}
+		}
+	}
 }

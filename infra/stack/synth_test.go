@@ -85,9 +85,10 @@ var signed = sync.OnceValue(func() *synthesized {
 	return synth("dev", "signed", "issuer", "", "audience", "", "auth", "iam")
 })
 
-// held waits for an operator, has a restored jobs table, a web ACL, and a client of its issuer for people.
+// held waits for an operator, pays for capacity, copies its data to another account, has a restored jobs table, a web ACL, and a client of its issuer for people.
 var held = sync.OnceValue(func() *synthesized {
 	return synth("prod", "held", "hold", "yes", "jobs_stream", restored, "waf", "yes",
+		"capacity", "provisioned", "backup_account", "210987654321",
 		"console_client", "people", "console_origins", "https://in.example.com",
 		"console_scope", "openid,punctual:read")
 })

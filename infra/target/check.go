@@ -77,6 +77,9 @@ func Check(s Settings) error {
 		"Auto Mode and EventBridge Scheduler among them): %s", s.Region, strings.Join(Regions(), ", "))
 	m.when(s.Account != "" && !accountIs.MatchString(s.Account),
 		"account is %q: 12 digits, or leave it out to take that of your credentials", s.Account)
+	m.when(s.BackupAccount != "" && (!accountIs.MatchString(s.BackupAccount) || s.BackupAccount == s.Account),
+		"backup_account is %q: the 12 digits of another account than that of the deployment", s.BackupAccount)
+	m.when(s.BackupAccount != "" && s.Emulated, "backup_account is named: no emulator has AWS Backup")
 	m.when(s.Arch != ARM && s.Arch != X86, "architecture is %q: %s or %s", s.Arch, ARM, X86)
 	m.when(s.Shards < 1 || s.Shards > MaxShards || s.Shards&(s.Shards-1) != 0, "shards is %d: %s", s.Shards,
 		shardsAllowed)

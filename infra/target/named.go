@@ -73,6 +73,10 @@ func emulator() Settings {
 	return s
 }
 
+// provisioned is the capacity of each table and index with capacity=provisioned. A thousand jobs a second write six units
+// each; at the most a table throttles.
+var provisioned = map[string]Capacity{"dev": {1, 500}, "prod": {1, 10_000}, "emulator": {1, 500}}
+
 // Load returns the target that context("target") names, with what else the context says. The
 // context gives "" for a key that is not set.
 //
@@ -82,11 +86,12 @@ func emulator() Settings {
 // comma-separated), issuer, audience (comma-separated), jwks, audience_claim, tenant_claim, tenant_scope,
 // group_claim, scope_claim, scope_prefix, console_client, console_scope (comma-separated), console_audience,
 // console_origins (comma-separated), mail (address for alarms), page (for those that wake somebody; mail without it),
-// http_allow (CIDRs, comma-separated; link-local and metadata addresses
-// stay closed), zones (of the fleet, by name, comma-separated), operators (ARN of the role of those who
+// http_allow (CIDRs, comma-separated; link-local and metadata addresses stay closed), capacity (demand, the default, or
+// provisioned: a third of the price at steady load, and it throttles while load grows faster than DynamoDB scales),
+// zones (of the fleet, by name, comma-separated), operators (ARN of the role of those who
 // use kubectl), waf (yes: a web ACL before the API), hold (yes: nothing runs but the API, for a restore),
-// jobs_stream (ARN, after a restore), concurrency (invocations at once that the account allows; without it
-// the account is asked), reach (CIDRs that they come from, comma-separated) and functions (where the
+// jobs_stream (ARN, after a restore), backup_account (takes a copy of all data each day), concurrency (invocations at
+// once that the account allows; without it the account is asked), reach (CIDRs that they come from, comma-separated) and functions (where the
 // bootstraps are).
 func Load(context func(key string) string) (Settings, error) {
 	var s Settings
@@ -116,6 +121,7 @@ func Load(context func(key string) string) (Settings, error) {
 		{"console_scope", &s.Tokens.Console.Scope}, {"console_audience", &s.Tokens.Console.Audience},
 		{"mail", &s.Alarms.Mail}, {"page", &s.Alarms.Page}, {"functions", &s.Origin.Functions},
 		{"operators", &s.Fleet.Operators}, {"jobs_stream", &s.JobsStream},
+		{"backup_account", &s.BackupAccount},
 	} {
 		if v := context(o.key); v != "" {
 			*o.to = v
@@ -135,6 +141,13 @@ func Load(context func(key string) string) (Settings, error) {
 	}
 	if v := context("http_allow"); v != "" {
 		s.HTTPAllow = strings.Split(v, ",")
+	}
+	switch v := context("capacity"); v {
+	case "", "demand":
+	case "provisioned":
+		s.Tables.Provisioned = provisioned[s.Target]
+	default:
+		return s, fmt.Errorf("capacity is %q: demand or provisioned", v)
 	}
 	s.Fleet.Zones = min(s.Fleet.Zones, Zones(s.Region))
 	if v := context("zones"); v != "" {

@@ -36,14 +36,17 @@ type Settings struct {
 	Hold        bool     // nothing is promoted, swept, fired, settled or run; the API answers
 	// ARN of the stream of a restored jobs table that replaces the deployed one; "" if there is none
 	JobsStream string
-	Keep       bool    // data outlives its stack: retain and deletion protection
-	Logs       Days    // how long log lines are kept
-	Tokens     Tokens  // who may call the API
-	API        API     // how much of it
-	Flow       Flow    // how much the functions may do at once
-	Fleet      Fleet   // who does the work
-	Alarms     Alarms  // who is notified
-	Origin     Sources // where the built files are
+	// BackupAccount is the account that takes a copy of tables and payloads each day; "": there are none beside the
+	// recovery of 35 days in the deployment's own account
+	BackupAccount string
+	Keep          bool    // data outlives its stack: retain and deletion protection
+	Logs          Days    // how long log lines are kept
+	Tokens        Tokens  // who may call the API
+	API           API     // how much of it
+	Flow          Flow    // how much the functions may do at once
+	Fleet         Fleet   // who does the work
+	Alarms        Alarms  // who is notified
+	Origin        Sources // where the built files are
 }
 
 // Warnings lists settings that are optional, but whose absence the owner may not want.

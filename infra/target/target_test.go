@@ -64,6 +64,20 @@ func TestLoad_PrefersTheContext(t *testing.T) {
 	}
 }
 
+func TestLoad_TakesProvisionedCapacityAndABackupAccount(t *testing.T) {
+	t.Parallel()
+	s, err := Load(named("prod", "capacity", "provisioned", "backup_account", "210987654321"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if c := s.Tables.Provisioned; c.Least < 1 || c.Most < 6000 || s.BackupAccount != "210987654321" {
+		t.Errorf("capacity %+v, copies to %q", c, s.BackupAccount)
+	}
+	if s, err = Load(named("prod", "capacity", "demand")); err != nil || s.Tables.Provisioned != (Capacity{}) {
+		t.Errorf("capacity on demand: %+v %v", s.Tables.Provisioned, err)
+	}
+}
+
 func TestLoad_TakesTheClaimsOfTheIssuer(t *testing.T) {
 	t.Parallel()
 	s, err := Load(named("dev"))
@@ -155,6 +169,10 @@ func TestLoad_RefusesBadSettingsAndSaysWhatIsAllowed(t *testing.T) {
 		"console without a client": {named("dev", "console_scope", "openid"), []string{"without console_client"}},
 		"console's origins": {named("dev", "console_client", "x", "console_origins", "https://a.example,b.example"),
 			[]string{`console_origins has "b.example"`}},
+		"capacity":       {named("prod", "capacity", "reserved"), []string{`capacity is "reserved": demand or provisioned`}},
+		"backup account": {named("prod", "backup_account", "12345"), []string{`backup_account is "12345"`}},
+		"backup into itself": {named("prod", "account", "123456789012", "backup_account", "123456789012"),
+			[]string{"of another account"}},
 		"hold": {named("prod", "hold", "on"), []string{`hold is "on": yes or no`}},
 		"jobs stream": {named("prod", "jobs_stream", "punctual-jobs"),
 			[]string{`jobs_stream is "punctual-jobs"`}},

@@ -26,7 +26,20 @@ const (
 	metricMonth      = 0.30
 	boardMonth       = 3.00
 	keyMonth         = 1.00
+
+	cognitoToken  = 0.00225 // a token of the client credentials flow
+	cognitoClient = 6.00    // a client of that flow, a month
+	recovery      = 0.20    // point-in-time recovery, a gigabyte of table and month
+	objects       = 0.023   // S3, a gigabyte and month
+	tableCopies   = 0.10    // AWS Backup of DynamoDB, a gigabyte and month
+	objectCopies  = 0.05    // AWS Backup of S3, a gigabyte and month
 )
+
+// slots is how many jobs one machine runs at once.
+const slots = 25
+
+// logged is how many kilobytes of log one invocation writes: its start, its end and its report.
+const logged = 0.4
 
 // invoked holds assumptions: how many records one busy invocation takes, and what it uses. A laptop
 // cannot count them.
