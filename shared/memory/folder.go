@@ -32,6 +32,8 @@ type File interface {
 	Truncate(size int64) error
 	// Sync makes the contents survive a failure of the machine.
 	Sync() error
+	// Linked returns an error when no folder has this file any more. It is quick.
+	Linked() error
 	// Present returns an error unless the folder still has this file under a name.
 	Present(name string) error
 }
@@ -82,7 +84,7 @@ func (d dir) open(name string, flag int) (File, error) {
 	if err != nil {
 		return nil, errors.Join(err, f.Close())
 	}
-	return &dirFile{File: f, dir: d, info: info}, nil
+	return &dirFile{File: f, fd: int(f.Fd()), dir: d, info: info}, nil
 }
 
 func (d dir) Rename(from, to string) error { return os.Rename(d.Path(from), d.Path(to)) }
@@ -99,9 +101,12 @@ func (d dir) Sync() error {
 
 type dirFile struct {
 	*os.File
+	fd   int
 	dir  dir
 	info os.FileInfo
 }
+
+func (f *dirFile) Linked() error { return linked(f.fd, f.Name()) }
 
 func (f *dirFile) Present(name string) error {
 	path := f.dir.Path(name)

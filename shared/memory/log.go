@@ -216,7 +216,7 @@ func (l *log) append(facts ...kept) error {
 		return err
 	}
 	// A removed file takes writes without an error.
-	if err := l.file.Present(nameOf(l.number, logSuffix)); err != nil {
+	if err := l.file.Linked(); err != nil {
 		return l.breaks(fmt.Errorf("the log is gone: %w", err))
 	}
 	l.size += int64(len(entry))
