@@ -55,7 +55,7 @@ func NewREST(scope constructs.Construct, id string, p RESTProps) REST {
 		DeployOptions: &awsapigateway.StageOptions{
 			StageName:           jsii.String(Version),
 			ThrottlingRateLimit: jsii.Number(p.Rate), ThrottlingBurstLimit: jsii.Number(p.Burst),
-			LoggingLevel: awsapigateway.MethodLoggingLevel_ERROR,
+			LoggingLevel:         awsapigateway.MethodLoggingLevel_ERROR,
 			DataTraceEnabled:     jsii.Bool(false),
 			AccessLogDestination: awsapigateway.NewLogGroupLogDestination(p.Log), AccessLogFormat: accessLog(),
 		},
