@@ -91,8 +91,8 @@ var provisioned = map[string]Capacity{"dev": {1, 500}, "prod": {1, 10_000}, "emu
 // zones (of the fleet, by name, comma-separated), operators (ARN of the role of those who
 // use kubectl), waf (yes: a web ACL before the API), hold (yes: nothing runs but the API, for a restore),
 // jobs_stream (ARN, after a restore), backup_account (takes a copy of all data each day), concurrency (invocations at
-// once that the account allows; without it the account is asked), reach (CIDRs that they come from, comma-separated) and functions (where the
-// bootstraps are).
+// once that the account allows; without it the account is asked), reach (CIDRs that they come from, comma-separated)
+// and functions (where the bootstraps are).
 func Load(context func(key string) string) (Settings, error) {
 	var s Settings
 	switch name := context("target"); name {
