@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
 	"punctual/functions/api/wire"
 	"punctual/shared/contract"
@@ -53,6 +54,10 @@ var (
 	nodeFields = wire.NamesOf[nodeRequest]()
 )
 
+// longestCheck bounds the check of a definition's expressions. Their number and size are bounded so that it takes less
+// than a second on an idle processor.
+const longestCheck = 2 * time.Second
+
 // readDefinition reads a dag and checks all of it. Mistakes go to r; the error is for a failed look-up. With mistakes
 // the graph is nil.
 func (s *stage) readDefinition(ctx context.Context, r *reader, at wire.Value, t tenant.ID) (*dag.Graph, error) {
@@ -89,7 +94,14 @@ func (s *stage) readDefinition(ctx context.Context, r *reader, at wire.Value, t 
 	if len(d.Nodes) == 0 || len(r.Wrong) >= wire.MaxMistakes {
 		return nil, nil
 	}
-	g, err := dag.Compile(d)
+	limited, cancel := context.WithTimeout(ctx, longestCheck)
+	defer cancel()
+	g, err := dag.CompileContext(limited, d)
+	if errors.Is(err, context.DeadlineExceeded) && ctx.Err() == nil {
+		r.Mistake(at.Pointer+"/nodes", dag.CodeInvalidExpression, "fewer or shorter expressions",
+			"checking the expressions takes more than %s", longestCheck)
+		return nil, nil
+	}
 	var mistakes fault.Mistakes
 	if errors.As(err, &mistakes) {
 		r.alsoWrong(at.Pointer, before, mistakes)

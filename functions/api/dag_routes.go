@@ -86,8 +86,8 @@ func (s *stage) putDag(ctx context.Context, who tenant.Identity, in *namedInput)
 
 func absentDag(err error) error { return absent(err, "dag, or no such version of it") }
 
-// dag reads the newest version of a dag, or the given one if version is not 0, with its definition.
-func (s *stage) dag(ctx context.Context, t tenant.ID, name string, version int64) (store.Dag, dag.Definition, error) {
+// dag reads the newest version of a dag, or the given one if version is not 0, with its graph.
+func (s *stage) dag(ctx context.Context, t tenant.ID, name string, version int64) (store.Dag, *dag.Graph, error) {
 	read := func() (store.Dag, error) {
 		if version > 0 {
 			return s.Store.DagVersion(ctx, t, name, version)
@@ -96,14 +96,10 @@ func (s *stage) dag(ctx context.Context, t tenant.ID, name string, version int64
 	}
 	d, err := read()
 	if err != nil {
-		return d, dag.Definition{}, absentDag(err)
+		return d, nil, absentDag(err)
 	}
-	body, err := s.Store.Definition(ctx, t, d.Definition)
-	if err != nil {
-		return d, dag.Definition{}, err
-	}
-	is, err := dag.ParseDefinition(body)
-	return d, is, err
+	g, err := s.Runs.Compiled(ctx, t, d.Definition)
+	return d, g, err
 }
 
 func (s *stage) getDag(ctx context.Context, who tenant.Identity, in *getDagInput) (*statusAnswer[DagView], error) {
@@ -111,11 +107,11 @@ func (s *stage) getDag(ctx context.Context, who tenant.Identity, in *getDagInput
 	if err != nil {
 		return nil, err
 	}
-	d, is, err := s.dag(ctx, who.Tenant, in.Name, int64(version))
+	d, g, err := s.dag(ctx, who.Tenant, in.Name, int64(version))
 	if err != nil {
 		return nil, err
 	}
-	return &statusAnswer[DagView]{http.StatusOK, viewDag(d, is)}, nil
+	return &statusAnswer[DagView]{http.StatusOK, viewDag(d, g.Definition)}, nil
 }
 
 // maxVersion is the highest version that a request may name.

@@ -3,11 +3,13 @@ package api_test
 import (
 	"context"
 	"fmt"
+	"maps"
 	"strings"
 	"testing"
 
 	"punctual/functions/api"
 	"punctual/shared/contract"
+	"punctual/shared/dag"
 	"punctual/shared/item"
 	"punctual/shared/job"
 	"punctual/shared/store"
@@ -51,7 +53,7 @@ func slowBodies(bytes int) map[string]slowBody {
 		return slowBody{"POST", "/v1/jobs/batch", `{"jobs":[` + strings.Repeat(each+",", number-1) + each + `]}`}
 	}
 	secrets := many(func(int) string { return `"aaaaaaaa"` }, size-longName-100)
-	return map[string]slowBody{
+	all := map[string]slowBody{
 		"one field many times": job(`{` + many(func(int) string { return `"a":1` }, size) + `}`),
 		"unknown fields": job(`{` +
 			many(func(i int) string { return fmt.Sprintf(`"fie%dld":1`, i) }, size) + `}`),
@@ -153,6 +155,40 @@ func slowBodies(bytes int) map[string]slowBody {
 		"parameters without end": {"GET", "/v1/jobs?" +
 			strings.ReplaceAll(many(func(i int) string { return fmt.Sprintf("%%01a%d=1", i) }, 60_000), ",", "&"), ""},
 	}
+	maps.Copy(all, slowDags(min(size, dag.MaxDefinition-1_000)))
+	return all
+}
+
+// slowDags returns definitions of about that size, for each request that takes one. Their names begin with "a dag".
+func slowDags(size int) map[string]slowBody {
+	const ofNode = 40 // bytes around an expression
+	definition := func(node, expression string) string {
+		n := max(min(size/(len(node)+len(expression)+ofNode), dag.MaxNodes), 1)
+		return `{"params":{"n":1,"list":[1,2]},"nodes":{` + list(n, func(i int) string {
+			return fmt.Sprintf(`"n%d":{"task":"echo",`+node+`}`, i, expression)
+		}) + `}}`
+	}
+	repeat := func(s string, n int) string { return strings.Repeat(s, n) }
+	all := map[string]slowBody{}
+	for name, d := range map[string]string{
+		"doubled types":     definition(`"when":"%s"`, `[1]`+repeat(".map(a,{a:a})", 50)+`==[]`),
+		"shared lists":      definition(`"when":"%s"`, `2 in [[1]]`+repeat(".map(a,a+a+a+a)", 31)),
+		"shared items":      definition(`"for_each":"${%s}"`, `[dyn([1])]`+repeat(".map(a,[a,a])", 18)),
+		"macros in macros":  definition(`"when":"%s"`, repeat("params.list.all(a,", 40)+"true"+repeat(")", 40)),
+		"many operators":    definition(`"when":"%s"`, repeat("1<2||", 45)+"true"),
+		"long lists":        definition(`"payload":"${%s}"`, `[`+repeat("1,", 450)+`1]`),
+		"parentheses":       definition(`"when":"%s"`, repeat("(", 400)+"true"+repeat(")", 400)),
+		"unclosed braces":   definition(`"when":"%s"`, repeat("a{", 500)),
+		"patterns":          definition(`"when":"%s"`, `'a'.matches('`+repeat("(?i)[\\\\pL\\\\pN]", 15)+`')`),
+		"counted patterns":  definition(`"when":"%s"`, `'a'.matches('(((a{9}){9}){9})`+repeat("x{999}", 30)+`')`),
+		"small expressions": definition(`"payload":"%s"`, repeat("${params.n + 1}", 4)),
+		"unknown names":     definition(`"payload":"%s"`, repeat("${params.nope}", 4)),
+	} {
+		all["a dag of "+name] = slowBody{"PUT", "/v1/dags/slow", d}
+		all["a dag of "+name+" to validate"] = slowBody{"POST", "/v1/dags/validate", d}
+		all["a dag of "+name+" to run"] = slowBody{"POST", "/v1/runs", `{"dag":` + d + `}`}
+	}
+	return all
 }
 
 // maxAnswer is the limit of every answer, in bytes.

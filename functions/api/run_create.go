@@ -91,12 +91,8 @@ func (s *stage) createDagRun(
 		if len(r.Wrong) > 0 {
 			return f, nil, nil
 		}
-		d, is, err := s.dag(ctx, who.Tenant, in.Name, int64(version))
-		if err != nil {
-			return f, nil, err
-		}
+		d, g, err := s.dag(ctx, who.Tenant, in.Name, int64(version))
 		n.Dag, n.Version = d.Name, d.Version
-		g, err := dag.Compile(is)
 		return f, g, err
 	})
 }

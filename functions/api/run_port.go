@@ -18,6 +18,8 @@ import (
 // allow is a *release.WrongState.
 type Runs interface {
 	Create(ctx context.Context, n release.Request) (is run.Run, created bool, err error)
+	// Compiled returns the graph of a stored definition, which is compiled once.
+	Compiled(ctx context.Context, t tenant.ID, definition string) (*dag.Graph, error)
 	// Nodes reads a run with the current rows of its nodes; a BLOCKED node has none.
 	Nodes(ctx context.Context, k run.Key) (run.Run, *dag.Graph, map[string]job.Row, error)
 	// Derive brings a run on from its rows, as its wake-up does.

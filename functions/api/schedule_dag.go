@@ -89,7 +89,7 @@ func (s *stage) dagOfTemplate(
 	if d.row.Dag, ok = r.Name(at); !ok {
 		return nil, nil
 	}
-	known, is, err := s.dag(ctx, t, d.row.Dag, d.row.DagVersion)
+	known, g, err := s.dag(ctx, t, d.row.Dag, d.row.DagVersion)
 	if isNotFound(err) && d.row.DagVersion > 0 {
 		if _, err := s.Store.Dag(ctx, t, d.row.Dag); err == nil {
 			r.Mistake(pointer+"/version", codeUnknownDag, "", "the dag %s has no version %d",
@@ -105,7 +105,7 @@ func (s *stage) dagOfTemplate(
 		return nil, err
 	}
 	d.row.Dag = known.Name
-	return dag.Compile(is)
+	return g, nil
 }
 
 // isNotFound reports whether an error is the problem of something absent.

@@ -10,10 +10,8 @@
 //
 // What always holds: the same facts give the same answer; there is no clock and no I/O. A graph
 // that Compile accepts has no cycle, names only nodes, parameters and fields that exist, and its
-// expressions stop within a bounded cost.
+// expressions end within a bounded number of steps and bytes (package expression).
 //
 // How it fails: Compile names every mistake by JSON pointer and code. An expression that fails
 // when it is evaluated gives an *ExpressionError, which names the expression and shows no value.
-//
-// This package alone imports cel-go.
 package dag

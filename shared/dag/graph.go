@@ -1,6 +1,7 @@
 package dag
 
 import (
+	"context"
 	"fmt"
 	"slices"
 	"strings"
@@ -39,6 +40,14 @@ type Graph struct {
 	levels   [][]string
 	exprs    map[string]*nodeExprs
 	readers  map[string][]string // no children that name the node in expressions, in order
+	kept     bool // the definition was accepted before
+	size     int  // of the expressions and texts, in bytes
+}
+
+// Size returns about how many bytes of memory the graph takes.
+func (g *Graph) Size() int {
+	const ofNode, ofEdge = 1_000, 100
+	return g.size + len(g.ParamsSchema) + ofNode*len(g.Nodes) + ofEdge*g.Edges()
 }
 
 // Names returns the nodes in alphabetical order.
@@ -90,8 +99,17 @@ func (g *Graph) Below(node string) []string {
 
 // Compile checks a definition and returns its graph, or every mistake by JSON pointer. The caller
 // checks the fields that a job has, too (task, pool, timeout …).
-func Compile(d Definition) (*Graph, error) {
-	g := &Graph{Definition: d.WithDefaults(), names: sortedKeys(d.Nodes), children: map[string][]string{}}
+func Compile(d Definition) (*Graph, error) { return CompileContext(context.Background(), d) }
+
+// CompileContext is Compile that ends with its context.
+func CompileContext(ctx context.Context, d Definition) (*Graph, error) { return compile(ctx, d, false) }
+
+// Load returns the graph of a definition that was accepted before. An expression that is refused today fails when it is
+// evaluated.
+func Load(ctx context.Context, d Definition) (*Graph, error) { return compile(ctx, d, true) }
+
+func compile(ctx context.Context, d Definition, kept bool) (*Graph, error) {
+	g := &Graph{Definition: d.WithDefaults(), names: sortedKeys(d.Nodes), children: map[string][]string{}, kept: kept}
 	m := &mistakes{}
 	g.checkShape(d, m)
 	if len(d.Nodes) == 0 || len(d.Nodes) > MaxNodes || m.full() {
@@ -115,7 +133,9 @@ func Compile(d Definition) (*Graph, error) {
 		}
 	}
 	g.levels = g.level()
-	g.compileExpressions(d, m, g.belowAll(unsure))
+	if err := g.compileExpressions(ctx, d, m, g.belowAll(unsure)); err != nil {
+		return nil, fmt.Errorf("compiling a definition: %w", err)
+	}
 	if len(m.list) > 0 {
 		return nil, m.list
 	}

@@ -2,24 +2,17 @@ package dag
 
 import (
 	"context"
-	"encoding/base64"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"maps"
-	"math"
 	"slices"
 	"strconv"
 	"strings"
-	"time"
 	"unicode/utf8"
 
-	"cel.dev/cel-go/cel"
-	"cel.dev/cel-go/common/types"
-	"cel.dev/cel-go/common/types/ref"
-	"cel.dev/cel-go/common/types/traits"
-
 	"punctual/shared/contract"
+	"punctual/shared/expression"
 	"punctual/shared/text"
 )
 
@@ -28,9 +21,20 @@ const MaxExpressions = 2_000
 
 // nodeExprs holds the expressions of a node; nil parts are absent.
 type nodeExprs struct {
-	when    *expression
-	forEach *expression
+	when    *expr
+	forEach *expr
 	payload map[string]*pattern // strings with expressions, by pointer inside the payload
+}
+
+// size returns about how many bytes of memory the expressions of a node take.
+func (x *nodeExprs) size() int {
+	size := x.when.size() + x.forEach.size()
+	for _, t := range x.payload {
+		for _, p := range t.parts {
+			size += len(p.literal) + p.expr.size()
+		}
+	}
+	return size
 }
 
 // pattern is a string split into literal parts and expressions.
@@ -41,7 +45,7 @@ type pattern struct {
 
 type part struct {
 	literal string
-	expr    *expression // nil for a literal
+	expr    *expr // nil for a literal
 }
 
 // ancestorsOf returns, for each node, all nodes that have ended before it.
@@ -62,27 +66,20 @@ func (g *Graph) ancestorsOf() map[string]map[string]bool {
 	return all
 }
 
-// compileExpressions checks every expression of the graph. Those of unsure nodes may name any other node: what comes
-// before them is not known.
-func (g *Graph) compileExpressions(written Definition, m *mistakes, unsure map[string]bool) {
-	plain, err := environment(g.names, false)
-	if err == nil {
-		var mapped *cel.Env
-		if mapped, err = environment(g.names, true); err == nil {
-			g.compileNodes(written, plain, mapped, m, unsure)
-			return
-		}
-	}
-	panic(fmt.Sprintf("making the environment of expressions: %v", err)) // no part of it comes from a user
-}
-
-func (g *Graph) compileNodes(written Definition, plain, mapped *cel.Env, m *mistakes, unsure map[string]bool) {
+// compileExpressions checks every expression of the graph, until the context ends. Those of unsure nodes may name any
+// other node: what comes before them is not known.
+func (g *Graph) compileExpressions(
+	ctx context.Context, written Definition, m *mistakes, unsure map[string]bool,
+) error {
 	g.exprs = map[string]*nodeExprs{}
 	ancestors, params := g.ancestorsOf(), g.paramNames()
-	count := 0
+	count, parts := 0, 0
 	for _, name := range g.names {
 		if m.full() {
-			return
+			break
+		}
+		if err := ctx.Err(); err != nil {
+			return err
 		}
 		n := g.Nodes[name]
 		at := pointer("nodes", name)
@@ -91,16 +88,16 @@ func (g *Graph) compileNodes(written Definition, plain, mapped *cel.Env, m *mist
 			before = func(node string) bool { return node != name }
 		}
 		told := func(node string) bool { return slices.Contains(written.Nodes[name].DependsOn, node) }
-		s := scope{env: plain, before: before, nodes: g.Nodes, told: told, params: params}
+		s := scope{ctx: ctx, kept: g.kept, parts: &parts, before: before, nodes: g.Nodes, told: told, params: params}
 		x := &nodeExprs{payload: map[string]*pattern{}}
 		g.exprs[name] = x
 		x.when = g.compileWhen(n.When, s, at+"/when", m)
 		x.forEach = g.compileForEach(n.ForEach, s, at+"/for_each", m)
-		if n.ForEach != "" {
-			s.env = mapped
-		}
+		s.mapped = n.ForEach != ""
 		g.compilePayload(n.Payload, s, at+"/payload", x, &count, m)
+		g.size += x.size() + len(n.Payload) + len(n.When) + len(n.ForEach)
 	}
+	return ctx.Err()
 }
 
 // paramNames returns the parameters that the definition declares, by a default or in the schema.
@@ -148,17 +145,18 @@ func addMistake(m *mistakes, pointer string, wrong *mistake) {
 	}
 }
 
-func (g *Graph) compileWhen(when string, s scope, at string, m *mistakes) *expression {
+func (g *Graph) compileWhen(when string, s scope, at string, m *mistakes) *expr {
 	if when == "" {
 		return nil
 	}
 	if strings.Contains(when, "${") {
-		addMistake(m, at, &mistake{position{1, 1}, "when is a bare expression, without ${…}"})
+		addMistake(m, at, &mistake{at: position{1, 1}, detail: "when is a bare expression, without ${…}"})
 		return nil
 	}
 	e, wrong := s.compile(when, position{1, 1})
-	if wrong == nil && !isKind(e.ast.OutputType(), types.BoolKind) {
-		wrong = &mistake{position{1, 1}, fmt.Sprintf("when is true or false, and this gives %s", e.ast.OutputType())}
+	if wrong == nil && e.program != nil && !e.program.Type().Could(expression.BoolKind) {
+		wrong = &mistake{at: position{1, 1},
+			detail: fmt.Sprintf("when is true or false, and this gives %s", e.program.Type().Kind)}
 	}
 	if wrong != nil {
 		addMistake(m, at, wrong)
@@ -167,7 +165,7 @@ func (g *Graph) compileWhen(when string, s scope, at string, m *mistakes) *expre
 	return e
 }
 
-func (g *Graph) compileForEach(forEach string, s scope, at string, m *mistakes) *expression {
+func (g *Graph) compileForEach(forEach string, s scope, at string, m *mistakes) *expr {
 	if forEach == "" {
 		return nil
 	}
@@ -175,10 +173,10 @@ func (g *Graph) compileForEach(forEach string, s scope, at string, m *mistakes) 
 	if wrong == nil {
 		switch {
 		case t == nil || !t.whole:
-			wrong = &mistake{position{1, 1}, "for_each is one ${…} that gives a list"}
-		case !isKind(t.parts[0].expr.ast.OutputType(), types.ListKind):
-			wrong = &mistake{position{1, 1}, fmt.Sprintf("for_each needs a list, and this gives %s",
-				t.parts[0].expr.ast.OutputType())}
+			wrong = &mistake{at: position{1, 1}, detail: "for_each is one ${…} that gives a list"}
+		case t.parts[0].expr.program != nil && !t.parts[0].expr.program.Type().Could(expression.ListKind):
+			wrong = &mistake{at: position{1, 1}, detail: fmt.Sprintf("for_each needs a list, and this gives %s",
+				t.parts[0].expr.program.Type().Kind)}
 		}
 	}
 	if wrong != nil {
@@ -187,9 +185,6 @@ func (g *Graph) compileForEach(forEach string, s scope, at string, m *mistakes) 
 	}
 	return t.parts[0].expr
 }
-
-// isKind reports whether a value of type t can be of kind k.
-func isKind(t *cel.Type, k types.Kind) bool { return t.Kind() == k || t.Kind() == types.DynKind }
 
 // compilePayload checks the expressions in all strings of a payload.
 func (g *Graph) compilePayload(payload json.RawMessage, s scope, at string, x *nodeExprs, count *int, m *mistakes) {
@@ -271,7 +266,7 @@ func (s scope) compileText(in string) (*pattern, *mistake) {
 			start := positionOf(in, len(in)-len(rest))
 			end := closingBrace(rest[2:])
 			if end < 0 {
-				return nil, &mistake{start, "this ${ has no closing }"}
+				return nil, &mistake{at: start, detail: "this ${ has no closing }"}
 			}
 			flush()
 			start.column += 2
@@ -356,7 +351,7 @@ func closingQuote(s, quote string, raw bool) int {
 func (g *Graph) Needs(node string) []string {
 	var names []string
 	x := g.exprs[node]
-	for _, e := range []*expression{x.when, x.forEach} {
+	for _, e := range []*expr{x.when, x.forEach} {
 		if e != nil {
 			names = append(names, e.nodes...)
 		}
@@ -378,12 +373,12 @@ func (g *Graph) When(ctx context.Context, node string, f Facts) (bool, error) {
 	if e == nil {
 		return true, nil
 	}
-	v, err := e.eval(ctx, f.variables())
+	v, err := e.eval(ctx, f.variables(), f.meter())
 	if err == nil {
-		if yes, ok := v.Value().(bool); ok {
+		if yes, ok := expression.Truth(v); ok {
 			return yes, nil
 		}
-		err = &mistake{e.at, "when is true or false, and this gives something else"}
+		err = &mistake{at: e.at, detail: "when is true or false, and this gives something else"}
 	}
 	return false, explain(err, node, pointer("nodes", node, "when"), e)
 }
@@ -396,29 +391,40 @@ func (g *Graph) Items(ctx context.Context, node string, f Facts) ([]json.RawMess
 	return items, explain(err, node, pointer("nodes", node, "for_each"), e)
 }
 
-func (e *expression) items(ctx context.Context, f Facts) ([]json.RawMessage, error) {
-	v, err := e.eval(ctx, f.variables())
+func (e *expr) items(ctx context.Context, f Facts) ([]json.RawMessage, error) {
+	v, err := e.eval(ctx, f.variables(), f.meter())
 	if err != nil {
 		return nil, err
 	}
-	list, ok := v.(traits.Lister)
+	list, ok := v.(*expression.List)
+	if null, is := v.(expression.Null); is && null.Why != "" {
+		return nil, &mistake{at: e.at, detail: null.Why + "; for_each needs a list"}
+	}
 	if !ok {
-		return nil, &mistake{e.at, "for_each needs a list, and this gives something else"}
+		return nil, &mistake{at: e.at, detail: "for_each needs a list, and this gives something else"}
 	}
-	n := int(list.Size().(types.Int))
-	if n > MaxItems {
-		return nil, &mistake{e.at, fmt.Sprintf("the list has %d items; at most %d are allowed", n, MaxItems)}
+	if list.Len() > MaxItems {
+		return nil, &mistake{at: e.at, detail: fmt.Sprintf("the list has %d items; at most %d are allowed", list.Len(),
+			MaxItems)}
 	}
-	w := &writer{left: contract.MaxPayload}
-	items := make([]json.RawMessage, 0, n)
-	for i := range n {
-		w.out = nil
-		if err := w.value(list.Get(types.Int(i))); err != nil {
-			return nil, &mistake{e.at, err.Error()}
+	items, left := make([]json.RawMessage, 0, list.Len()), contract.MaxPayload
+	for i := range list.Len() {
+		item, err := expression.AppendJSON(nil, list.At(i), left)
+		if err != nil {
+			return nil, &mistake{at: e.at, detail: plain(err).Error()}
 		}
-		items = append(items, w.out)
+		left -= len(item)
+		items = append(items, item)
 	}
 	return items, nil
+}
+
+// plain says what a value that is too long exceeds.
+func plain(err error) error {
+	if errors.Is(err, expression.ErrTooLong) {
+		return errTooLarge
+	}
+	return err
 }
 
 // Payload returns the payload of the node's job; nil when the node has none. An expression that
@@ -432,7 +438,7 @@ func (g *Graph) Payload(ctx context.Context, node string, f Facts) (json.RawMess
 	if err != nil {
 		return nil, err // cannot fail after Compile
 	}
-	r := &renderer{ctx: ctx, writer: writer{left: contract.MaxPayload}, texts: x.payload, vars: f.variables()}
+	r := &renderer{ctx: ctx, left: contract.MaxPayload, texts: x.payload, vars: f.variables(), meter: f.meter()}
 	if err := r.render(v, ""); err != nil {
 		return nil, explain(err, node, pointer("nodes", node, "payload")+r.where, r.failed)
 	}
@@ -440,50 +446,86 @@ func (g *Graph) Payload(ctx context.Context, node string, f Facts) (json.RawMess
 }
 
 // explain returns the ExpressionError of a failed expression.
-func explain(err error, node, pointer string, e *expression) error {
+func explain(err error, node, pointer string, e *expr) error {
 	wrong := new(mistake)
 	if !errors.As(err, &wrong) {
 		return err
 	}
-	x := &ExpressionError{Node: node, Pointer: pointer, At: wrong.at.String(), Detail: wrong.detail}
+	x := &ExpressionError{Node: node, Pointer: pointer, At: wrong.at.String(), Detail: wrong.detail, Cause: wrong.cause}
 	if e != nil {
 		x.Text = e.text
 	}
 	return x
 }
 
-// renderer writes a payload with its expressions evaluated.
+// renderer writes a payload with its expressions evaluated, up to a bound.
 type renderer struct {
-	writer
+	out    []byte
+	left   int
 	ctx    context.Context // of one call
 	texts  map[string]*pattern
 	vars   map[string]any
+	meter  *expression.Meter
 	where  string // of the current expression
-	failed *expression
+	failed *expr
 }
 
-func (r *renderer) render(v any, at string) error {
-	switch v := v.(type) {
-	case map[string]any:
-		return r.object(sortedKeys(v), func(k string) error { return r.render(v[k], at+"/"+escape(k)) })
-	case []any:
-		return r.array(len(v), func(i int) error { return r.render(v[i], at+"/"+strconv.Itoa(i)) })
-	case string:
-		if t := r.texts[at]; t != nil {
-			err := r.pattern(t)
-			if err != nil {
-				r.where = at
-			}
-			return err
-		}
+// raw writes JSON.
+func (r *renderer) raw(s string) error {
+	if r.left -= len(s); r.left < 0 {
+		return errTooLarge
 	}
-	if err := r.json(v); err != nil {
-		r.where = at
-		return &mistake{position{1, 1}, err.Error()}
-	}
+	r.out = append(r.out, s...)
 	return nil
 }
 
+func (r *renderer) render(v any, at string) error {
+	err := r.part(v, at)
+	if err != nil && r.where == "" {
+		r.where = at
+	}
+	if wrong := (*mistake)(nil); errors.Is(err, errTooLarge) && !errors.As(err, &wrong) {
+		return &mistake{at: position{1, 1}, detail: err.Error()}
+	}
+	return err
+}
+
+// part writes a part of the payload.
+func (r *renderer) part(v any, at string) error {
+	switch v := v.(type) {
+	case map[string]any:
+		between := "{"
+		for _, k := range sortedKeys(v) {
+			if err := r.raw(between + string(text.MustJSON(k)) + ":"); err != nil {
+				return err
+			}
+			if err := r.render(v[k], at+"/"+escape(k)); err != nil {
+				return err
+			}
+			between = ","
+		}
+		return r.raw(strings.Repeat("{", max(1-len(v), 0)) + "}")
+	case []any:
+		between := "["
+		for i, e := range v {
+			if err := r.raw(between); err != nil {
+				return err
+			}
+			if err := r.render(e, at+"/"+strconv.Itoa(i)); err != nil {
+				return err
+			}
+			between = ","
+		}
+		return r.raw(strings.Repeat("[", max(1-len(v), 0)) + "]")
+	case string:
+		if t := r.texts[at]; t != nil {
+			return r.pattern(t)
+		}
+	}
+	return r.raw(string(text.MustJSON(v)))
+}
+
+// pattern writes a string with its expressions evaluated.
 func (r *renderer) pattern(t *pattern) error {
 	var whole strings.Builder
 	for _, p := range t.parts {
@@ -492,188 +534,42 @@ func (r *renderer) pattern(t *pattern) error {
 			continue
 		}
 		r.failed = p.expr
-		v, err := p.expr.eval(r.ctx, r.vars)
+		v, err := p.expr.eval(r.ctx, r.vars, r.meter)
 		if err != nil {
 			return err
 		}
 		if t.whole {
-			if err := r.value(v); err != nil {
-				return &mistake{p.expr.at, err.Error()}
+			before := len(r.out)
+			r.out, err = expression.AppendJSON(r.out, v, r.left)
+			if r.left -= len(r.out) - before; err != nil {
+				return &mistake{at: p.expr.at, detail: plain(err).Error()}
 			}
 			return nil
 		}
-		s, err := words(v, r.left-whole.Len())
+		s, err := expression.Text(v, max(r.left-whole.Len(), 0))
 		if err != nil {
-			return &mistake{p.expr.at, err.Error()}
+			return &mistake{at: p.expr.at, detail: plain(err).Error()}
 		}
-		whole.WriteString(s)
-		if whole.Len() > r.left {
-			return &mistake{p.expr.at, errTooLarge.Error()}
+		if whole.WriteString(s); whole.Len() > r.left {
+			return &mistake{at: p.expr.at, detail: errTooLarge.Error()}
 		}
 	}
-	if err := r.json(whole.String()); err != nil {
-		return &mistake{position{1, 1}, err.Error()}
-	}
-	return nil
-}
-
-// words returns a value as it stands inside a longer text, of up to so many bytes.
-func words(v ref.Val, left int) (string, error) {
-	switch v := v.(type) {
-	case types.String:
-		return string(v), nil
-	case types.Double:
-		return double(v)
-	}
-	w := &writer{left: left}
-	err := w.value(v)
-	return string(w.out), err
+	return r.raw(string(text.MustJSON(whole.String())))
 }
 
 var errTooLarge = fmt.Errorf("it gives more than the %d bytes that a payload may have", contract.MaxPayload)
 
-// writer writes JSON up to a bound.
-type writer struct {
-	out  []byte
-	left int
+// DecodeResult decodes JSON as expressions see it: integers as ints, other numbers as doubles that keep their digits.
+func DecodeResult(raw json.RawMessage) (any, error) { return expression.Decode(raw) }
+
+// DecodeAnswer decodes the result of an HTTP request: expressions also see its body under json, parsed.
+func DecodeAnswer(raw json.RawMessage) (any, error) {
+	v, err := expression.Decode(raw)
+	return expression.Answer(v), err
 }
 
-func (w *writer) raw(s string) error {
-	if w.left -= len(s); w.left < 0 {
-		return errTooLarge
-	}
-	w.out = append(w.out, s...)
-	return nil
-}
+// Weigh returns about how many bytes of memory a decoded result takes.
+func Weigh(result any) int { return expression.Weight(result) }
 
-// json writes a string, a boolean, a number or null.
-func (w *writer) json(v any) error { return w.raw(string(text.MustJSON(v))) }
-
-func (w *writer) object(keys []string, value func(key string) error) error {
-	for i, k := range keys {
-		if err := w.raw([]string{"{", ","}[min(i, 1)]); err != nil {
-			return err
-		}
-		if err := errors.Join(w.json(k), w.raw(":")); err != nil {
-			return errTooLarge
-		}
-		if err := value(k); err != nil {
-			return err
-		}
-	}
-	if len(keys) == 0 {
-		return w.raw("{}")
-	}
-	return w.raw("}")
-}
-
-func (w *writer) array(n int, value func(i int) error) error {
-	if err := w.raw("["); err != nil {
-		return err
-	}
-	for i := range n {
-		if i > 0 {
-			if err := w.raw(","); err != nil {
-				return err
-			}
-		}
-		if err := value(i); err != nil {
-			return err
-		}
-	}
-	return w.raw("]")
-}
-
-// value writes the value of an expression.
-func (w *writer) value(v ref.Val) error {
-	switch v := v.(type) {
-	case types.Null:
-		return w.raw("null")
-	case types.Bool:
-		return w.raw(strconv.FormatBool(bool(v)))
-	case types.Int:
-		return w.raw(strconv.FormatInt(int64(v), 10))
-	case types.Uint:
-		return w.raw(strconv.FormatUint(uint64(v), 10))
-	case types.Double:
-		s, err := double(v)
-		if err != nil {
-			return err
-		}
-		if !strings.ContainsAny(s, ".e") {
-			s += ".0" // it stays a double for whoever reads it next: CEL knows no 1 * 0.5
-		}
-		return w.raw(s)
-	case types.String:
-		return w.json(string(v))
-	case types.Bytes:
-		return w.json(base64.StdEncoding.EncodeToString(v))
-	case types.Timestamp:
-		return w.json(v.UTC().Format(time.RFC3339Nano))
-	case types.Duration:
-		return w.json(v.Duration.String())
-	case traits.Lister:
-		return w.array(int(v.Size().(types.Int)), func(i int) error { return w.value(v.Get(types.Int(i))) })
-	case traits.Mapper:
-		return w.mapping(v)
-	}
-	return errors.New("it gives something that JSON does not have")
-}
-
-// double writes a double as JSON, whole ones without a fraction.
-func double(v types.Double) (string, error) {
-	f := float64(v)
-	if math.IsNaN(f) || math.IsInf(f, 0) {
-		return "", errors.New("it gives a number that JSON does not have")
-	}
-	return string(text.MustJSON(f)), nil
-}
-
-func (w *writer) mapping(m traits.Mapper) error {
-	values := map[string]ref.Val{}
-	for it := m.Iterator(); it.HasNext() == types.True; {
-		k := it.Next()
-		name, ok := k.ConvertToType(types.StringType).(types.String)
-		if !ok {
-			return errors.New("it gives something that JSON does not have")
-		}
-		values[string(name)] = m.Get(k)
-	}
-	return w.object(sortedKeys(values), func(k string) error { return w.value(values[k]) })
-}
-
-// DecodeResult decodes JSON as expressions see it: integers as ints, other numbers as doubles.
-func DecodeResult(raw json.RawMessage) (any, error) {
-	if len(raw) == 0 {
-		return nil, nil
-	}
-	v, err := decode(raw)
-	if err != nil {
-		return nil, err
-	}
-	return numbers(v), nil
-}
-
-// numbers converts every json.Number to an int64, a uint64 or a float64, whichever holds it first.
-func numbers(v any) any {
-	switch v := v.(type) {
-	case map[string]any:
-		for k, e := range v {
-			v[k] = numbers(e)
-		}
-	case []any:
-		for i, e := range v {
-			v[i] = numbers(e)
-		}
-	case json.Number:
-		if n, err := strconv.ParseInt(string(v), 10, 64); err == nil {
-			return n
-		}
-		if n, err := strconv.ParseUint(string(v), 10, 64); err == nil {
-			return n
-		}
-		f, _ := v.Float64() // out of range it is ±Inf, which has no JSON form
-		return f
-	}
-	return v
-}
+// ResultList returns the result of a mapped node from those of its items, in order.
+func ResultList(results []any) any { return expression.From(results) }

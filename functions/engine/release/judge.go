@@ -13,6 +13,7 @@ import (
 	"punctual/functions/engine/accept"
 	"punctual/shared/contract"
 	"punctual/shared/dag"
+	"punctual/shared/executor"
 	"punctual/shared/fault"
 	"punctual/shared/horizon"
 	"punctual/shared/item"
@@ -493,11 +494,9 @@ func (r *Releaser) sightOf(ctx context.Context, f *facts, needs []string, row fu
 		return see, err
 	}
 	if params != "" {
-		v, err := dag.DecodeResult(json.RawMessage(params))
-		if err != nil {
+		if see.Params, err = dag.DecodeResult(json.RawMessage(params)); err != nil {
 			return see, err
 		}
-		see.Params, _ = v.(map[string]any)
 	}
 	rows, err := r.rowsAt(ctx, f, needs, row)
 	if err != nil {
@@ -529,6 +528,9 @@ func (r *Releaser) result(ctx context.Context, f *facts, row job.Row) (any, erro
 				return nil, err
 			}
 		}
+		if row.Executor == executor.HTTP {
+			return dag.DecodeAnswer(json.RawMessage(raw))
+		}
 		return dag.DecodeResult(json.RawMessage(raw))
 	}
 	if row.Status.Final() {
@@ -551,7 +553,7 @@ func (r *Releaser) itemsResults(ctx context.Context, f *facts, row job.Row) (any
 			}
 		}
 	}
-	return list, nil
+	return dag.ResultList(list), nil
 }
 
 func stamp(t time.Time) string {

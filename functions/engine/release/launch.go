@@ -9,7 +9,6 @@ import (
 	"time"
 
 	"punctual/shared/contract"
-	"punctual/shared/dag"
 	"punctual/shared/fault"
 	"punctual/shared/item"
 	"punctual/shared/job"
@@ -83,19 +82,12 @@ func (r *Releaser) definition(ctx context.Context, row job.Row, n *Request) (why
 	if err != nil {
 		return why, err
 	}
-	body, err := r.Store.Definition(ctx, row.Tenant, d.Definition)
+	g, err := r.Compiled(ctx, row.Tenant, d.Definition)
 	if err != nil {
 		return why, err
 	}
-	if n.Definition, err = dag.ParseDefinition(body); err != nil {
-		return why, err
-	}
-	n.Version, n.Kept = d.Version, true
+	n.Definition, n.Version, n.Kept = g.Definition, d.Version, true
 	given, err := r.Store.Payload(ctx, row)
-	if err != nil {
-		return why, err
-	}
-	g, err := dag.Compile(n.Definition)
 	if err != nil {
 		return why, err
 	}

@@ -490,7 +490,7 @@ func (r *Releaser) putItem(
 		return ended, false, err
 	}
 	see := w.see
-	see.Index = i
+	see.Index, see.Items = i, len(w.from.List)
 	if see.Item, err = dag.DecodeResult(w.from.List[i]); err != nil {
 		f.giveBack(places...)
 		return nil, false, err

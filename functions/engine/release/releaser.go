@@ -139,29 +139,11 @@ type Releaser struct {
 	lists *cache.Cache[job.Key, any]
 }
 
-// listsKept bounds the results of mapped nodes that a process remembers, in bytes of text and in values.
-const listsKept = 4 << 20
+// listsKept bounds the results of mapped nodes that a process remembers, in bytes of memory.
+const listsKept = 16 << 20
 
-// weigh is about how large a value is.
-func weigh(v any) int {
-	n := 16
-	switch v := v.(type) {
-	case string:
-		n += len(v)
-	case []any:
-		for _, e := range v {
-			n += weigh(e)
-		}
-	case map[string]any:
-		for name, e := range v {
-			n += len(name) + weigh(e)
-		}
-	}
-	return n
-}
-
-// graphsKept bounds the graphs that a process remembers. They never change.
-const graphsKept = 200
+// graphsKept bounds the graphs that a process remembers, in bytes. They never change.
+const graphsKept = 32 << 20
 
 // New returns a Releaser.
 func New(d Deps) *Releaser {
@@ -176,8 +158,8 @@ func New(d Deps) *Releaser {
 	}
 	return &Releaser{
 		Deps:   d,
-		graphs: cache.New[item.Ref, *dag.Graph](cache.Options[*dag.Graph]{Most: graphsKept}),
-		lists:  cache.New[job.Key, any](cache.Options[any]{Most: listsKept, Weigh: weigh}),
+		graphs: cache.New[item.Ref](cache.Options[*dag.Graph]{Most: graphsKept, Weigh: (*dag.Graph).Size}),
+		lists:  cache.New[job.Key, any](cache.Options[any]{Most: listsKept, Weigh: dag.Weigh}),
 	}
 }
 
@@ -186,18 +168,22 @@ const tries = 8
 
 // Graph is the graph of a run.
 func (r *Releaser) Graph(ctx context.Context, of run.Run) (*dag.Graph, error) {
-	return r.graphs.Get(ctx, run.DefinitionRef(of.Tenant, of.Definition),
-		func(ctx context.Context) (*dag.Graph, error) {
-			body, err := r.Store.Definition(ctx, of.Tenant, of.Definition)
-			if err != nil {
-				return nil, err
-			}
-			d, err := dag.ParseDefinition(body)
-			if err != nil {
-				return nil, err
-			}
-			return dag.Compile(d)
-		})
+	return r.Compiled(ctx, of.Tenant, of.Definition)
+}
+
+// Compiled returns the graph of a stored definition. It is compiled once in a process, as long as it is used.
+func (r *Releaser) Compiled(ctx context.Context, t tenant.ID, definition string) (*dag.Graph, error) {
+	return r.graphs.Get(ctx, run.DefinitionRef(t, definition), func(ctx context.Context) (*dag.Graph, error) {
+		body, err := r.Store.Definition(ctx, t, definition)
+		if err != nil {
+			return nil, err
+		}
+		d, err := dag.ParseDefinition(body)
+		if err != nil {
+			return nil, err
+		}
+		return dag.Load(ctx, d)
+	})
 }
 
 // facts is a run as one call reads it: first its item, then the rows of the generations that the item names.

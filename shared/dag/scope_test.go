@@ -22,7 +22,7 @@ func etl(last dag.Node) dag.Definition {
 		Params: map[string]json.RawMessage{"n": json.RawMessage("3"),
 			"url": json.RawMessage(`"https://example.com"`)},
 		ParamsSchema: json.RawMessage(
-			`{"properties":{"limit":{"type":"integer"},"ratio":{},"big":{},"list":{},"secret":{}}}`),
+			`{"properties":{"limit":{"type":"integer"},"digits":{},"ratio":{},"big":{},"list":{},"secret":{}}}`),
 	}
 }
 
@@ -39,7 +39,8 @@ func facts(t *testing.T) dag.Facts {
 	return dag.Facts{
 		Params: value(t,
 			`{"n":3,"url":"https://example.com","ratio":0.5,"big":9007199254740993,`+
-				`"list":[1,2,3],"secret":"hunter2"}`).(map[string]any),
+				`"list":[1,2,3],"secret":"hunter2",`+
+				`"digits":[12345678901234567.89,12345678901234567890123,2.50,1.0,-0,1E400,18446744073709551615]}`),
 		Nodes: map[string]dag.NodeFacts{
 			"extract": {Result: value(t, `{"rows":7,"name":"Ünal","deep":{"x":[1,2.5,null,true]}}`),
 				Status: "SUCCEEDED", Attempt: 2},
@@ -85,6 +86,11 @@ func TestPayload_EvaluatesExpressionsInStrings(t *testing.T) {
 		"\"\\u0024{params.n}\"":                                                `3`,
 		`{"${params.n}":1,"z":[{"y":"${params.n}"}]}`:                          `{"${params.n}":1,"z":[{"y":3}]}`,
 		`{"exact":1.0,"n":"${params.n}"}`:                                      `{"exact":1.0,"n":3}`,
+		`["${params.digits[0]}","${params.digits[1]}"]`:                        `[12345678901234567.89,12345678901234567890123]`,
+		`{"all":"${params.digits}"}`: `{"all":[12345678901234567.89,12345678901234567890123,2.50,1.0,-0,1E400,` +
+			`18446744073709551615]}`,
+		`"${params.digits.map(d, d)[0]} and ${params.digits[2]}, ${params.digits[3]}"`:             `"12345678901234567.89 and 2.5, 1"`,
+		`"${params.digits[2] * 2.0 == 5.0 && string(params.digits[0]) == '12345678901234567.89'}"`: `true`,
 	} {
 		t.Run(payload, func(t *testing.T) {
 			t.Parallel()
@@ -127,6 +133,7 @@ func TestCompile_RefusesExpressionsByPosition(t *testing.T) {
 		"a type error":                {payload("${1 + 'a'}"), inPayload, "line 1, column 5"},
 		"a type error of a node's field": {payload("${nodes.split.attempt + 'a'}"), inPayload,
 			"line 1, column 23"},
+		"a name with a dash":            {payload("${nodes.a-b.result}"), inPayload, "line 1, column 8"},
 		"an item outside a mapped node": {payload("${item}"), inPayload, "line 1, column 3"},
 		"a variable that hides nodes":   {payload("${[1].map(nodes, nodes)}"), inPayload, "line 1"},
 		"an expression over 1 KB": {payload("${'" + strings.Repeat("x", 1024) + "'}"), inPayload,
@@ -174,11 +181,11 @@ func TestWhen_IsTrueFalseOrAFailure(t *testing.T) {
 		"params.n > params.url":              "line 1, column 10: the values have types that do not fit the operation",
 		"nodes.split.result[9] > 0":          "line 1, column 19: the list has no such index",
 		"[1,2,3].exists(x, x == params.n)":   "true",
-		"nodes['a-b'].result.rows > 0":       "line 1, column 20: there is no such field",
-		"params.list.all(x, params.list.all(y, params.list.all(z, params.list.all(u, params.list.all(v, " +
-			"params.list.all(w, " +
-			"params.list.all(a, params.list.all(b, params.list.all(c, params.list.all(d, params.list.all(e, " +
-			"true)))))))))))": "the expression costs too much",
+		"nodes['a-b'].result.rows > 0":       "line 1, column 20: a-b failed, its result is null",
+		"size(nodes['a-b'].result) > 0":      "line 1, column 5: a-b failed, its result is null",
+		"nodes['a-b'].result > 0":            "line 1, column 21: a-b failed, its result is null",
+		"[params.list" + strings.Repeat(" + params.list", 9) + "].all(x, x.all(a, x.all(b, x.all(c, x.all(d, true)))))": "" +
+			"the expression costs too much",
 	} {
 		t.Run(when, func(t *testing.T) {
 			t.Parallel()
@@ -271,7 +278,7 @@ func TestPayload_EndsWithItsContext(t *testing.T) {
 	for i := range list {
 		list[i] = int64(i)
 	}
-	f.Params["list"] = list
+	f.Params = map[string]any{"list": list}
 	if _, err := g.Payload(ctx, "last", f); !errors.Is(err, context.Canceled) {
 		t.Errorf("%v", err)
 	}
@@ -283,5 +290,133 @@ func TestCompile_BoundsTheExpressionsOfADefinition(t *testing.T) {
 	m := mistakesOf(t, etl(dag.Node{Payload: raw}))
 	if m[0].Code != "out_of_range" || m[0].Pointer != "/nodes/last/payload" {
 		t.Errorf("%v", m)
+	}
+}
+
+func TestCompile_NamesHowAQuotedNameIsWritten(t *testing.T) {
+	t.Parallel()
+	for text, want := range map[string]string{
+		"${nodes.a-b.result}":        `there is no node "a"; this name is written nodes["a-b"]`,
+		"${nodes.a-b.result.rows-1}": `; this name is written nodes["a-b"]`,
+		"${params.two-words}":        `; this name is written params["two-words"]`,
+		"${params.2nd}":              `; this name is written params["2nd"]`,
+	} {
+		d := etl(dag.Node{Payload: json.RawMessage(fmt.Sprintf(`{"x":%q}`, text))})
+		d.Params["two-words"], d.Params["2nd"] = json.RawMessage("1"), json.RawMessage("2")
+		if m := mistakesOf(t, d); !strings.HasSuffix(m[0].Detail, want) {
+			t.Errorf("%s: %s", text, m[0].Detail)
+		}
+	}
+	d := etl(dag.Node{Payload: json.RawMessage(`{"x":"${nodes['a-b'].result} ${params.n-1} ${nodes.extract.attempt-1}"}`)})
+	mustCompile(t, d)
+}
+
+func TestPayload_SeesTheJSONOfAnHTTPAnswer(t *testing.T) {
+	t.Parallel()
+	answer := func(contentType, body string, more ...string) string {
+		raw, _ := json.Marshal(map[string]any{"status": 200, "body": body, "truncated": false, "content_type": contentType})
+		return strings.TrimSuffix(string(raw), "}") + strings.Join(more, "") + "}"
+	}
+	const use = `"${nodes.extract.result.json.rows[1].id}"`
+	for name, c := range map[string]struct{ result, payload, want string }{
+		"a body of JSON":            {answer("application/json; charset=utf-8", `{"rows":[{},{"id":7.50}]}`), use, `7.50`},
+		"a body of another JSON":    {answer("application/problem+json", `{"rows":[{},{"id":7}]}`), use, `7`},
+		"a body that is text":       {answer("text/plain", `{"rows":[]}`), use, "the Content-Type of the answer is not JSON"},
+		"an answer without a type":  {answer("", `{"rows":[]}`), use, "the answer has no Content-Type"},
+		"a body that is no JSON":    {answer("application/json", `{"rows":`), use, "is not valid JSON"},
+		"two values":                {answer("application/json", `{} {}`), use, "is not valid JSON"},
+		"an empty body":             {answer("application/json", ``), use, "the body of the answer is empty"},
+		"bytes":                     {answer("application/json", "aGk=", `,"encoding":"base64"`), use, "is no text"},
+		"a cut body":                {strings.Replace(answer("application/json", "{}"), "false", "true", 1), use, "was cut"},
+		"asking whether there is":   {answer("application/json", "{}"), `"${has(nodes.extract.result.json)}"`, "true"},
+		"asking where there is not": {answer("text/plain", "{}"), `"${has(nodes.extract.result.json)}"`, "false"},
+		"the whole answer":          {answer("a/b", "{}"), `"${size(nodes.extract.result)}"`, "4"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			g := mustCompile(t, etl(dag.Node{Payload: json.RawMessage(c.payload)}))
+			result, err := dag.DecodeAnswer(json.RawMessage(c.result))
+			if err != nil {
+				t.Fatal(err)
+			}
+			f := facts(t)
+			f.Nodes["extract"] = dag.NodeFacts{Result: result, Status: "SUCCEEDED"}
+			got, err := g.Payload(context.Background(), "last", f)
+			if err != nil {
+				got = []byte(err.Error())
+			}
+			if !strings.Contains(string(got), c.want) {
+				t.Errorf("%s, want %s", got, c.want)
+			}
+		})
+	}
+}
+
+func TestItems_ShareTheStepsOfTheirNode(t *testing.T) {
+	t.Parallel()
+	g := mustCompile(t, etl(dag.Node{ForEach: "${[1]}",
+		Payload: json.RawMessage(`"${size(params.list.map(a, params.list.map(b, params.list.map(c, params.list))))}"`)}))
+	f := facts(t)
+	f.Params = map[string]any{"list": make([]any, 30)}
+	for items, fails := range map[int]bool{0: false, 1: false, 100: false, dag.MaxItems: true} {
+		f.Items = items
+		if _, err := g.Payload(context.Background(), "last", f); (err != nil) != fails {
+			t.Errorf("of %d items: %v", items, err)
+		}
+	}
+}
+
+func TestCompileContext_EndsWithItsContext(t *testing.T) {
+	t.Parallel()
+	ctx, cancel := context.WithCancel(context.Background())
+	cancel()
+	if _, err := dag.CompileContext(ctx, etl(dag.Node{When: "true"})); !errors.Is(err, context.Canceled) {
+		t.Errorf("%v", err)
+	}
+}
+
+func TestCompile_BoundsThePartsOfADefinition(t *testing.T) {
+	t.Parallel()
+	many := make([]string, 120)
+	for i := range many {
+		many[i] = "${[" + strings.Repeat("1,", 449) + "1]}"
+	}
+	raw, _ := json.Marshal(many)
+	if m := mistakesOf(t, etl(dag.Node{Payload: raw})); m[0].Code != "invalid_expression" ||
+		!strings.Contains(m[0].Detail, "50000 parts together") {
+		t.Errorf("%v", m)
+	}
+}
+
+func TestLoad_TakesDefinitionsThatAreRefusedToday(t *testing.T) {
+	t.Parallel()
+	d := etl(dag.Node{When: "[1]" + strings.Repeat(".map(a,a)", 30) + " == [1]", Payload: json.RawMessage(`"${params.n}"`)})
+	mistakesOf(t, d)
+	g, err := dag.Load(context.Background(), d)
+	if err != nil {
+		t.Fatal(err)
+	}
+	failed := new(dag.ExpressionError)
+	if _, err := g.When(context.Background(), "last", facts(t)); !errors.As(err, &failed) ||
+		!strings.Contains(failed.Detail, "more than 20 macros") {
+		t.Errorf("%v", err)
+	}
+	if got, err := g.Payload(context.Background(), "last", facts(t)); string(got) != "3" || err != nil {
+		t.Errorf("%s, %v", got, err)
+	}
+}
+
+func TestPayload_FailsByTheCauseOfAResultThatCannotBeRead(t *testing.T) {
+	t.Parallel()
+	cause := errors.New("the result of extract has 300000 bytes")
+	g := mustCompile(t, etl(dag.Node{When: "has(nodes.extract.result.rows) || true",
+		Payload: json.RawMessage(`"${nodes.extract.status}"`)}))
+	f := facts(t)
+	f.Nodes["extract"] = dag.NodeFacts{Status: "SUCCEEDED", Failure: cause}
+	if _, err := g.When(context.Background(), "last", f); !errors.Is(err, cause) {
+		t.Errorf("%v", err)
+	}
+	if got, err := g.Payload(context.Background(), "last", f); string(got) != `"SUCCEEDED"` || err != nil {
+		t.Errorf("%s, %v", got, err)
 	}
 }
