@@ -12,6 +12,7 @@ import (
 	"punctual/functions/api/wire"
 	"punctual/shared/contract"
 	"punctual/shared/dag"
+	"punctual/shared/executor"
 	"punctual/shared/fault"
 	"punctual/shared/job"
 	"punctual/shared/tenant"
@@ -34,7 +35,7 @@ type dagRequest struct {
 // nodeRequest documents a node: a job without a time, and what it waits for.
 type nodeRequest struct {
 	Task        string            `json:"task" example:"echo"`
-	Payload     wire.Anything     `json:"payload,omitempty" doc:"As in POST /v1/jobs. Strings may hold expressions: ${…}. What these make is judged by the task's payload_schema when the node is released: DEAD invalid_payload if it does not fit"`
+	Payload     wire.Anything     `json:"payload,omitempty" doc:"Payload as in POST /v1/jobs. Strings may hold expressions: ${…}. What an expression gives is text: it names no secret, and chooses no host of a URL unless it is the whole URL. What these make is judged by the task's payload_schema when the node is released: DEAD invalid_payload if it does not fit"`
 	Priority    string            `json:"priority,omitempty" doc:"Default: the run's, then the dag's, then the task's"`
 	Pool        string            `json:"pool,omitempty" doc:"Default: the task's"`
 	Timeout     wire.Duration     `json:"timeout,omitempty" doc:"Of one attempt; default: the task's"`
@@ -44,7 +45,7 @@ type nodeRequest struct {
 	Literals    []string          `json:"allow_literals,omitempty" doc:"As of a job, for payload and tags"`
 	DependsOn   []string          `json:"depends_on,omitempty" doc:"Nodes that must have ended before"`
 	RunIf       string            `json:"run_if,omitempty" doc:"What must have become of them; default all_succeeded"`
-	When        string            `json:"when,omitempty" doc:"A CEL expression; the node is SKIPPED if it is false"`
+	When        string            `json:"when,omitempty" doc:"CEL expression; the node is SKIPPED if it is false. A name with a dash is written nodes[\"my-node\"]"`
 	ForEach     string            `json:"for_each,omitempty" doc:"${…} of a list: one job for each of its items, which the payload sees as item and index"`
 	MaxParallel int               `json:"max_parallel,omitempty" doc:"Items at a time, together with for_each; default: no limit"`
 }
@@ -103,14 +104,33 @@ func (s *stage) readDefinition(ctx context.Context, r *reader, at wire.Value, t 
 		return nil, nil
 	}
 	var mistakes fault.Mistakes
-	if errors.As(err, &mistakes) {
-		r.alsoWrong(at.Pointer, before, mistakes)
-		return nil, nil
-	}
-	if err != nil || len(r.Wrong) > before {
+	if err != nil && !errors.As(err, &mistakes) {
 		return nil, err
 	}
+	r.alsoWrong(at.Pointer, before, mistakes)
+	if g != nil {
+		r.constants(at.Pointer, g)
+	}
+	if len(r.Wrong) > before {
+		return nil, nil
+	}
 	return g, nil
+}
+
+// constants reports secrets in the expressions of a definition, and in the texts around them.
+func (r *reader) constants(pointer string, g *dag.Graph) {
+	for _, c := range g.Constants() {
+		if len(r.Wrong) >= wire.MaxMistakes {
+			return
+		}
+		at, name := pointer+c.Pointer, c.Name
+		hidden := r.hiddenTemplates[at]
+		if c.Inner {
+			hidden, name = false, ""
+		}
+		node := pointer + "/nodes/" + text.EscapePointer(c.Node)
+		r.NoSecretText(at, hidden, name, c.Text, under(node, g.Nodes[c.Node].AllowLiterals))
+	}
 }
 
 // unlessEmpty returns nil for an empty map: it means what an absent field means, and makes no other definition.
@@ -274,29 +294,57 @@ func (s *stage) readTemplate(
 	ctx context.Context, r *reader, v wire.Value, given bool, pointer string, task job.Task, t tenant.ID,
 	literals []string,
 ) (json.RawMessage, error) {
-	templates, whole := map[string]bool{}, slices.Clone(literals)
+	templates, pointers := map[string]bool{}, map[int]string{}
 	if given {
 		for n, raw := range r.Doc.Strings(v.Node) {
 			if len(templates) > dag.MaxExpressions { // the graph refuses more
 				break
 			}
-			if !strings.Contains(raw, "${") {
-				continue
-			}
-			at := r.Doc.Pointer(n)
-			templates[at] = true
-			if strings.HasPrefix(raw, "${") && strings.HasSuffix(raw, "}") {
-				whole = append(whole, strings.TrimPrefix(at, pointer)) // an expression is no secret
+			if strings.Contains(raw, "${") {
+				pointers[n] = r.Doc.Pointer(n)
+				templates[pointers[n]] = true
 			}
 		}
 	}
+	r.Templates = map[int]bool{}
 	if len(templates) > 0 {
 		task.PayloadSchema = nil
 	}
 	before := len(r.Wrong)
-	payload, err := s.readPayload(ctx, r, v, given, pointer, task, t, whole)
+	payload, err := s.readPayload(ctx, r, v, given, pointer, task, t, literals)
+	for n, hidden := range r.Templates {
+		if hidden {
+			r.hiddenTemplates[pointers[n]] = true
+		}
+	}
+	r.Templates = nil
 	r.Wrong = append(r.Wrong[:before], slices.DeleteFunc(slices.Clone(r.Wrong[before:]), func(m fault.Field) bool {
-		return templates[m.Pointer] && m.Code != wire.CodeSecretInPayload
+		return templates[m.Pointer]
 	})...)
+	if task.Executor == executor.HTTP {
+		r.httpTemplates(pointer+"/payload", v, templates)
+	}
 	return slices.Clone(payload), err
+}
+
+// httpTemplates refuses expressions where an HTTP request takes none. What an expression renders is text: it names no
+// secret, and it does not choose the host of a URL that is written around it.
+func (r *reader) httpTemplates(pointer string, v wire.Value, templates map[string]bool) {
+	for _, field := range []string{"/auth/bearer", "/sign_with"} {
+		if templates[pointer+field] {
+			r.Mistake(pointer+field, dag.CodeInvalidExpression, "the ARN of a secret, written out",
+				"a secret is named by its ARN; what an expression gives is text, and names none")
+		}
+	}
+	at := pointer + "/url"
+	if !templates[at] {
+		return
+	}
+	for name, n := range r.Doc.Members(v.Node) {
+		if name == "url" && dag.ChoosesHost(r.Doc.Text(n)) {
+			r.Mistake(at, dag.CodeInvalidExpression,
+				`a host that is written out, or one expression for the whole URL, such as ${params.base + "/orders"}`,
+				"an expression in this URL can change its host")
+		}
+	}
 }

@@ -212,6 +212,92 @@ func TestDag_AcceptsAPayloadWithExpressions(t *testing.T) {
 	}
 }
 
+func TestDag_RefusesSecretsInExpressionsAndAroundThem(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	key := "AKIA" + strings.Repeat("Q", 16)
+	node := func(fields string) string {
+		return `{"params":{"u":"x","list":[]},"nodes":{"a":{"task":"echo",` + fields + `}}}`
+	}
+	for fields, pointer := range map[string]string{
+		`"payload":{"password":"${''}hunter2hunter2${''}"}`:                                   "/payload/password",
+		`"payload":{"password":"${'hunter2' + 'hunter2'}"}`:                                   "/payload/password",
+		`"payload":{"password":"hunter2${'hunter2'}"}`:                                        "/payload/password",
+		`"payload":{"password":"${params.u == 'x' ? 'hunter2hunter2' : ''}"}`:                 "/payload/password",
+		`"payload":{"x":"${ {'password': 'hunter2hunter2'} }"}`:                               "/payload/x",
+		`"payload":{"x":"${ {'u': params.u, 'password': 'hunter2hunter2'} }"}`:                "/payload/x",
+		`"payload":{"k":"${'` + key + `'}"}`:                                                  "/payload/k",
+		`"payload":["${params.u + '` + key + `'}"]`:                                           "/payload/0",
+		`"payload":"${params.u}` + key[:10] + `${'` + key[10:] + `'}"`:                        "/payload",
+		`"payload":"https://example.com/?token=hunter2hunter2&u=${params.u}"`:                 "/payload",
+		`"payload":{"h":"Bearer hunter2hunter2${''}"}`:                                        "/payload/h",
+		`"payload":{"list":[{"name":"password","value":"${'hunter2hunter2'}"}]}`:              "/payload/list/0/value",
+		`"payload":{"credentials":["${'hunter2hunter2'}"]}`:                                   "/payload/credentials/0",
+		`"when":"params.u == '` + key + `'"`:                                                  "/when",
+		`"for_each":"${[{'password': 'hunter2hunter2'}]}"`:                                    "/for_each",
+		`"for_each":"${['` + key + `']}"`:                                                     "/for_each",
+		`"payload":{"password":"${params.u}"}`:                                                "",
+		`"payload":{"Authorization":"Bearer ${params.u}"}`:                                    "",
+		`"payload":{"password":"${params.u == 'production' ? params.u : ''}"}`:                "",
+		`"payload":{"password":"${''}hunter2hunter2"},"allow_literals":["/payload/password"]`: "",
+		`"when":"params.u == 'a long text that is no secret'"`:                                "",
+	} {
+		r := b.do(t, "POST", "/v1/dags/validate", node(fields))
+		if pointer == "" {
+			if r.status != 200 {
+				t.Errorf("%s: %s", fields, r.text)
+			}
+			continue
+		}
+		if m := mistakeOf(r); r.status != 400 || m["code"] != "secret_in_payload" || m["pointer"] != "/nodes/a"+pointer {
+			t.Errorf("%s: %d %s", fields, r.status, r.text)
+		}
+		if strings.Contains(r.text, "hunter2") {
+			t.Errorf("%s: the answer shows it: %s", fields, r.text)
+		}
+	}
+	r := b.want(t, 400, "PUT", "/v1/dags/d",
+		`{"nodes":{"a":{"task":"nope","payload":{"password":"hunter2${'hunter2'}"}}}}`)
+	if !strings.Contains(r.text, "unknown_task") || !strings.Contains(r.text, "secret_in_payload") {
+		t.Errorf("one mistake hides another: %s", r.text)
+	}
+}
+
+func TestDag_LetsNoExpressionChooseAHostOrASecret(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	for fields, pointer := range map[string]string{
+		`"url":"${params.u}"`:                                         "",
+		`"url":"${params.u + '/orders'}"`:                             "",
+		`"url":"https://example.com/${params.u}"`:                     "",
+		`"url":"https://example.com?q=${url.encode(params.u)}"`:       "",
+		`"url":"https://example.com#${params.u}"`:                     "",
+		`"url":"https://${params.u}/"`:                                "/url",
+		`"url":"https://example.com${params.u}"`:                      "/url",
+		`"url":"https://example.com:${params.u}/"`:                    "/url",
+		`"url":"https://api.${params.u}.example.com/"`:                "/url",
+		`"url":"${params.u}/orders"`:                                  "/url",
+		`"url":"${params.u}${params.u}"`:                              "/url",
+		`"url":"https:${params.u}"`:                                   "/url",
+		`"url":"https://example.com","auth":{"bearer":"${params.u}"}`: "/auth/bearer",
+		`"url":"https://example.com","sign_with":"${params.u}"`:       "/sign_with",
+		`"url":"https://example.com","headers":{"X-A":"${params.u}"}`: "",
+	} {
+		r := b.do(t, "POST", "/v1/dags/validate",
+			`{"params":{"u":"x"},"nodes":{"a":{"task":"http","payload":{`+fields+`}}}}`)
+		if pointer == "" {
+			if r.status != 200 {
+				t.Errorf("%s: %s", fields, r.text)
+			}
+			continue
+		}
+		if m := mistakeOf(r); r.status != 400 || m["code"] != "invalid_expression" ||
+			m["pointer"] != "/nodes/a/payload"+pointer {
+			t.Errorf("%s: %d %s", fields, r.status, r.text)
+		}
+	}
+}
+
 // FuzzDag puts any text as a dag and as a run: it is accepted, or refused with a reason.
 func FuzzDag(f *testing.F) {
 	for _, body := range []string{

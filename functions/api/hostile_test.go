@@ -122,6 +122,12 @@ func slowBodies(bytes int) map[string]slowBody {
 			`{"task":"twice","payload":`+within(`{"a":`, `1`, `}`, 90)+`}`),
 		"a batch of large payloads judged twice": jobs(100,
 			`{"task":"twice","payload":`+within(`{"a":`, `"`+strings.Repeat("a", item-700)+`"`, `}`, 90)+`}`),
+		"a batch of secrets below many names of secrets": jobs(96, `{"task":"echo","payload":`+
+			within(`{"secret`+strings.Repeat("s", max(item/110-20, 1))+`":`, `[`+list(60,
+				func(int) string { return `"aaaaaaaa"` })+`]`, `}`, 90)+`}`),
+		"names of secrets that are permitted": job(`{"task":"echo","allow_literals":[` + list(50, func(i int) string {
+			return fmt.Sprintf(`"/payload/%s/%d"`, strings.Repeat("secret", 100), i)
+		}) + `],"payload":{"` + strings.Repeat("secret", 100) + `":[` + secrets + `]}}`),
 		"a batch of too many jobs": jobs(300_000, `{}`),
 		"a schema of many patterns": {"PUT", "/v1/tasks/x",
 			`{"executor":"go","payload_schema":{"allOf":[` + list(900,

@@ -68,7 +68,8 @@ var catalogue = wire.Catalogue{
 			"fields whose name contains "+inWords(wire.SecretParts(), "or")+", in any case style, with a string "+
 			"of "+itoa(wire.ShortestSecret)+" or more characters (names that end in _url, _id, _name, _at, "+
 			"_status and the like are facts about a secret), what objects under such names hold, tags, passwords and "+
-			"parameters in URLs, and the well-known forms of tokens."),
+			"parameters in URLs, the well-known forms of tokens, Basic and Bearer credentials, and the texts in the "+
+			"expressions of a dag."),
 	explain(codeTargetRefused, 400, "Target not allowed",
 		"Only http and https to public addresses; ranges of your own "+
 			"can be opened when Punctual is deployed (http_allow). Names are checked again when connecting."),

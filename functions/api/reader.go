@@ -26,10 +26,13 @@ type reader struct {
 	// earlier returns the id of job n of the batch, if it comes before this one and was accepted. nil: there is no
 	// batch.
 	earlier func(n int) (job.ID, bool)
+	// hiddenTemplates are the pointers of templates below the names of secrets.
+	hiddenTemplates map[string]bool
 }
 
 func newReader(d *wire.Document) *reader {
-	r := &reader{Reader: wire.NewReader(d), work: schema.WorkPerValue, compilable: &atomic.Int64{}}
+	r := &reader{Reader: wire.NewReader(d), work: schema.WorkPerValue, compilable: &atomic.Int64{},
+		hiddenTemplates: map[string]bool{}}
 	r.compilable.Store(newSchemaBytes)
 	return r
 }

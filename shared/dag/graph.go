@@ -40,8 +40,8 @@ type Graph struct {
 	levels   [][]string
 	exprs    map[string]*nodeExprs
 	readers  map[string][]string // no children that name the node in expressions, in order
-	kept     bool // the definition was accepted before
-	size     int  // of the expressions and texts, in bytes
+	kept     bool                // the definition was accepted before
+	size     int                 // of the expressions and texts, in bytes
 }
 
 // Size returns about how many bytes of memory the graph takes.
@@ -99,14 +99,27 @@ func (g *Graph) Below(node string) []string {
 
 // Compile checks a definition and returns its graph, or every mistake by JSON pointer. The caller
 // checks the fields that a job has, too (task, pool, timeout …).
-func Compile(d Definition) (*Graph, error) { return CompileContext(context.Background(), d) }
+func Compile(d Definition) (*Graph, error) {
+	g, err := CompileContext(context.Background(), d)
+	if err != nil {
+		return nil, err
+	}
+	return g, nil
+}
 
-// CompileContext is Compile that ends with its context.
+// CompileContext is Compile that ends with its context. With mistakes it also returns what has been compiled, for
+// Constants alone.
 func CompileContext(ctx context.Context, d Definition) (*Graph, error) { return compile(ctx, d, false) }
 
 // Load returns the graph of a definition that was accepted before. An expression that is refused today fails when it is
 // evaluated.
-func Load(ctx context.Context, d Definition) (*Graph, error) { return compile(ctx, d, true) }
+func Load(ctx context.Context, d Definition) (*Graph, error) {
+	g, err := compile(ctx, d, true)
+	if err != nil {
+		return nil, err
+	}
+	return g, nil
+}
 
 func compile(ctx context.Context, d Definition, kept bool) (*Graph, error) {
 	g := &Graph{Definition: d.WithDefaults(), names: sortedKeys(d.Nodes), children: map[string][]string{}, kept: kept}
@@ -137,7 +150,7 @@ func compile(ctx context.Context, d Definition, kept bool) (*Graph, error) {
 		return nil, fmt.Errorf("compiling a definition: %w", err)
 	}
 	if len(m.list) > 0 {
-		return nil, m.list
+		return g, m.list
 	}
 	g.readers = g.indirectReaders()
 	return g, nil

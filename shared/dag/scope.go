@@ -21,12 +21,25 @@ const maxParts = 50_000
 
 // NodeFacts is what an expression sees of an earlier node.
 type NodeFacts struct {
-	Result  any // from DecodeResult; nil unless it succeeded
-	Status  string
-	Attempt int64
-	Forced  bool  // an operator skipped or completed it
-	Failure error // the result cannot be read, and this says why; the node ends so if an expression reads it
+	Result any // from DecodeResult or DecodeAnswer; nil unless it succeeded
+	Size   int // bytes of the result as JSON
+	// Unusable is why an expression that reads the result fails; nil if none does.
+	Unusable *ResultError
+	Status   string
+	Attempt  int64
+	Forced   bool // an operator skipped or completed it
 }
+
+// ResultError says why the result of a node cannot be used, such as one that is larger than what is kept.
+type ResultError struct{ Code, Message string }
+
+func (e *ResultError) Error() string { return e.Message }
+
+// CodeResultTooLarge is the code of an expression that reads results which are too large.
+const CodeResultTooLarge = "result_too_large"
+
+// maxResultsRead bounds the results that one expression reads, in bytes of JSON together.
+const maxResultsRead = 4 << 20
 
 // RunFacts is what an expression sees of the run. Instants are RFC 3339 with milliseconds.
 type RunFacts struct {
@@ -57,8 +70,8 @@ func (n NodeFacts) member(node, field string) (any, error) {
 	case "forced":
 		return n.Forced, nil
 	}
-	if n.Failure != nil {
-		return nil, n.Failure
+	if n.Unusable != nil {
+		return nil, n.Unusable
 	}
 	if v := expression.From(n.Result); v != (expression.Null{}) {
 		return v, nil
@@ -82,6 +95,14 @@ type record func(name string) (any, error)
 // Member returns a fact.
 func (r record) Member(name string) (any, error) { return r(name) }
 
+// nodeFacts are the facts of all nodes.
+type nodeFacts map[string]NodeFacts
+
+// Member returns the facts of a node.
+func (n nodeFacts) Member(name string) (any, error) {
+	return record(func(field string) (any, error) { return n[name].member(name, field) }), nil
+}
+
 // variables returns the facts by the names that expressions use.
 func (f Facts) variables() map[string]any {
 	params := expression.From(f.Params)
@@ -90,10 +111,7 @@ func (f Facts) variables() map[string]any {
 	}
 	return map[string]any{
 		"params": params, "item": expression.From(f.Item), "index": int64(f.Index), "run": record(f.Run.member),
-		"nodes": record(func(name string) (any, error) {
-			n := f.Nodes[name]
-			return record(func(field string) (any, error) { return n.member(name, field) }), nil
-		}),
+		"nodes": nodeFacts(f.Nodes),
 	}
 }
 
@@ -152,7 +170,7 @@ var (
 // scope says what an expression may name.
 type scope struct {
 	ctx    context.Context        // of one Compile: what is not compiled when it ends never is
-	kept   bool                   // the definition was accepted before: an expression that is refused today fails when it is used
+	kept   bool                   // the definition was accepted before: what is refused today fails when used
 	before func(node string) bool // says that the node has ended before
 	nodes  map[string]Node
 	told   func(node string) bool // says that an unknown node is told already: it is a parent
@@ -164,8 +182,9 @@ type scope struct {
 // naming is the scope of one expression, and notes the nodes that it names.
 type naming struct {
 	scope
-	found *[]string
-	told  *bool // an error is told elsewhere
+	found   *[]string
+	results *[]string // those of them whose results it reads
+	told    *bool     // an error is told elsewhere
 }
 
 // nodeNames are the members of nodes.
@@ -183,8 +202,24 @@ func (n nodeNames) Member(name string, _ bool) (*expression.Type, string) {
 			shorten(name))
 	default:
 		*n.found = append(*n.found, name)
+		return &expression.Type{Kind: expression.RecordKind, Members: factsOf{nodeFields, name, n.results}}, ""
 	}
 	return nodeType, ""
+}
+
+// factsOf are the members of one node.
+type factsOf struct {
+	fields
+	node    string
+	results *[]string
+}
+
+// Member returns the type of a fact, and notes that the result is read.
+func (f factsOf) Member(name string, test bool) (*expression.Type, string) {
+	if name == "result" {
+		*f.results = append(*f.results, f.node)
+	}
+	return f.fields.Member(name, test)
 }
 
 // Unnamed says how nodes are named.
@@ -210,6 +245,7 @@ type expr struct {
 	text    string
 	at      position // of its first character, in the string that contains it
 	nodes   []string // nodes that it names, in order
+	results []string // those of them whose results it reads
 	program *expression.Program
 	wrong   *mistake // of a kept definition that is refused today; the program is nil
 }
@@ -240,7 +276,7 @@ func (p position) String() string { return fmt.Sprintf("line %d, column %d", p.l
 type mistake struct {
 	at     position
 	detail string
-	cause  error // of a result that cannot be read
+	code   string // of a result that cannot be used
 }
 
 func (m *mistake) Error() string { return m.at.String() + ": " + m.detail }
@@ -251,7 +287,7 @@ func (s scope) compile(text string, at position) (*expr, *mistake) {
 		return nil, &mistake{at: at}
 	}
 	e := &expr{text: text, at: at}
-	n := naming{scope: s, found: &e.nodes, told: new(bool)}
+	n := naming{scope: s, found: &e.nodes, results: &e.results, told: new(bool)}
 	variables := map[string]*expression.Type{
 		"nodes":  {Kind: expression.RecordKind, Members: nodeNames{n}},
 		"params": {Kind: expression.MapKind, Elem: expression.DynType, Members: paramNames{n}},
@@ -280,6 +316,8 @@ func (s scope) compile(text string, at position) (*expr, *mistake) {
 	}
 	slices.Sort(e.nodes)
 	e.nodes = slices.Compact(e.nodes)
+	slices.Sort(e.results)
+	e.results = slices.Compact(e.results)
 	e.program = program
 	return e, nil
 }
@@ -315,26 +353,44 @@ type ExpressionError struct {
 	Text    string // of the expression
 	At      string // the line and column in that string
 	Detail  string
-	Cause   error // NodeFacts.Failure, if the expression reads such a result; else nil
+	Code    string // of a *ResultError; "" for any other failure
 }
 
 func (e *ExpressionError) Error() string {
 	return fmt.Sprintf("%s, %s, in %q: %s", e.Pointer, e.At, shorten(e.Text), e.Detail)
 }
 
-func (e *ExpressionError) Unwrap() error { return e.Cause }
-
 // eval evaluates the expression. The error is a *mistake, or the context's.
 func (e *expr) eval(ctx context.Context, facts map[string]any, meter *expression.Meter) (any, error) {
 	if e.wrong != nil {
 		return nil, e.wrong
 	}
+	if wrong := e.readable(facts); wrong != nil {
+		return nil, &mistake{e.at, wrong.Message, wrong.Code}
+	}
 	v, err := e.program.Eval(ctx, facts, meter)
 	wrong := new(expression.Error)
-	if errors.As(err, &wrong) {
-		return nil, &mistake{e.at.moved(wrong), wrong.Detail, wrong.Cause}
+	if !errors.As(err, &wrong) {
+		return v, err
 	}
-	return v, err
+	m := &mistake{at: e.at.moved(wrong), detail: wrong.Detail}
+	if unusable := new(ResultError); errors.As(wrong.Cause, &unusable) {
+		m.code = unusable.Code
+	}
+	return nil, m
+}
+
+// readable returns an error if the results that the expression reads are too large together.
+func (e *expr) readable(facts map[string]any) *ResultError {
+	nodes, _ := facts["nodes"].(nodeFacts)
+	left := maxResultsRead
+	for _, name := range e.results {
+		if left -= nodes[name].Size; left < 0 {
+			return &ResultError{CodeResultTooLarge, fmt.Sprintf("with the result of node %s the expression reads more than "+
+				"%d MiB of results together", shorten(name), maxResultsRead>>20)}
+		}
+	}
+	return nil
 }
 
 // meter returns the steps of a node's expressions, or of those of one item.

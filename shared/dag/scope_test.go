@@ -86,10 +86,12 @@ func TestPayload_EvaluatesExpressionsInStrings(t *testing.T) {
 		"\"\\u0024{params.n}\"":                                                `3`,
 		`{"${params.n}":1,"z":[{"y":"${params.n}"}]}`:                          `{"${params.n}":1,"z":[{"y":3}]}`,
 		`{"exact":1.0,"n":"${params.n}"}`:                                      `{"exact":1.0,"n":3}`,
-		`["${params.digits[0]}","${params.digits[1]}"]`:                        `[12345678901234567.89,12345678901234567890123]`,
+		`["${params.digits[0]}","${params.digits[1]}"]`: "" +
+			`[12345678901234567.89,12345678901234567890123]`,
 		`{"all":"${params.digits}"}`: `{"all":[12345678901234567.89,12345678901234567890123,2.50,1.0,-0,1E400,` +
 			`18446744073709551615]}`,
-		`"${params.digits.map(d, d)[0]} and ${params.digits[2]}, ${params.digits[3]}"`:             `"12345678901234567.89 and 2.5, 1"`,
+		`"${params.digits.map(d, d)[0]} and ${params.digits[2]}, ${params.digits[3]}"`: "" +
+			`"12345678901234567.89 and 2.5, 1"`,
 		`"${params.digits[2] * 2.0 == 5.0 && string(params.digits[0]) == '12345678901234567.89'}"`: `true`,
 	} {
 		t.Run(payload, func(t *testing.T) {
@@ -390,7 +392,8 @@ func TestCompile_BoundsThePartsOfADefinition(t *testing.T) {
 
 func TestLoad_TakesDefinitionsThatAreRefusedToday(t *testing.T) {
 	t.Parallel()
-	d := etl(dag.Node{When: "[1]" + strings.Repeat(".map(a,a)", 30) + " == [1]", Payload: json.RawMessage(`"${params.n}"`)})
+	d := etl(dag.Node{When: "[1]" + strings.Repeat(".map(a,a)", 30) + " == [1]",
+		Payload: json.RawMessage(`"${params.n}"`)})
 	mistakesOf(t, d)
 	g, err := dag.Load(context.Background(), d)
 	if err != nil {
@@ -406,17 +409,27 @@ func TestLoad_TakesDefinitionsThatAreRefusedToday(t *testing.T) {
 	}
 }
 
-func TestPayload_FailsByTheCauseOfAResultThatCannotBeRead(t *testing.T) {
+func TestPayload_FailsByNameWhereItReadsAResultThatCannotBeUsed(t *testing.T) {
 	t.Parallel()
-	cause := errors.New("the result of extract has 300000 bytes")
 	g := mustCompile(t, etl(dag.Node{When: "has(nodes.extract.result.rows) || true",
 		Payload: json.RawMessage(`"${nodes.extract.status}"`)}))
-	f := facts(t)
-	f.Nodes["extract"] = dag.NodeFacts{Status: "SUCCEEDED", Failure: cause}
-	if _, err := g.When(context.Background(), "last", f); !errors.Is(err, cause) {
-		t.Errorf("%v", err)
+	if needs, reads := g.Needs("last"), g.ResultsRead("last"); len(needs) != 1 || len(reads) != 1 {
+		t.Errorf("it needs %v and reads %v", needs, reads)
 	}
-	if got, err := g.Payload(context.Background(), "last", f); string(got) != `"SUCCEEDED"` || err != nil {
-		t.Errorf("%s, %v", got, err)
+	f := facts(t)
+	for name, n := range map[string]dag.NodeFacts{
+		"unusable":  {Unusable: &dag.ResultError{Code: "result_too_large", Message: "node extract: it has 300000 bytes"}},
+		"too large": {Size: 5 << 20},
+	} {
+		n.Status = "SUCCEEDED"
+		f.Nodes["extract"] = n
+		failed := new(dag.ExpressionError)
+		if _, err := g.When(context.Background(), "last", f); !errors.As(err, &failed) ||
+			failed.Code != "result_too_large" || !strings.Contains(failed.Detail, "node extract") {
+			t.Errorf("%s: %v", name, err)
+		}
+		if got, err := g.Payload(context.Background(), "last", f); string(got) != `"SUCCEEDED"` || err != nil {
+			t.Errorf("%s: %s, %v", name, got, err)
+		}
 	}
 }

@@ -287,6 +287,26 @@ func (s scope) compileText(in string) (*pattern, *mistake) {
 	return t, nil
 }
 
+// ChoosesHost reports whether an expression in a template of a URL can change the host: it is in front of the path, and
+// not the whole URL. In https://example.com${x} it can, too.
+func ChoosesHost(url string) bool {
+	at := 0
+	for at < len(url) && !strings.HasPrefix(url[at:], "${") {
+		if strings.HasPrefix(url[at:], "$${") {
+			at += 2
+		}
+		at++
+	}
+	if at >= len(url) {
+		return false
+	}
+	if end := closingBrace(url[at+2:]); at == 0 && end >= 0 && at+2+end+1 == len(url) {
+		return false
+	}
+	_, authority, ok := strings.Cut(url[:at], "://")
+	return !ok || !strings.ContainsAny(authority, "/?#")
+}
+
 // positionOf returns the line and column of the character at a byte.
 func positionOf(s string, at int) position {
 	before := s[:at]
@@ -349,17 +369,27 @@ func closingQuote(s, quote string, raw bool) int {
 
 // Needs returns the nodes whose facts node's expressions name, in order.
 func (g *Graph) Needs(node string) []string {
+	return g.named(node, func(e *expr) []string { return e.nodes })
+}
+
+// ResultsRead returns those of them whose results the expressions read.
+func (g *Graph) ResultsRead(node string) []string {
+	return g.named(node, func(e *expr) []string { return e.results })
+}
+
+// named returns what of gives for all expressions of a node, in order, each name once.
+func (g *Graph) named(node string, of func(*expr) []string) []string {
 	var names []string
 	x := g.exprs[node]
 	for _, e := range []*expr{x.when, x.forEach} {
 		if e != nil {
-			names = append(names, e.nodes...)
+			names = append(names, of(e)...)
 		}
 	}
 	for _, t := range x.payload {
 		for _, p := range t.parts {
 			if p.expr != nil {
-				names = append(names, p.expr.nodes...)
+				names = append(names, of(p.expr)...)
 			}
 		}
 	}
@@ -451,7 +481,7 @@ func explain(err error, node, pointer string, e *expr) error {
 	if !errors.As(err, &wrong) {
 		return err
 	}
-	x := &ExpressionError{Node: node, Pointer: pointer, At: wrong.at.String(), Detail: wrong.detail, Cause: wrong.cause}
+	x := &ExpressionError{Node: node, Pointer: pointer, At: wrong.at.String(), Detail: wrong.detail, Code: wrong.code}
 	if e != nil {
 		x.Text = e.text
 	}

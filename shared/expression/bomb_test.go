@@ -52,7 +52,8 @@ var ends = []string{"%s", "%s==[]", "%s==%[1]s", "2 in %s", "size(%s)", "%s.matc
 	"%s.exists(a,a==a)", "%s.all(a,a==%[1]s)", "string(%s)", "%s.matches('(.*)(.*)(.*)(.*)(.*)(.*)(.*)(.*)x')",
 	"p.list.all(a,!(a in %s))", "p.list.all(a,%s!=1)", "p.list.all(a,size(%s)>0)", "p.rows.all(a,p.s==%s)"}
 
-var starts = []string{"[1]", "[[1]]", "[dyn([1])]", "p.one", "p.list", "p.rows", "p.nested", "p.s", "'ab'", "[p.s]", "p.json",
+var starts = []string{"[1]", "[[1]]", "[dyn([1])]", "p.one", "p.list", "p.rows", "p.nested", "p.s", "'ab'", "[p.s]",
+	"p.json",
 	"p.text64",
 	"json(p.json)", "p", "[p.list,p.list]", "p.s.split(',')", "{'a':p}"}
 

@@ -41,6 +41,7 @@ type Program struct {
 	slots int
 	parts int
 	size  int
+	texts bool // the expression has literals that are texts or bytes
 }
 
 // Type returns what is known of the expression's value.
@@ -125,7 +126,7 @@ func Compile(text string, variables map[string]*Type) (p *Program, wrong *Error)
 	if c.wrong != nil {
 		return nil, c.wrong
 	}
-	return &Program{root: root, slots: c.slots, parts: c.parts, size: c.size}, nil
+	return &Program{root: root, slots: c.slots, parts: c.parts, size: c.size, texts: c.texts}, nil
 }
 
 // firstIssue converts the first of the parser's issues.
@@ -156,6 +157,7 @@ type checker struct {
 	parts     int
 	macros    int
 	size      int
+	texts     bool
 	wrong     *Error
 }
 
@@ -250,6 +252,7 @@ func (c *checker) literal(n *node, x ast.Expr) {
 		n.value, n.typ = Null{}, nullType
 	default:
 		n.typ = kindTypes[kindOf(v)]
+		c.texts = c.texts || n.typ == StringType || n.typ == bytesType
 	}
 }
 

@@ -16,8 +16,8 @@ import (
 	"cel.dev/cel-go/common/types/traits"
 )
 
-// function is a function or an operator. Member functions are named with a dot before them; the value they are called on
-// is their first argument.
+// function is a function or an operator. Member functions are named with a dot before them; the value that they are
+// called on is their first argument.
 type function struct {
 	overloads []overload
 	typed     func(args []*Type) (*Type, bool)   // in place of overloads

@@ -30,6 +30,10 @@ type Reader struct {
 	Doc   *Document
 	Wrong fault.Mistakes
 	names map[string]secrecy // what the names seen so far mean
+
+	// Templates are the strings with ${ that NoSecrets has left out, with whether the names above them are those of
+	// secrets: what they hold is known once they are compiled. Nil: there are no templates.
+	Templates map[int]bool
 }
 
 // NewReader returns a reader of d without mistakes.

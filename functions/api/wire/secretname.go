@@ -26,10 +26,19 @@ var secretWords = []string{
 	"refresh_token", "auth_token", "id_token", "session_token", "bearer_token", "security_token", "oauth_token",
 	"api_token", "bot_token", "private_token",
 	"access_key", "account_key", "signing_key", "encryption_key",
+	"client_token", "clienttoken", "connection_string", "connectionstring",
 }
 
+// secretNames are secrets as the whole name, or after one of secretOwners: pass alone is also a document, and a cookie
+// is also something to eat.
+var (
+	secretNames  = wordSet("pass cookie cookies set_cookie")
+	secretOwners = wordSet(`db database smtp imap ftp sftp ssh ldap mysql pg postgres postgresql mongo redis rabbitmq
+		user admin root login auth proxy mail email basic session http request`)
+)
+
 // innocent words contain "secret" and mean something else.
-var innocent = strings.NewReplacer("secretary", "", "secretaries", "", "secretariat", "", "secretarial", "",
+var innocent = strings.NewReplacer("passwordless", "", "authorizations", "", "secretary", "", "secretaries", "", "secretariat", "", "secretarial", "",
 	"secretion", "", "secretive", "")
 
 // metadata are the last words of names of facts about a secret.
@@ -42,7 +51,10 @@ var metadata = wordSet(`
 	strength format algorithm alg method scheme mode
 	label title description note notes comment comments placeholder prompt help source provider issuer manager
 	store backend fingerprint field reason
-	attempts failures in`)
+	attempts failures in owner owners used seen`)
+
+// questions are the first words of names that ask about a secret.
+var questions = wordSet("has is needs requires require allow allows show hide enable disable without no")
 
 func wordSet(list string) map[string]bool {
 	set := map[string]bool{}
@@ -53,14 +65,14 @@ func wordSet(list string) map[string]bool {
 }
 
 // stems are parts of all names of secrets. Most names have none, which is quick to check.
-var stems = []string{"pass", "pwd", "secret", "key", "token", "auth"}
+var stems = []string{"pass", "pwd", "secret", "key", "token", "auth", "credential", "cookie", "connection"}
 
 func suspicious(name string) bool {
 	for i := range len(name) {
 		switch c := name[i]; {
 		case c >= utf8.RuneSelf: // the small form of some letters is ASCII
 			return true
-		case strings.IndexByte("psktaPSKTA", c) >= 0:
+		case strings.IndexByte("psktacPSKTAC", c) >= 0:
 			for _, stem := range stems {
 				if len(name)-i >= len(stem) && strings.EqualFold(name[i:i+len(stem)], stem) {
 					return true
@@ -103,19 +115,18 @@ const (
 	notSecret      secrecy = iota
 	aboutSecret            // a fact about a secret; names below it count on their own
 	secretItself           // a string here is a secret, and so are the strings of an object here
-	maybeStructure         // authorization: a header's value, or the record of a payment
+	maybeStructure         // authorization, credentials: a header's value, or a record
 )
 
 // secrecyOf classifies a name.
 func secrecyOf(name string) secrecy {
 	folded := fold(name)
 	plain := strings.ReplaceAll(strings.ToLower(name[:min(len(name), longestName)]), "-", "_")
-	if metadata[folded[strings.LastIndexByte(folded, '_')+1:]] {
+	first, _, more := strings.Cut(folded, "_")
+	if metadata[folded[strings.LastIndexByte(folded, '_')+1:]] || more && questions[first] {
 		return aboutSecret
 	}
-	if strings.Contains(plain, "secret") {
-		plain, folded = innocent.Replace(plain), innocent.Replace(folded)
-	}
+	plain, folded = innocent.Replace(plain), innocent.Replace(folded)
 	for _, part := range secretParts {
 		if strings.Contains(folded, part) || strings.Contains(plain, part) {
 			if part == authorization {
@@ -126,6 +137,12 @@ func secrecyOf(name string) secrecy {
 	}
 	padded := "_" + folded + "_"
 	if slices.ContainsFunc(secretWords, func(w string) bool { return strings.Contains(padded, "_"+w+"_") }) {
+		return secretItself
+	}
+	if last := folded[strings.LastIndexByte(folded, '_')+1:]; last == "credential" || last == "credentials" {
+		return maybeStructure
+	}
+	if owner, last, ok := cutLast(folded, "_"); secretNames[folded] || ok && secretOwners[owner] && secretNames[last] {
 		return secretItself
 	}
 	return notSecret
@@ -182,11 +199,47 @@ func urlSecret(s string) bool {
 		if unescaped, err := url.QueryUnescape(name); err == nil {
 			name = unescaped
 		}
-		if secrecyOf(name).hidesStrings() {
+		if tokenParameters[name] || secrecyOf(name).hidesStrings() {
 			return true
 		}
 	}
 	return false
+}
+
+// tokenParameters are parameters of URLs whose value lets in who has it. In other places these names are too common.
+var tokenParameters = wordSet("token sig jwt")
+
+// headerSecret reports whether a text is the value of an Authorization header: Basic or Bearer and what follows. One word
+// of letters in one case is taken for a word of a sentence.
+func headerSecret(s string) bool {
+	if rest, ok := cutFold(strings.TrimSpace(s), authorization+":"); ok {
+		s = rest
+	}
+	s = strings.TrimSpace(s)
+	token, ok := cutFold(s, "bearer ")
+	if !ok {
+		if token, ok = cutFold(s, "basic "); !ok {
+			return false
+		}
+	}
+	if token = strings.TrimSpace(token); len(token) < ShortestSecret || !isToken68(token) {
+		return false
+	}
+	small := strings.IndexFunc(token, unicode.IsLower)
+	return strings.ContainsAny(token, "0123456789=") || small >= 0 && strings.ContainsFunc(token[small:], unicode.IsUpper)
+}
+
+// cutFold cuts a prefix in any case.
+func cutFold(s, prefix string) (rest string, ok bool) {
+	if len(s) < len(prefix) || !strings.EqualFold(s[:len(prefix)], prefix) {
+		return s, false
+	}
+	return s[len(prefix):], true
+}
+
+// isToken68 reports whether a text has only the characters of credentials (RFC 9110).
+func isToken68(s string) bool {
+	return strings.Trim(s, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-._~+/=") == ""
 }
 
 func cutLast(s, sep string) (before, after string, found bool) {
