@@ -290,3 +290,38 @@ func TestAside_IsSendableWithAnyKeys(t *testing.T) {
 		t.Errorf("no queue takes %q", body)
 	}
 }
+
+func TestSQS_AnswersForTheOthersWhenARecordDoesNotEnd(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		end := make(chan struct{})
+		defer close(end)
+		meter := new(telemetry.Meter)
+		r := Runner{Log: telemetry.Silent(), Meter: meter, Limit: 4}
+		ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+		defer cancel()
+		var handled atomic.Int64
+		began := time.Now()
+		resp := r.SQS(ctx, messages("1", "never", "heeds", "4", "5", "6"),
+			func(ctx context.Context, d message.Delivery) error {
+				switch d.Body {
+				case "never":
+					<-end
+				case "heeds":
+					<-ctx.Done()
+					return ctx.Err()
+				}
+				handled.Add(1)
+				return nil
+			})
+		if failed(resp) != "bc" || handled.Load() != 4 {
+			t.Errorf("%q are redelivered and %d were handled", failed(resp), handled.Load())
+		}
+		if ctx.Err() != nil || time.Since(began) > 19*time.Second {
+			t.Errorf("the answer came after %s", time.Since(began))
+		}
+		if n := meter.Total(telemetry.Overrun); n != 1 {
+			t.Errorf("%v records are counted as not ended", n)
+		}
+	})
+}

@@ -36,7 +36,9 @@ func (r Runner) SQS(ctx context.Context, ev events.SQSEvent,
 		deliveries[i] = DeliveryOf(m)
 	}
 	reachable := r.Queues != nil
-	for i, err := range r.each(ctx, len(deliveries), func(i int) error { return do(ctx, deliveries[i]) }) {
+	for i, err := range r.each(ctx, len(deliveries), func(ctx context.Context, i int) error {
+		return do(ctx, deliveries[i])
+	}) {
 		if err == nil {
 			continue
 		}

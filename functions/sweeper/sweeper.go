@@ -247,7 +247,7 @@ func (s *Stage) one(ctx context.Context, f store.Found, slice string, came *scan
 		Entry: scan.Entry{Ref: f.Ref, Slice: slice, WakeAt: f.WakeAt}, Err: f.Err,
 		Log: s.Log.With(telemetry.Tenant, f.Tenant, telemetry.JobID, f.ID),
 	}
-	return s.keeper.One(ctx, found, came, func() (string, error) {
+	return s.keeper.One(ctx, found, came, func(ctx context.Context) (string, error) {
 		step, err := decide(ctx, f.Entry)
 		if err != nil || step == job.StepNothing {
 			return "", err

@@ -131,7 +131,8 @@ func alarms(s target.Settings) []alarm {
 			means:  "What was put aside has lain there for a week; in a few days it is lost.",
 			metric: queue(dead, age, "Maximum"), over: letterAge.Seconds(), bad: 1, of: 1})
 	}
-	add(alarm{name: "set-aside", runbook: "set-aside", means: "Something that cannot be read was put aside.",
+	add(alarm{name: "set-aside", runbook: "set-aside",
+		means:  "Something that cannot be read, or whose work does not end, was put aside.",
 		metric: own(5, telemetry.SetAside, "Sum"), over: 0, bad: 1, of: 1})
 	add(alarm{name: "failure-rate", runbook: "failure-rate", means: "Of the jobs that end, too many fail for good.",
 		math: true, over: deadPercent, bad: 2, of: 3,

@@ -210,7 +210,7 @@ func parts() []part {
 					{contract.Tasks, []construct.Verb{construct.Get, construct.GetMany, construct.Put, construct.Update,
 						construct.Delete, construct.Check}},
 					{contract.Runs, []construct.Verb{construct.Get, construct.GetMany, construct.Put, construct.Update,
-						construct.Delete}},
+						construct.Delete, construct.Check}},
 					{contract.Dags, []construct.Verb{construct.Get, construct.Put, construct.Update}},
 				},
 				queries: []query{

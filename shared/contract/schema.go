@@ -24,6 +24,7 @@ const (
 	AttrSK        = "sk"
 	AttrWakeSlice = "wake_slice" // S: "<minute>#<shard>", or a parking place
 	AttrWakeAt    = "wake_at"    // N: ms
+	AttrTries     = "tries"      // N: how often in a row an entry of the due index was deferred and not handled
 	AttrGroup     = "group_id"
 	AttrGroupSort = "group_at"
 	AttrDeadShard = "dead_shard" // S: "tenant#k"

@@ -188,7 +188,13 @@ type Run struct {
 	Params     string // merged, JSON; "" for none, ParamsInItem when an item of their own holds them
 	Shard      int
 	WakeAt     time.Time // zero once it is over
+	Tries      int64     // wake-ups in a row after which the run was not brought on
 	ExpiresAt  time.Time // when the table may forget the item
+	// KeptUntil is until when at least everything that belongs to the run is kept: rows, contents and claims of nodes
+	// that have ended. Zero: contract.NodeKept after CreatedAt.
+	KeptUntil time.Time
+	// Lost says that KeptUntil has passed while the run went on: what has ended is not known any more.
+	Lost bool
 }
 
 // MaxInlineParams is how long params may be in the item, in bytes.
@@ -361,9 +367,73 @@ func (r Run) MayStart(row job.Row, now time.Time) string {
 	return ""
 }
 
-// Expired says that expire_after has passed, and that nobody has written so yet.
+// Expired says that the run must be stopped, and that no writer has stopped it yet: its expire_after has passed, or what
+// has ended in it may be forgotten.
 func (r Run) Expired(now time.Time) bool {
-	return !r.Status.Final() && r.Stop == NoStop && !r.ExpiryAt.IsZero() && !now.Before(r.ExpiryAt)
+	return !r.Status.Final() && r.Stop == NoStop &&
+		(!r.ExpiryAt.IsZero() && !now.Before(r.ExpiryAt) || !now.Before(r.Kept()))
+}
+
+// Kept is until when at least everything that belongs to the run is kept. An absent row is a node that has not been
+// released, up to then and no longer.
+func (r Run) Kept() time.Time {
+	if r.KeptUntil.IsZero() {
+		return r.CreatedAt.Add(contract.NodeKept)
+	}
+	return r.KeptUntil
+}
+
+const (
+	// keptAhead is how long everything of a run that goes on is kept at least, while its wake-ups come: so long can all
+	// of them fail.
+	keptAhead = contract.NodeKept - 15*24*time.Hour
+	// keptIdle is the same of a run in which nothing goes on until an operator acts.
+	keptIdle = contract.MaxAhead / 2
+)
+
+// Keeps says until when everything of the run must be kept from now on; the zero time is for no longer than it is. idle
+// says that no job of the run is open. What ends later is kept for contract.NodeKept after its end, so only for a run in
+// which nothing can end it is more.
+func (r Run) Keeps(now time.Time, idle bool) time.Time {
+	idle = idle && (r.Paused || r.Status == Held) && r.Stop == NoStop && r.Act == nil
+	switch {
+	case r.Status.Final(), !now.Before(r.Kept()): // what is lost already is not kept
+	case idle && r.Kept().Before(now.Add(keptIdle)):
+		return now.Add(contract.MaxAhead)
+	case r.Kept().Before(now.Add(keptAhead)):
+		return now.Add(contract.NodeKept)
+	}
+	return time.Time{}
+}
+
+// Keep notes until when everything of the run is kept, after it was done.
+func (r Run) Keep(until time.Time) (Run, item.Write) {
+	after := r
+	after.KeptUntil = until
+	return r.change("run.keep", after, notOver)
+}
+
+// KeepItem lets one of the items of KeepRefs live until then; refused where it lives longer.
+func (r Run) KeepItem(ref item.Ref, until time.Time) item.Write {
+	return item.Write{
+		Ref: ref, Name: "run.keep_item", Set: map[string]any{contract.AttrExpiresAt: until.Unix()},
+		When: []item.All{{{Attr: contract.AttrExpiresAt, Op: item.Lt, Value: until.Unix()}}},
+	}
+}
+
+// WakesToKeep is when a wake-up must come, at the latest, that keeps what belongs to the run.
+func (r Run) WakesToKeep() time.Time { return r.Kept().Add(-keptAhead) }
+
+// KeepRefs are the items of the run, besides those of its jobs, that it cannot go on without.
+func (r Run) KeepRefs() []item.Ref {
+	refs := []item.Ref{r.ListRef()}
+	if r.Params == ParamsInItem {
+		refs = append(refs, r.ContentRef(ParamsContent))
+	}
+	if r.Tagged {
+		refs = append(refs, r.ContentRef(TagsContent))
+	}
+	return refs
 }
 
 // Superseded says that the row never will start: it belongs to an older generation, or to a run that is
@@ -440,6 +510,9 @@ func (r Run) Item() item.Item {
 	num("shard", int64(r.Shard))
 	str(contract.AttrWakeSlice, r.Slice())
 	at(contract.AttrWakeAt, r.WakeAt)
+	num(contract.AttrTries, r.Tries)
+	at("kept_until", r.KeptUntil)
+	flag("lost", r.Lost)
 	if !r.ExpiresAt.IsZero() {
 		i[contract.AttrExpiresAt] = r.ExpiresAt.Unix()
 	}
@@ -486,7 +559,8 @@ func Parse(i item.Item) (Run, error) {
 		Schedule: i.Str("schedule"),
 		Told:     i.Str("told") != "",
 		Priority: job.Priority(i.Str("priority")), Params: i.Str("params"), Shard: int(i.Int("shard")),
-		WakeAt: i.Time(contract.AttrWakeAt),
+		WakeAt: i.Time(contract.AttrWakeAt), Tries: i.Int(contract.AttrTries),
+		KeptUntil: i.Time("kept_until"), Lost: i.Str("lost") != "",
 	}
 	switch r.Status {
 	case Building, Running, Held, Succeeded, Failed, Cancelled:
@@ -546,9 +620,12 @@ func (r Run) change(name string, after Run, more ...item.Cond) (Run, item.Write)
 	return after, item.Write{Ref: r.Ref(), Name: name, When: []item.All{when}, Set: set}
 }
 
-// wake makes the wake-up due.
+// wake makes the wake-up due. What ends from now on is kept for contract.NodeKept and no longer.
 func (r Run) wake(now time.Time) Run {
-	r.WakeAt, r.FinishedAt, r.ExpiresAt = now, time.Time{}, time.Time{}
+	r.WakeAt, r.FinishedAt, r.ExpiresAt, r.Tries = now, time.Time{}, time.Time{}, 0
+	if most := now.Add(contract.NodeKept); r.KeptUntil.After(most) {
+		r.KeptUntil = most
+	}
 	return r
 }
 
@@ -571,7 +648,7 @@ func (r Run) Built() (Run, item.Write) {
 // Halt stops the run: nothing starts any more, and what has not started ends with the stop's reason.
 func (r Run) Halt(s Stop, why job.Reason, now time.Time) (Run, item.Write) {
 	after := r.wake(now)
-	after.Stop, after.Reason, after.Act = s, why, nil
+	after.Stop, after.Reason, after.Act, after.Lost = s, why, nil, r.Lost || !now.Before(r.Kept())
 	after.Epoch++
 	more := []item.Cond{notOver, noStop}
 	if s == StopFail {
@@ -692,7 +769,7 @@ func (r Run) End(s Status, now time.Time) (Run, item.Write) {
 	after := r
 	after.Status = s
 	if s.Final() {
-		after.FinishedAt, after.WakeAt, after.Holds = now, time.Time{}, false
+		after.FinishedAt, after.WakeAt, after.Holds, after.Tries = now, time.Time{}, false, 0
 		after.ExpiresAt = now.Add(contract.DeadKept)
 		if after.MustTell() {
 			after.WakeAt = now
@@ -704,14 +781,14 @@ func (r Run) End(s Status, now time.Time) (Run, item.Write) {
 // TellDone notes that the row of the run's schedule knows of its end, and takes the wake-up.
 func (r Run) TellDone() (Run, item.Write) {
 	after := r
-	after.Told, after.WakeAt = true, time.Time{}
+	after.Told, after.WakeAt, after.Tries = true, time.Time{}, 0
 	return r.change("run.told", after, isOver, noAct)
 }
 
-// Rest puts the wake-up off; the zero time takes it from a run that is over.
+// Rest puts the wake-up off after the run was brought on; the zero time takes it from a run that is over.
 func (r Run) Rest(at time.Time) (Run, item.Write) {
 	after := r
-	after.WakeAt = at
+	after.WakeAt, after.Tries = at, 0
 	if at.IsZero() {
 		return r.change("run.rest", after, isOver, noAct)
 	}

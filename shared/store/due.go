@@ -78,7 +78,49 @@ func (s *Store) PutOff(ctx context.Context, ref item.Ref, place string, wakeAt, 
 	if wakeAt.After(at) { // found ahead of its time
 		at = wakeAt
 	}
-	at = at.Add(contract.RetryEvery)
+	_, err := s.table.Write(ctx, moved("due.put_off", ref, place, wakeAt, at.Add(contract.RetryEvery)))
+	if Refused(err) != nil {
+		return nil
+	}
+	return err
+}
+
+// Deferred is an item of the due index whose wake-up was moved before the item was handled.
+type Deferred struct {
+	Ref    item.Ref
+	Place  string
+	WakeAt time.Time
+	Tries  int64 // how often in a row that was done
+}
+
+// Defer is PutOff to a certain time, before an item is handled; the writer that has handled it removes the count of
+// tries. ok is false if the item has moved since it was found at wakeAt.
+func (s *Store) Defer(
+	ctx context.Context, ref item.Ref, place string, wakeAt, at time.Time,
+) (d Deferred, ok bool, err error) {
+	w := moved("due.defer", ref, place, wakeAt, at)
+	w.Add = map[string]int64{contract.AttrTries: 1}
+	i, err := s.table.Write(ctx, w)
+	switch {
+	case Refused(err) != nil:
+		return d, false, nil
+	case err != nil:
+		return d, false, err
+	}
+	return Deferred{ref, i.Str(contract.AttrWakeSlice), i.Time(contract.AttrWakeAt), i.Int(contract.AttrTries)}, true, nil
+}
+
+// Move gives a deferred item another wake-up, unless it has moved since.
+func (s *Store) Move(ctx context.Context, d Deferred, at time.Time) error {
+	_, err := s.table.Write(ctx, moved("due.move", d.Ref, d.Place, d.WakeAt, at))
+	if Refused(err) != nil {
+		return nil
+	}
+	return err
+}
+
+// moved is the write that gives an item found in place, at wakeAt, another wake-up.
+func moved(name string, ref item.Ref, place string, wakeAt, at time.Time) item.Write {
 	to := horizon.SliceOf(at, 0)
 	if found, err := horizon.ParseSlice(place); err == nil {
 		to.Shard = found.Shard
@@ -91,14 +133,10 @@ func (s *Store) PutOff(ctx context.Context, ref item.Ref, place string, wakeAt, 
 	if to.Shard > 0 {
 		set["shard"] = int64(to.Shard)
 	}
-	err := s.Put(ctx, item.Write{Ref: ref, Name: "due.put_off", Set: set, When: []item.All{{
+	return item.Write{Ref: ref, Name: name, Set: set, When: []item.All{{
 		{Attr: contract.AttrWakeSlice, Op: item.Eq, Value: place},
 		{Attr: contract.AttrWakeAt, Op: item.Eq, Value: wakeAt.UnixMilli()},
-	}}})
-	if Refused(err) != nil {
-		return nil
-	}
-	return err
+	}}}
 }
 
 // SetAside is PutOff for an item that cannot be read: it is listed, with the reason, for a person

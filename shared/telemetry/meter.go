@@ -28,6 +28,7 @@ const (
 	ClaimsTakenOver Name = "claims_taken_over_total"
 	Duplicates      Name = "duplicate_firings_total" // refused at the claim
 	SetAside        Name = "messages_set_aside_total"
+	Overrun         Name = "overrun_total"  // entries of a pass, or records, whose work did not end in time
 	Swept           Name = "swept_total"    // by step
 	Promoted        Name = "promoted_total" // nominal times of schedules, by outcome
 	WatermarkLag    Name = "watermark_lag_ms"

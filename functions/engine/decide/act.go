@@ -25,7 +25,13 @@ func (d *Decider) settleEffects(ctx context.Context, row job.Row, now time.Time)
 		return fault.New(fault.Undecodable, nil, "reading the pending effects of job %s: nothing does %q", row.ID,
 			row.PendingEffects)
 	}
-	row, write := job.RewakePending(row, now.Add(contract.Grace))
+	// The wake-up is written first, and those of children that go on failing are ever further away: whatever telling
+	// them takes, it keeps no later pass from other rows.
+	wait := contract.Grace
+	if children {
+		wait = job.Postpone(row.Postponed)
+	}
+	row, write := job.RewakePending(row, now.Add(wait))
 	if err := d.Jobs.PutRow(ctx, row, write); err != nil {
 		return err
 	}

@@ -87,6 +87,9 @@ func (d *Decider) step(ctx context.Context, row, seen job.Row, gently bool) (job
 		if held { // a pause of everything or of its task comes before its schedule
 			step = job.StepPark
 		} else {
+			if row, err = d.deferFirst(ctx, row, gently, now); err != nil {
+				return step, err
+			}
 			var done bool
 			if step, done, err = d.Judge(ctx, d, row, step, now); done || err != nil {
 				return step, err
@@ -120,6 +123,21 @@ func (d *Decider) step(ctx context.Context, row, seen job.Row, gently bool) (job
 		return d.refire(ctx, row, gently, now)
 	}
 	return job.StepNothing, nil
+}
+
+// deferFirst writes the next wake-up of a node's job before its run is asked: that may bring on the whole run, and
+// whatever becomes of it, it keeps no later pass from other rows. The row that it returns counts as postponed as often
+// as before; the step that is taken counts itself.
+func (d *Decider) deferFirst(ctx context.Context, row job.Row, gently bool, now time.Time) (job.Row, error) {
+	if !gently || row.RunID == "" || row.Parked {
+		return row, nil
+	}
+	after, write := job.Rewake(row, now.Add(job.Postpone(row.Postponed)), now, row.Postponed+1)
+	if err := d.Jobs.PutRow(ctx, after, write); err != nil {
+		return row, err
+	}
+	after.Postponed = row.Postponed
+	return after, nil
 }
 
 // held says whether a pause of everything or of its task holds the job.

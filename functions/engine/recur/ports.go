@@ -60,6 +60,8 @@ type Store interface {
 	PausesOf(ctx context.Context, owner tenant.ID) (job.Pauses, error)
 	NoteParked(ctx context.Context, t tenant.ID, now time.Time) error
 	// SetAside and PutOff give a schedule that cannot be read, or not be promoted, another wake-up.
+	Defer(ctx context.Context, ref item.Ref, slice string, wakeAt, at time.Time) (d store.Deferred, ok bool, err error)
+	Move(ctx context.Context, d store.Deferred, at time.Time) error
 	SetAside(ctx context.Context, ref item.Ref, slice string, wakeAt time.Time, reason string, now time.Time) error
 	PutOff(ctx context.Context, ref item.Ref, slice string, wakeAt, now time.Time) error
 }

@@ -1,6 +1,7 @@
 package scan
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"log/slog"
@@ -13,6 +14,7 @@ import (
 	"punctual/shared/fault"
 	"punctual/shared/item"
 	"punctual/shared/job"
+	"punctual/shared/store"
 	"punctual/shared/telemetry"
 )
 
@@ -49,6 +51,11 @@ func Each[T any](
 
 // Index is what a Keeper writes to the due index. An entry whose wake-up is no longer wakeAt is left alone.
 type Index interface {
+	// Defer moves the wake-up of an entry to at before the entry is handled, so that work which does not end, or ends
+	// the process, does not keep later passes from the other entries. ok is false if the entry has moved.
+	Defer(ctx context.Context, ref item.Ref, slice string, wakeAt, at time.Time) (d store.Deferred, ok bool, err error)
+	// Move gives a deferred entry another wake-up.
+	Move(ctx context.Context, d store.Deferred, at time.Time) error
 	// PutOff gives an entry its next wake-up, a quarter of an hour later.
 	PutOff(ctx context.Context, ref item.Ref, slice string, wakeAt, now time.Time) error
 	// SetAside is PutOff for what cannot be read. It also lists the entry, with the reason, for an operator.
@@ -61,6 +68,8 @@ type Keeper struct {
 	Clock clock.Clock
 	Meter *telemetry.Meter
 	What  string // "job", "schedule" or "run", for the log
+	// Most is the time that the work on one entry may take; 0: EntryTime.
+	Most time.Duration
 	// Prefix goes before the outcome in the Counter: "schedule_" makes "schedule_failed".
 	Prefix string
 }
@@ -72,12 +81,27 @@ type Found struct {
 	Log *slog.Logger // names whose entry it is
 }
 
+// EntryTime is the time that the work on one entry of a pass may take.
+const EntryTime = 20 * time.Second
+
 // One handles an entry, or calls Keep if that fails. handle returns the outcome to count, "" for none. An error that
-// may go away by itself is returned.
-func (k Keeper) One(ctx context.Context, f Found, came *Counter, handle func() (string, error)) error {
+// may go away by itself is returned. Handling has a deadline of its own: an entry whose work does not end by then, even
+// if the work does not heed its context, is put off like one that cannot be handled, and the pass goes on.
+func (k Keeper) One(
+	ctx context.Context, f Found, came *Counter, handle func(context.Context) (string, error),
+) error {
 	is, err := "", f.Err
 	if err == nil {
-		err = fault.Guard(func() (err error) { is, err = handle(); return err })
+		handled := make(chan string, 1) // the work may end after it was abandoned
+		err = fault.Within(ctx, cmp.Or(k.Most, EntryTime), "handling a "+k.What, func(ctx context.Context) error {
+			is, err := handle(ctx)
+			handled <- is
+			return err
+		})
+		select {
+		case is = <-handled:
+		default:
+		}
 	}
 	if is != "" {
 		came.Add(is)
@@ -104,8 +128,16 @@ type Entry struct {
 // help, and after a day nobody visits it. came is the outcome to count.
 func (k Keeper) Keep(ctx context.Context, e Entry, err error, log *slog.Logger) (came string, _ error) {
 	log = log.With("ref", e.Ref.String(), telemetry.Err, err.Error())
-	panicked := new(fault.Panicked)
+	panicked, overrun := new(fault.Panicked), new(fault.Overrun)
 	switch {
+	case errors.As(err, &overrun):
+		if err := k.Index.PutOff(ctx, e.Ref, e.Slice, e.WakeAt, k.Clock.Now()); err != nil {
+			return "", err
+		}
+		log.ErrorContext(ctx, k.What+" put off: its work did not end in time")
+		k.Meter.Count(telemetry.Overrun, 1)
+		k.Meter.Count(telemetry.SetAside, 1)
+		return "overrun", nil
 	case fault.KindOf(err) == fault.Undecodable, errors.As(err, &panicked):
 		reason := job.Cut(err.Error(), contract.MaxReason)
 		if err := k.Index.SetAside(ctx, e.Ref, e.Slice, e.WakeAt, reason, k.Clock.Now()); err != nil {

@@ -1,0 +1,109 @@
+package sweeper_test
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	"punctual/functions/engine/release"
+	"punctual/shared/contract"
+	"punctual/shared/dag"
+	"punctual/shared/fault"
+	"punctual/shared/job"
+	"punctual/shared/memory"
+	"punctual/shared/run"
+	"punctual/shared/telemetry"
+)
+
+// stuck is a run whose derivation does not end: each read of the run blocks, and so do those of its job's wake-ups.
+func (b *bundle) stuck(heeds bool) run.Key {
+	b.Helper()
+	k := run.Key{Tenant: "noisy", ID: job.DerivedID(time.Now(), "stuck")}
+	d := dag.Definition{Nodes: map[string]dag.Node{"a": {Task: "echo"}}}
+	if _, _, err := b.Engine().Release.Create(b.Context(), release.Request{Key: k, Definition: d}); err != nil {
+		b.Fatal(err)
+	}
+	end := make(chan struct{})
+	b.Cleanup(func() { close(end) })
+	b.World.SetFaults(func(c memory.Call) memory.Fault {
+		if c.Op != memory.TableGet || c.Ref != k.Ref() {
+			return memory.Fault{}
+		}
+		if heeds {
+			return memory.Fault{Hang: true}
+		}
+		<-end
+		return memory.Fault{Fail: fault.Unavailable}
+	})
+	return k
+}
+
+// TestSweeper_GoesOnWithoutARunThatDoesNotEnd sweeps for hours beside a run whose derivation never returns.
+func TestSweeper_GoesOnWithoutARunThatDoesNotEnd(t *testing.T) {
+	t.Parallel()
+	for _, heeds := range []bool{true, false} {
+		bubble(t, fmt.Sprintf("the work heeds its context: %v", heeds), memory.Options{}, func(b *bundle) {
+			b.sweep() // the watermarks stand
+			k := b.stuck(heeds)
+			at := time.Now()
+			for n := range 8 * 60 {
+				time.Sleep(time.Until(at.Add(time.Duration(n+1) * time.Minute)))
+				lost := b.lost(n, -contract.Grace-time.Minute)
+				began := time.Now()
+				b.sweep()
+				if took := time.Since(began); took > 25*time.Second {
+					t.Fatalf("pass %d took %s", n, took)
+				}
+				if row := b.Row(lost.Key); !row.WakeAt.After(began) {
+					t.Fatalf("pass %d left the job of another tenant as it was", n)
+				}
+			}
+			b.World.SetFaults(nil)
+			// After 15, 30 and 45 minutes, and then after 30 minutes, 1, 2 and 4 hours.
+			if r, err := b.Store.Run(b.Context(), k); err != nil || r.Tries < 5 || r.Tries > 7 {
+				t.Errorf("the run was derived %d times in eight hours, %v", r.Tries, err)
+			}
+			if aside, over := b.Meter.Total(telemetry.SetAside), b.Meter.Total(telemetry.Overrun); aside == 0 || over < 5 {
+				t.Errorf("%v were set aside, and %v did not end", aside, over)
+			}
+		})
+	}
+}
+
+func TestSweeper_RetriesARunSoonThatFailedForAMoment(t *testing.T) {
+	t.Parallel()
+	bubble(t, "a throttled table costs a run a minute", memory.Options{}, func(b *bundle) {
+		b.sweep()
+		k := run.Key{Tenant: "acme", ID: job.DerivedID(time.Now(), "run")}
+		d := dag.Definition{Nodes: map[string]dag.Node{"a": {Task: "echo"}}}
+		if _, _, err := b.Engine().Release.Create(b.Context(), release.Request{Key: k, Definition: d}); err != nil {
+			b.Fatal(err)
+		}
+		due := func() (at time.Time, tries int64) {
+			r, err := b.Store.Run(b.Context(), k)
+			if err != nil {
+				b.Fatal(err)
+			}
+			return r.WakeAt, r.Tries
+		}
+		at, _ := due()
+		failed := 0
+		b.World.SetFaults(func(c memory.Call) memory.Fault {
+			if c.Op == memory.TableGet && c.Ref == k.Ref() && failed < 2 { // what keeps the run reads it as well
+				failed++
+				return memory.Fault{Fail: fault.Throttled}
+			}
+			return memory.Fault{}
+		})
+		time.Sleep(time.Until(at) + time.Second)
+		_, _ = b.stage.Handle(b.Context(), nil)
+		if next, tries := due(); next.After(time.Now()) || tries != 1 {
+			t.Errorf("it wakes at %s after %d tries", next, tries)
+		}
+		time.Sleep(time.Minute)
+		b.sweep()
+		if next, tries := due(); !next.After(time.Now()) || tries != 0 {
+			t.Errorf("it wakes at %s after %d tries", next, tries)
+		}
+	})
+}
