@@ -72,8 +72,11 @@ const HealthPort = 8081
 
 // Retention.
 const (
-	FinishedKept    = 30 * 24 * time.Hour
-	DeadKept        = 90 * 24 * time.Hour // outlives the DLQ's 14 days
+	FinishedKept = 30 * 24 * time.Hour
+	DeadKept     = 90 * 24 * time.Hour // outlives the DLQ's 14 days
+	// NodeKept is how long what belongs to a node of a run is kept after the node's end: longer than the run can be
+	// retried, which is DeadKept after its own end. While the run goes on, it is extended.
+	NodeKept        = DeadKept + 30*24*time.Hour
 	IdempotencyKept = 24 * time.Hour
 	TombstoneKept   = 24 * time.Hour
 )

@@ -181,6 +181,33 @@ func claimTTL(due, lease time.Time) int64 {
 	return due.Add(contract.ClaimKept).Unix()
 }
 
+// KeepClaim lets a claim live until then; refused where there is none, or where it lives longer.
+func KeepClaim(k Key, until time.Time) item.Write {
+	return keep(k.ClaimRef(), "claim.keep", until)
+}
+
+// keep lets an item live until then, if it is there and would go earlier.
+func keep(ref item.Ref, name string, until time.Time) item.Write {
+	return item.Write{
+		Ref: ref, Name: name, Set: map[string]any{contract.AttrExpiresAt: until.Unix()},
+		When: []item.All{{goesBefore(until)}},
+	}
+}
+
+func goesBefore(at time.Time) item.Cond {
+	return item.Cond{Attr: contract.AttrExpiresAt, Op: item.Lt, Value: at.Unix()}
+}
+
+// KeepContent lets a sibling item of a job live until then; refused where it lives longer.
+func KeepContent(ref item.Ref, until time.Time) item.Write { return keep(ref, "content.keep", until) }
+
+// KeepRow lets the row of a job that is over, or its tombstone, live until then; refused where it lives longer.
+func KeepRow(k Key, until time.Time) item.Write {
+	w := keep(k.Ref(), "row.keep", until)
+	w.When = from("row.keep", goesBefore(until))
+	return w
+}
+
 // Owner is a worker's hold on an attempt.
 type Owner struct {
 	Worker, Nonce string

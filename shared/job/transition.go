@@ -69,6 +69,8 @@ var Transitions = []Transition{
 	{"row.unpark", open, []Status{Scheduled, Running}, wakeUp},
 	{"row.bury", []Status{Dead}, []Status{Dead}, slices.Concat(debt, wakeUp)},
 	{"row.redrive", []Status{Dead}, []Status{Dead}, slices.Concat(debt, wakeUp)},
+	{"row.keep", []Status{Succeeded, Dead, Cancelled, Skipped, Expired, Gone},
+		[]Status{Succeeded, Dead, Cancelled, Skipped, Expired, Gone}, nil},
 	{"row.forget", []Status{Succeeded, Dead, Cancelled, Skipped, Expired}, []Status{Gone}, nil},
 }
 
@@ -212,8 +214,14 @@ func finish(r *Row, s Status, now time.Time) {
 		r.PendingEffects = PendingChildren
 	}
 	kept := contract.FinishedKept
+	switch {
+	case r.RunID != "": // its absence would be taken for a node that has not been released
+		kept = contract.NodeKept
+	case r.Followed: // its absence is taken for a failure by the jobs that come after it
+		kept = contract.DeadKept
+	}
 	if s == Dead && !r.IsMapped() && !r.StartsRun() { // of a mapped node the items have letters, of a run its nodes
-		kept, r.DeadAt = contract.DeadKept, now
+		kept, r.DeadAt = max(kept, contract.DeadKept), now
 		if r.PendingEffects == PendingChildren {
 			r.PendingEffects = PendingBoth
 		} else {
@@ -226,6 +234,7 @@ func finish(r *Row, s Status, now time.Time) {
 
 // settleWake: a final row keeps a wake-up exactly as long as it has pending effects.
 func settleWake(r *Row, now time.Time) {
+	r.Postponed = 0
 	if r.PendingEffects == NoPendingEffects {
 		r.WakeAt = time.Time{}
 	} else {
@@ -303,7 +312,7 @@ func Rewake(r Row, at, now time.Time, postponed int64) (Row, item.Write) {
 // RewakePending is Rewake for a final row that still has pending effects.
 func RewakePending(r Row, at time.Time) (Row, item.Write) {
 	after := r
-	after.WakeAt = at
+	after.WakeAt, after.Postponed = at, r.Postponed+1
 	return after, change("row.rewake_owing", r, after,
 		from("row.rewake_owing", pendingIs(r.PendingEffects), wakeAsRead(r)))
 }
@@ -403,7 +412,10 @@ func Forget(r Row, now time.Time) item.Write {
 	if r.Forced != NotForced {
 		w.Put["forced"] = string(r.Forced)
 	}
-	if r.HasChildren() {
+	switch {
+	case r.RunID != "":
+		w.Put[contract.AttrExpiresAt] = now.Add(contract.NodeKept).Unix()
+	case r.Followed:
 		w.Put[contract.AttrExpiresAt] = now.Add(contract.DeadKept).Unix()
 	}
 	return w

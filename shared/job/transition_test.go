@@ -75,6 +75,7 @@ func every(r Row, now time.Time) map[string]item.Write {
 	add(w)
 	_, w = Redriven(r, "X", now)
 	add(w)
+	add(KeepRow(r.Key, now.Add(time.Hour)))
 	add(Forget(r, now))
 	return writes
 }
@@ -94,6 +95,9 @@ func TestTransitions_StartOnlyWhereTheTableSays(t *testing.T) {
 			}
 			if tr.Name == "row.unpark" {
 				r.Parked = true
+			}
+			if tr.Name == "row.keep" {
+				r.ExpiresAt = noon
 			}
 			allowed := false
 			for _, f := range tr.From {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"time"
 
 	"punctual/shared/contract"
 	"punctual/shared/fault"
@@ -170,6 +171,40 @@ func (s *Store) ForgetReplaced(ctx context.Context, old, after schedule.Schedule
 		return nil
 	}
 	return s.blobs.Delete(ctx, old.PayloadBlob(old.Template.PayloadHash))
+}
+
+// KeepJob lets the row of a job that is over, its contents and its claim live until then. What lives longer, or is
+// gone, stays as it is. The row comes last: if it lives so long, so does everything.
+func (s *Store) KeepJob(ctx context.Context, k job.Key, until time.Time) error {
+	first := k.ContentRef("")
+	// The end of the range: '$' follows '#'.
+	q := item.Query{Table: contract.Jobs, PK: first.PK, From: first.SK, To: string(k.ID) + "$", Consistent: true}
+	var refs []item.Ref
+	for {
+		page, err := s.table.Query(ctx, q)
+		if err != nil {
+			return fmt.Errorf("keeping job %s: %w", k.ID, err)
+		}
+		for _, i := range page.Items {
+			if i.Int(contract.AttrExpiresAt) < until.Unix() {
+				refs = append(refs, item.Ref{Table: contract.Jobs, PK: first.PK, SK: i.Str(contract.AttrJobID)})
+			}
+		}
+		if q.Cursor = page.Cursor; q.Cursor == "" {
+			break
+		}
+	}
+	writes := []item.Write{job.KeepClaim(k, until)}
+	for _, ref := range refs {
+		writes = append(writes, job.KeepContent(ref, until))
+	}
+	writes = append(writes, job.KeepRow(k, until))
+	for _, w := range writes {
+		if err := s.Put(ctx, w); err != nil && Refused(err) == nil {
+			return fmt.Errorf("keeping job %s: %w", k.ID, err)
+		}
+	}
+	return nil
 }
 
 // ForgetPayload deletes the payload that a row names in the bucket, where it names one there. An

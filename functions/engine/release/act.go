@@ -465,6 +465,9 @@ func (r *Releaser) mayBegin(ctx context.Context, g *dag.Graph, is run.Run, a run
 	case is.Stop != run.NoStop && !is.Status.Final():
 		return &WrongState{Of: "run", Is: string(is.Shown()), Allowed: retryable,
 			Detail: "the run is being stopped: retry it once it has ended"}
+	case a.Kind != run.ActRetryFrom && (is.Lost || !r.Clock.Now().Before(is.Kept())):
+		return &WrongState{Of: "run", Is: string(is.Shown()), Allowed: retryable,
+			Detail: "nodes of the run that have ended are forgotten: retry it from a node that is named"}
 	}
 	f := newFacts(is, g)
 	rows, err := r.rows(ctx, f, g.Names()...)
@@ -514,7 +517,11 @@ func (r *Releaser) Nodes(ctx context.Context, k run.Key) (run.Run, *dag.Graph, m
 	return f.run, f.graph, rows, err
 }
 
-// Due derives a run whose wake-up has come.
+// Due derives a run whose wake-up has come, after it has kept what belongs to the run.
 func (r *Releaser) Due(ctx context.Context, t tenant.ID, id job.ID) error {
-	return r.Derive(ctx, run.Key{Tenant: t, ID: id})
+	k := run.Key{Tenant: t, ID: id}
+	if err := r.keep(ctx, k); err != nil {
+		r.warn(ctx, k, "what belongs to a run is kept at its next wake-up", err)
+	}
+	return r.Derive(ctx, k)
 }

@@ -92,8 +92,18 @@ func (r *Releaser) deriveOnce(ctx context.Context, f *facts) (ended []job.Row, d
 	return ended, true, r.rest(ctx, f, r.nextWakeUp(f.run, now))
 }
 
+func latest(a, b time.Time) time.Time {
+	if a.After(b) {
+		return a
+	}
+	return b
+}
+
 func (r *Releaser) expire(ctx context.Context, f *facts) error {
 	why := job.Reason{Code: run.ReasonExpired, Message: "expire_after has passed"}
+	if now := r.Clock.Now(); !now.Before(f.run.Kept()) {
+		why.Message = "no wake-up of the run came for so long that nodes which have ended may be forgotten"
+	}
 	after, write := f.run.Halt(run.StopExpire, why, r.Clock.Now())
 	return r.Store.WriteRun(ctx, after, write)
 }
@@ -119,6 +129,9 @@ func (r *Releaser) nextWakeUp(is run.Run, now time.Time) time.Time {
 	at = at.Add(contract.RetryEvery)
 	if is.Stop != run.NoStop {
 		at = now.Add(contract.Grace)
+	}
+	if keep := is.WakesToKeep(); keep.Before(at) {
+		at = latest(keep, now.Add(contract.RetryEvery))
 	}
 	if is.Stop == run.NoStop && !is.ExpiryAt.IsZero() && is.ExpiryAt.Before(at) {
 		at = is.ExpiryAt

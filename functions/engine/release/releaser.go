@@ -77,6 +77,8 @@ type Store interface {
 	LabelsOf(ctx context.Context, rows ...job.Row) ([]job.Labels, error)
 	// KeepContents writes a job's contents where its row says. It is safe to repeat.
 	KeepContents(ctx context.Context, r job.Row, c job.Contents) error
+	// KeepJob lets the row of a job, its contents and its claim live until then, if they would go earlier.
+	KeepJob(ctx context.Context, k job.Key, until time.Time) error
 	// Payload reads the payload of a row; nil is none.
 	Payload(ctx context.Context, r job.Row) ([]byte, error)
 	Put(ctx context.Context, w item.Write) error

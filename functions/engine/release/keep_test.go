@@ -1,0 +1,292 @@
+package release_test
+
+import (
+	"encoding/json"
+	"errors"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"punctual/functions/engine"
+	"punctual/functions/engine/release"
+	"punctual/functions/stagetest"
+	"punctual/shared/contract"
+	"punctual/shared/dag"
+	"punctual/shared/job"
+	"punctual/shared/memory"
+	"punctual/shared/run"
+)
+
+const day = 24 * time.Hour
+
+// months is a run in a world in which time passes and rows expire.
+type months struct {
+	*stagetest.Setup
+	engine.Engine
+	key   run.Key
+	ended map[string]int // attempts of nodes that a worker has ended
+	fails map[string]bool
+}
+
+func inMonths(t *testing.T, name string, d dag.Definition, do func(m *months)) {
+	t.Run(name, func(t *testing.T) {
+		t.Parallel()
+		synctest.Test(t, func(t *testing.T) {
+			s := stagetest.New(t, memory.Options{})
+			m := &months{Setup: s, Engine: s.Engine(), ended: map[string]int{}, fails: map[string]bool{}}
+			m.key = run.Key{Tenant: "acme", ID: job.DerivedID(time.Now(), "run")}
+			if _, _, err := m.Release.Create(t.Context(), release.Request{Key: m.key, Definition: d}); err != nil {
+				t.Fatal(err)
+			}
+			do(m)
+		})
+	})
+}
+
+func (m *months) must(err error) {
+	m.Helper()
+	if err != nil {
+		m.Fatal(err)
+	}
+}
+
+func (m *months) run() run.Run {
+	m.Helper()
+	is, err := m.Store.Run(m.Context(), m.key)
+	m.must(err)
+	return is
+}
+
+func (m *months) rows() map[string]job.Row {
+	m.Helper()
+	_, _, rows, err := m.Release.Nodes(m.Context(), m.key)
+	m.must(err)
+	return rows
+}
+
+// work ends the jobs that may start; most bounds how many.
+func (m *months) work(most int) {
+	m.Helper()
+	for range 100 {
+		if most == 0 {
+			return
+		}
+		row, found := m.open()
+		if !found || m.run().MayStart(row, time.Now()) != "" {
+			return
+		}
+		most--
+		m.ended[row.Node]++
+		o := job.Outcome{Kind: job.OutcomeSucceeded, StartedAt: time.Now(), FinishedAt: time.Now(), Worker: "w",
+			Result: json.RawMessage(`"` + strings.Repeat(row.Node, 300) + `"`)}
+		if m.fails[row.Node] {
+			o = job.Outcome{Kind: job.OutcomeFailed, Permanent: true, StartedAt: time.Now(), FinishedAt: time.Now(),
+				Error: &job.Reason{Code: "x"}}
+		}
+		owner := job.Owner{Worker: "w", Nonce: "n", LeaseUntil: time.Now().Add(contract.Lease), DueAt: row.DueAt}
+		m.must(m.Store.Put(m.Context(), job.ClaimNew(row.Key, row.Attempt, owner)))
+		d, err := job.Settle(&row, row.Attempt, o, time.Now())
+		m.must(err)
+		for _, w := range d.Contents {
+			m.must(m.Store.Put(m.Context(), w))
+		}
+		m.must(m.Store.PutRow(m.Context(), d.After, d.Write))
+		m.must(m.Release.Ended(m.Context(), d.After))
+	}
+}
+
+// open is a job of the run that is open.
+func (m *months) open() (job.Row, bool) {
+	m.Helper()
+	for _, row := range m.rows() {
+		if row.Status == job.Scheduled {
+			return row, true
+		}
+		for i := range row.Items {
+			rows, err := m.Store.Nodes(m.Context(), []job.Key{m.key.Job(row.Node, row.Generation, i+1)})
+			m.must(err)
+			if rows[0].Status == job.Scheduled {
+				return rows[0], true
+			}
+		}
+	}
+	return job.Row{}, false
+}
+
+// pass lets that many days pass, and a wake-up of the run come after every few.
+func (m *months) pass(days, every int) {
+	m.Helper()
+	for range days / every {
+		time.Sleep(time.Duration(every) * day)
+		m.must(m.Release.Due(m.Context(), m.key.Tenant, m.key.ID))
+	}
+}
+
+func (m *months) is(node string, s job.Status, ended int) {
+	m.Helper()
+	if row := m.rows()[node]; row.Status != s || m.ended[node] != ended {
+		m.Errorf("after %s node %s is %q and was run %d times, want %s and %d", time.Since(m.key.ID.At()), node,
+			row.Status, m.ended[node], s, ended)
+	}
+}
+
+func (m *months) runIs(s run.Status) {
+	m.Helper()
+	if is := m.run(); is.Shown() != s {
+		m.Errorf("after %s the run is %s (%s), want %s", time.Since(m.key.ID.At()), is.Shown(), is.Reason.Message, s)
+	}
+}
+
+// seesA is a chain whose last node reads the first one's result.
+func seesA() dag.Definition {
+	d := def("a", "b: a", "c: b")
+	n := d.Nodes["c"]
+	n.Payload = []byte(`"${nodes.a.result}"`)
+	d.Nodes["c"] = n
+	return d
+}
+
+func (m *months) cSeesA() {
+	m.Helper()
+	row := m.rows()["c"]
+	payload, err := m.Store.Payload(m.Context(), row)
+	if err != nil || string(payload) != `"`+strings.Repeat("a", 300)+`"` {
+		m.Errorf("c has a payload of %d bytes, %v", len(payload), err)
+	}
+	if c, err := m.Store.Claim(m.Context(), m.key.Job("a", 1, 0)); err != nil || c.Attempt != 1 {
+		m.Errorf("the claim of a is %+v, %v", c, err)
+	}
+}
+
+func TestRun_StartsNothingTwiceAfterMonths(t *testing.T) {
+	t.Parallel()
+	held := seesA()
+	held.OnFailure = dag.Hold
+	inMonths(t, "while it is held, and its wake-ups come", held, func(m *months) {
+		m.fails["b"] = true
+		m.work(9)
+		m.runIs(run.Held)
+		m.pass(1200, 5)
+		m.runIs(run.Held)
+		_, err := m.Release.Skip(m.Context(), m.key, "b", false, by)
+		m.must(err)
+		m.is("a", job.Succeeded, 1)
+		m.cSeesA()
+		m.work(9)
+		m.runIs(run.Succeeded)
+	})
+	inMonths(t, "while it is held, and no wake-up comes for a year", held, func(m *months) {
+		m.fails["b"] = true
+		m.work(9)
+		m.pass(1, 1)
+		time.Sleep(360 * day)
+		m.pass(1, 1)
+		m.runIs(run.Held)
+		_, err := m.Release.Skip(m.Context(), m.key, "b", false, by)
+		m.must(err)
+		m.is("a", job.Succeeded, 1)
+		m.cSeesA()
+	})
+	inMonths(t, "while it is paused", seesA(), func(m *months) {
+		m.work(1)
+		_, err := m.Release.Pause(m.Context(), m.key, by)
+		m.must(err)
+		m.pass(400, 33)
+		_, err = m.Release.Resume(m.Context(), m.key, by)
+		m.must(err)
+		m.is("a", job.Succeeded, 1)
+		m.work(1)
+		m.pass(100, 4) // what ended after the pause is kept as well
+		m.work(9)
+		m.cSeesA()
+		m.is("b", job.Succeeded, 1)
+		m.runIs(run.Succeeded)
+	})
+	inMonths(t, "when it is retried after it has ended", seesA(), func(m *months) {
+		m.fails["b"] = true
+		m.work(9)
+		m.runIs(run.Failed)
+		time.Sleep(contract.DeadKept - day)
+		m.fails["b"] = false
+		_, err := m.Release.Retry(m.Context(), m.key, "", by)
+		m.must(err)
+		m.is("a", job.Succeeded, 1)
+		m.pass(100, 5)
+		m.work(9)
+		m.cSeesA()
+		m.is("b", job.Succeeded, 2)
+		m.runIs(run.Succeeded)
+	})
+	inMonths(t, "when its dead job is redriven", seesA(), func(m *months) {
+		m.fails["b"] = true
+		m.work(9)
+		dead := m.rows()["b"]
+		time.Sleep(80 * day)
+		m.fails["b"] = false
+		_, _, err := m.Accept.Redrive(m.Context(), dead.Key)
+		m.must(err)
+		m.work(9)
+		m.is("a", job.Succeeded, 1)
+		m.runIs(run.Succeeded)
+	})
+	mapped := def("m", "z: m")
+	n := mapped.Nodes["m"]
+	n.ForEach, n.MaxParallel, n.Payload = "${[1, 2, 3, 4, 5, 6]}", 1, []byte(`"${item}"`)
+	mapped.Nodes["m"] = n
+	inMonths(t, "while a mapped node lasts", mapped, func(m *months) {
+		for range 6 {
+			m.work(1)
+			m.pass(36, 4)
+		}
+		m.is("m", job.Succeeded, 6)
+		m.work(9)
+		m.runIs(run.Succeeded)
+	})
+	inMonths(t, "while it waits for its due time", seesA(), func(m *months) {
+		later := run.Key{Tenant: "acme", ID: job.DerivedID(time.Now(), "later")}
+		due := time.Now().Add(300 * day)
+		_, _, err := m.Release.Create(m.Context(), release.Request{Key: later, Definition: seesA(), DueAt: due})
+		m.must(err)
+		m.key = later
+		_, err = m.Release.Complete(m.Context(), later, "b", nil, by)
+		m.must(err)
+		for time.Now().Before(due) {
+			at := m.run().WakeAt
+			if time.Until(at) > 20*day {
+				m.Fatalf("it wakes at %s only", at)
+			}
+			time.Sleep(time.Until(at))
+			m.must(m.Release.Due(m.Context(), later.Tenant, later.ID))
+		}
+		m.is("b", job.Succeeded, 0)
+		m.work(9)
+		m.is("b", job.Succeeded, 0)
+		m.runIs(run.Succeeded)
+	})
+}
+
+// TestRun_EndsWhenWhatHasEndedIsForgotten lets no wake-up of a running run come for so long that its rows are gone.
+func TestRun_EndsWhenWhatHasEndedIsForgotten(t *testing.T) {
+	t.Parallel()
+	inMonths(t, "and starts again only what an operator names", seesA(), func(m *months) {
+		m.work(1)
+		time.Sleep(contract.NodeKept + day)
+		m.pass(1, 1)
+		m.pass(1, 1)
+		m.runIs(run.Failed)
+		m.is("b", job.Cancelled, 0)
+		if is := m.run(); is.Reason.Code != run.ReasonExpired || !is.Lost {
+			m.Errorf("its reason is %+v", is.Reason)
+		}
+		_, err := m.Release.Retry(m.Context(), m.key, "", by)
+		if wrong := new(release.WrongState); !errors.As(err, &wrong) {
+			m.Errorf("a retry is %v", err)
+		}
+		_, err = m.Release.Retry(m.Context(), m.key, "c", by)
+		m.must(err)
+		if m.ended["a"] != 1 || m.rows()["c"].Generation != 2 {
+			m.Errorf("a was run %d times, and c is %+v", m.ended["a"], m.rows()["c"].Status)
+		}
+	})
+}
