@@ -221,6 +221,7 @@ func toldApart(w item.Write) []string {
 func (t table) Get(ctx context.Context, ref item.Ref) (item.Item, error) {
 	facts := []string{ref.PK, ref.SK}
 	return call(ctx, t.p, "table.get", about(ref), facts, func(ctx context.Context) (item.Item, error) {
+		t.p.w.stick(t.p, ref)
 		if err := t.p.w.hurt(t.p, ref); err != nil {
 			return nil, err
 		}

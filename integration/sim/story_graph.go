@@ -17,7 +17,7 @@ var sam = release.By{Who: "sam", Reason: "the story says so"}
 const afterAct = 5 * time.Minute
 
 // Graphs are stories about runs of graphs.
-var Graphs = []Story{
+var Graphs = append([]Story{
 	{Name: "a join of two", Play: func(w *Client) func() {
 		g := w.Start("g", w.graphOf(map[string]Work{"b": {Sleep: "3s"}}, "a", "b", "c: a b"))
 		return func() { w.CameTo(g, graphs.Succeeded, "a=SUCCEEDED b=SUCCEEDED c=SUCCEEDED") }
@@ -185,7 +185,7 @@ var Graphs = []Story{
 				w.NamesWhatIsThere(g, "a", 0)
 			}
 		}},
-}
+}, lasting...)
 
 // deadWhileRunning makes a definition whose node a fails, while node x keeps the run from being over.
 func (w *Client) deadWhileRunning(lines ...string) dag.Definition {

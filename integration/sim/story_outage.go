@@ -13,7 +13,7 @@ import (
 
 // Troubles are about what lasts for a while, or coincides, and who must not be affected.
 var Troubles = slices.Concat(refusals, timerless, outages, hiddenCopies, lastSeconds, unreadables, meetings,
-	shortPauses)
+	shortPauses, endless)
 
 // oddText is text that SQS refuses and any target may answer.
 const oddText = "x\uffffy\x01\ufffez"

@@ -41,6 +41,37 @@ func (w *World) Hurt(how Trouble) (heal func()) {
 	}
 }
 
+// Stick makes reads of an item by a stage never return, whatever becomes of their context, until free is called.
+func (w *World) Stick(stage string, ref item.Ref) (free func()) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	freed := make(chan struct{})
+	w.stuck[stuckAt{stage, ref}] = freed
+	w.noteLocked(nil, "stuck: "+ref.String())
+	return func() {
+		w.mu.Lock()
+		defer w.mu.Unlock()
+		delete(w.stuck, stuckAt{stage, ref})
+		close(freed)
+	}
+}
+
+// stuckAt names the calls that do not return.
+type stuckAt struct {
+	stage string
+	ref   item.Ref
+}
+
+// stick waits while reads of the item by the process do not return.
+func (w *World) stick(p *process, ref item.Ref) {
+	w.mu.Lock()
+	freed := w.stuck[stuckAt{p.stage, ref}]
+	w.mu.Unlock()
+	if freed != nil {
+		<-freed
+	}
+}
+
 // hurt returns the error of a call about these items, nil if there is none.
 func (w *World) hurt(p *process, refs ...item.Ref) error {
 	w.mu.Lock()

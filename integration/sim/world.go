@@ -71,7 +71,8 @@ type World struct {
 	away     map[string]bool // stages that reach nothing
 	poison   bool            // some job crashes its workers
 	troubles map[int]Trouble // troubles in force
-	hurts    int             // how many there were
+	stuck    map[stuckAt]chan struct{}
+	hurts    int // how many there were
 	refuse   func(queue, body string) bool
 	workers  []*process            // all that were started
 	knows    bool                  // workers that start now know the unknown task
@@ -112,6 +113,7 @@ func New(t testing.TB, o Options) *World {
 		receipts: map[string]string{},
 		born:     map[string]int{},
 		troubles: map[int]Trouble{},
+		stuck:    map[stuckAt]chan struct{}{},
 		asked:    map[job.Key]time.Time{},
 		done:     map[string]int{},
 		released: make(chan struct{}),
