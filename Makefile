@@ -12,7 +12,9 @@ else
 ARCH     ?= arm64
 endif
 STACKS   ?= --all
-QUOTED    = $(foreach s,$(STACKS),'$(s)')
+# Stacks that are named go alone: without --exclusively the CDK command deploys those before them, too, and destroys
+# those after them.
+QUOTED    = $(foreach s,$(STACKS),'$(s)') $(if $(filter-out --all,$(STACKS)),--exclusively)
 ISSUER   ?=
 AUDIENCE ?=
 # More of what a target may be told, such as SETTINGS='mail=oncall@example.com schedule_quota=5000';

@@ -89,8 +89,8 @@ func NewUserPool(scope constructs.Construct, id string, p UserPoolProps) UserPoo
 	return u
 }
 
-// Made is all parts of the pool, for dependencies.
-func (u UserPool) Made() constructs.IDependable { return u.pool }
+// After has the pool and all its parts made after others.
+func (u UserPool) After(others ...constructs.IDependable) { u.pool.Node().AddDependency(others...) }
 
 // Id is the pool's.
 func (u UserPool) Id() *string { return u.pool.UserPoolId() }

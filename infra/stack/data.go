@@ -38,12 +38,15 @@ func NewData(scope constructs.Construct, s target.Settings) Data {
 	d.Queues = construct.NewQueues(stack, d.Key, names.QueueName, s.Keep)
 	d.Bucket = construct.NewBucket(stack, "Payloads", d.Key, s.Keep, !s.Keep && !s.Emulated)
 	d.Logs = construct.NewLogs(stack, logNames(s), int(s.Logs), s.Keep)
+	// What refuses its deletion is made last: a resource that fails after it would block the roll-back.
 	first := append(d.Queues.All(), d.Bucket.Made())
 	if s.Tokens.Auth == target.ByCognito {
 		pool := construct.NewUserPool(stack, "Tokens", construct.UserPoolProps{Name: s.Prefix,
 			Server: target.PoolServer, Tenant: target.PoolTenant, Tenants: s.Tokens.Tenants, Keep: s.Keep})
 		d.Pool = &pool
-		first = append(first, pool.Made())
+		if s.Keep {
+			pool.After(first...)
+		}
 		output(stack, "UserPool", pool.Id(), "Who may sign in, and whose clients, one of each tenant, get tokens; "+
 			"see infra/auth.md")
 		output(stack, "TokenUrl", pool.TokenURL(), "Where clients ask for tokens")

@@ -193,3 +193,43 @@ func TestTables_HaveTheCapacityThatIsPaidFor(t *testing.T) {
 		}
 	}
 }
+
+// A weak reference has CloudFormation plan the replacement of what it cannot update, and lets the producer go.
+func TestReferences_BetweenStacksAreStrong(t *testing.T) {
+	t.Parallel()
+	imports := 0
+	for _, d := range []*synthesized{dev(), prod(), ownTokens(), signed()} {
+		d.each("", func(s template, id string, r object) {
+			body := compact(r)
+			if strings.Contains(body, "Fn::GetStackOutput") {
+				t.Errorf("%s %s of %s has a weak reference", s.name, id, d.settings.Prefix)
+			}
+			imports += strings.Count(body, "Fn::ImportValue")
+		})
+	}
+	if imports < 50 {
+		t.Errorf("%d values are imported", imports)
+	}
+}
+
+// What refuses its deletion blocks the roll-back of a first deploy, so nothing may fail after it.
+func TestData_MakesWhatIsProtectedLast(t *testing.T) {
+	t.Parallel()
+	d := synth("prod", "prod-tokens", "issuer", "", "audience", "", "auth", "cognito", "tenants", "acme")
+	data := d.template("data")
+	for _, id := range sorted(data.resources) {
+		kind := text(data.resources[id]["Type"])
+		if kind != "AWS::Cognito::UserPool" && kind != "AWS::DynamoDB::GlobalTable" {
+			continue
+		}
+		before := data.waitsFor(id)
+		for _, other := range sorted(data.resources) {
+			switch at(data.resources[other], "Type") {
+			case "AWS::SQS::Queue", "AWS::SQS::QueuePolicy", "AWS::S3::Bucket", "AWS::S3::BucketPolicy":
+				if !before[other] {
+					t.Errorf("%s may be made before %s", id, other)
+				}
+			}
+		}
+	}
+}

@@ -56,6 +56,10 @@ func (s Settings) Warnings() []string {
 		all = append(all, "mail is not set: no alarm notifies anyone until the topics "+s.Prefix+"-oncall (paging) and "+
 			s.Prefix+"-mail are subscribed to; -c mail=team@example.com -c page=pager@example.com does it")
 	}
+	if s.Fleet.Operators == "" && s.Keep {
+		all = append(all, "operators is not set: nobody can use kubectl on the cluster, as pages of the runbook ask for; "+
+			"-c operators=ARN of a role, and -c reach=CIDRS from outside its network, do it")
+	}
 	return all
 }
 

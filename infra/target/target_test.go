@@ -324,7 +324,8 @@ func TestSettings_WarnIfNobodyGetsAlarms(t *testing.T) {
 	for _, c := range []struct {
 		context func(string) string
 		want    int
-	}{{named("prod"), 1}, {named("dev"), 1}, {named("prod", "mail", "oncall@example.com"), 0}, {named("emulator"), 0}} {
+	}{{named("prod"), 2}, {named("dev"), 1}, {named("prod", "mail", "oncall@example.com"), 1}, {named("emulator"), 0},
+		{named("prod", "mail", "a@example.com", "operators", "arn:aws:iam::123456789012:role/oncall"), 0}} {
 		s, err := Load(c.context)
 		if err != nil {
 			t.Fatal(err)
