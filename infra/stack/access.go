@@ -46,7 +46,7 @@ func deciding() access {
 		},
 		queries: []query{
 			{contract.Jobs, []string{"", contract.DueIndex}}, {contract.Schedules, []string{contract.DueIndex}},
-			{contract.Runs, []string{contract.DueIndex}},
+			{contract.Runs, []string{"", contract.DueIndex}}, // the events of a run that ends
 			{contract.Tasks, []string{""}},
 		},
 		sends: append(contract.FiringQueues(), contract.ReportQueue, contract.RedriveQueue, contract.DispatchQueue),
