@@ -1,7 +1,6 @@
 package deploy
 
 import (
-	"os"
 	"path/filepath"
 	"testing"
 	"time"
@@ -12,33 +11,6 @@ import (
 
 	"punctual/integration/story"
 )
-
-// otherVersion returns a folder of bootstraps in which one function is another build of the same
-// source, in place of a next version.
-func (d *deployment) otherVersion(t *testing.T, changed string) string {
-	t.Helper()
-	into := filepath.Join(d.folder, "functions-next")
-	entries, err := os.ReadDir(d.functions())
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, e := range entries {
-		body, err := os.ReadFile(filepath.Join(d.functions(), e.Name(), "bootstrap"))
-		if err != nil {
-			t.Fatal(err)
-		}
-		if err := os.MkdirAll(filepath.Join(into, e.Name()), 0o755); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(filepath.Join(into, e.Name(), "bootstrap"), body, 0o755); err != nil {
-			t.Fatal(err)
-		}
-	}
-	if err := d.buildFunction(t.Context(), changed, into, "-ldflags=-w"); err != nil { // with its symbols
-		t.Fatal(err)
-	}
-	return into
-}
 
 // code returns the hash of the program of a function's live version.
 func (d *deployment) code(t *testing.T, function string) string {
@@ -77,12 +49,12 @@ func TestDeploy_OfTheSameChangesNothing(t *testing.T) {
 	}
 }
 
-func TestDeploy_ReplacesAFunctionWhileJobsAreDue(t *testing.T) {
+func TestDeploy_ReplacesFunctionsByTheLastReleaseWhileJobsAreDue(t *testing.T) {
 	d := setup(t)
 	d.explain(t, "api-write", "stream", "status", "sweeper")
 	d.work(t, "short")
 	a := d.api(t, "initech", everything...)
-	next := d.otherVersion(t, "status")
+	next := d.released(t)
 
 	first := d.code(t, "status")
 	before := submit(a, 20)
@@ -106,8 +78,9 @@ func TestDeploy_ReplacesAFunctionWhileJobsAreDue(t *testing.T) {
 	}
 }
 
-// A canary leaves two versions at work for minutes, each with messages of the other in flight.
-func TestDeploy_LetsTwoVersionsOfAFunctionWorkSideBySide(t *testing.T) {
+// A canary leaves two versions at work for minutes, each with messages of the other in flight: here those of the last
+// release beside the current ones.
+func TestDeploy_LetsTheLastReleaseWorkSideBySide(t *testing.T) {
 	d := setup(t)
 	d.explain(t, "api-write", "stream", "status", "sweeper")
 	d.work(t, "short")
@@ -119,7 +92,7 @@ func TestDeploy_LetsTwoVersionsOfAFunctionWorkSideBySide(t *testing.T) {
 	}
 	first := d.code(t, "status")
 	before := submit(a, 10)
-	if err := d.deployFrom(ctx, d.otherVersion(t, "status"), prefix+"-flow", "--exclusively"); err != nil {
+	if err := d.deployFrom(ctx, d.released(t), prefix+"-flow", "--exclusively"); err != nil {
 		t.Fatal(err)
 	}
 	if d.code(t, "status") == first {
