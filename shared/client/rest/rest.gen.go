@@ -2040,7 +2040,7 @@ type NodeRequest struct {
 	// MaxParallel Items at a time, together with for_each; default: no limit
 	MaxParallel *int64 `json:"max_parallel,omitempty"`
 
-	// Payload As in POST /v1/jobs. Strings may hold expressions: ${…}. What these make is judged by the task's payload_schema when the node is released: DEAD invalid_payload if it does not fit
+	// Payload Payload as in POST /v1/jobs. Strings may hold expressions: ${…}. What an expression gives is text: it names no secret, and chooses no host of a URL unless it is the whole URL. What these make is judged by the task's payload_schema when the node is released: DEAD invalid_payload if it does not fit
 	Payload interface{} `json:"payload,omitempty"`
 
 	// Pool Default: the task's
@@ -2071,7 +2071,7 @@ type NodeRequest struct {
 	// Examples: 30s
 	Timeout *string `json:"timeout,omitempty"`
 
-	// When A CEL expression; the node is SKIPPED if it is false
+	// When CEL expression; the node is SKIPPED if it is false. A name with a dash is written nodes["my-node"]
 	When *string `json:"when,omitempty"`
 }
 
