@@ -62,6 +62,10 @@ func (o Options) check() error {
 	if o.Speed < 0 || o.Speed > maxSpeed {
 		return fmt.Errorf("speed %d: want 1 to %d", o.Speed, maxSpeed)
 	}
+	if !o.At.IsZero() && (o.At.UTC().Year() < firstYear || o.At.UTC().Year() > lastYear) {
+		return fmt.Errorf("time %s: want one of the years %d to %d: ids hold no time before 1970, and passes look back",
+			o.At.Format(time.RFC3339), firstYear, lastYear)
+	}
 	if o.leaps() && o.Data != "" {
 		return errors.New("with another time nothing is kept: what a folder holds goes on in real time")
 	}

@@ -52,6 +52,8 @@ func (c *leaping) leap(d time.Duration) {
 
 const (
 	maxSpeed = 600
+	// firstYear and lastYear bound the time at the start.
+	firstYear, lastYear = 1971, 2299
 	// beforehand is how long before something is due a leap ends.
 	beforehand = 50 * time.Millisecond
 )

@@ -80,9 +80,11 @@ func TestServe_ShowsAClockChangeInSeconds(t *testing.T) {
 func TestServe_RefusesToKeepAnotherTime(t *testing.T) {
 	t.Parallel()
 	for words, o := range map[string]Options{
-		"nothing is kept": {Data: t.TempDir(), Speed: 60},
-		"want 1 to 600":   {Speed: 601},
-		"want 1 to":       {Speed: -1},
+		"time 1960-01-01T00:00:00Z: want one of the years 1971 to 2299": {At: time.Date(1960, 1, 1, 0, 0, 0, 0, time.UTC)},
+		"the years 1971 to 2299": {At: time.Date(9000, 1, 1, 0, 0, 0, 0, time.UTC)},
+		"nothing is kept":        {Data: t.TempDir(), Speed: 60},
+		"want 1 to 600":          {Speed: 601},
+		"want 1 to":              {Speed: -1},
 	} {
 		o.Addr = "127.0.0.1:0"
 		if err := Serve(t.Context(), o); err == nil || !strings.Contains(err.Error(), words) {

@@ -200,6 +200,9 @@ func Rotate[T any](list []T, now time.Time) []T {
 		return list
 	}
 	first := int(now.Unix()/60) % len(list)
+	if first < 0 { // before 1970
+		first += len(list)
+	}
 	return slices.Concat(list[first:], list[:first])
 }
 

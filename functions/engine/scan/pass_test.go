@@ -266,3 +266,20 @@ func TestPass_WalksSlices(t *testing.T) {
 			}
 		})
 }
+
+func TestRotate_BeginsWithAnotherEntryEachMinuteAlsoBefore1970(t *testing.T) {
+	t.Parallel()
+	for _, from := range []time.Time{time.Unix(0, 0), time.Date(1960, 3, 1, 0, 0, 0, 0, time.UTC)} {
+		first := map[string]bool{}
+		for minute := range 3 {
+			list := scan.Rotate([]string{"a", "b", "c"}, from.Add(time.Duration(minute)*time.Minute))
+			if len(list) != 3 {
+				t.Fatalf("%v", list)
+			}
+			first[list[0]] = true
+		}
+		if len(first) != 3 {
+			t.Errorf("from %s the entries %v come first", from, first)
+		}
+	}
+}
