@@ -14,17 +14,17 @@ import (
 
 // calendarRequest documents a calendar. Its field names are the only ones allowed.
 type calendarRequest struct {
-	Cron         string        `json:"cron,omitempty" doc:"Five fields, or six with seconds first; @daily and its like, @every 5m; L, nW, n#k. If day of month and day of week are both restricted, a day runs when EITHER matches. One of cron, every, dates and rrule is there" example:"0 9 * * 1-5"`
+	Cron         string        `json:"cron,omitempty" doc:"Five fields, or six with seconds first; @daily and its like, @every 5m; L, L-n, nW, LW, L-nW, nL, n#k; ranges may pass the end of a field (FRI-MON, 22-2). If day of month and day of week are both restricted, a day runs when EITHER matches; a day field that begins with * is no restriction, so beside */2 BOTH match. One of cron, every, dates and rrule is there" example:"0 9 * * 1-5"`
 	Every        wire.Duration `json:"every,omitempty" doc:"A period of real time of whole seconds; counted from start_at, without one from 1970-01-01T00:00:00Z"`
 	Phase        wire.Duration `json:"phase,omitempty" doc:"Shifts every by less than a period"`
-	Dates        []string      `json:"dates,omitempty" doc:"Times of RFC 3339, in any order"`
-	RRule        string        `json:"rrule,omitempty" doc:"RFC 5545, beginning at start_at" example:"FREQ=MONTHLY;BYDAY=-1FR;BYHOUR=9"`
+	Dates        []string      `json:"dates,omitempty" doc:"Times of RFC 3339, in any order; fractions are rounded up to a millisecond"`
+	RRule        string        `json:"rrule,omitempty" doc:"Rule of RFC 5545, beginning at start_at. COUNT counts runs. The next time is at most 60 years away" example:"FREQ=MONTHLY;BYDAY=-1FR;BYHOUR=9"`
 	Timezone     string        `json:"timezone,omitempty" doc:"An IANA name; default UTC" example:"Europe/Berlin"`
 	StartAt      string        `json:"start_at,omitempty" format:"date-time" doc:"The first nominal time that counts, itself included"`
 	EndAt        string        `json:"end_at,omitempty" format:"date-time" doc:"Nominal times from here on do not count"`
 	MaxRuns      int           `json:"max_runs,omitempty" doc:"How often it may run in all; default: no limit"`
 	Exclude      []string      `json:"exclude,omitempty" doc:"Names of exclusions. One that drops a time wins over one that moves it, and an earlier name over a later"`
-	MissingHour  string        `json:"missing_hour,omitempty" doc:"What becomes of a wall time that a change of the clock swallows. Default run_after: once, at the first instant after the gap; a rule whose second, minute or hour begins with * follows real time"`
+	MissingHour  string        `json:"missing_hour,omitempty" doc:"What becomes of a wall time that a change of the clock swallows. Default run_after: once, at the first instant after the gap; a rule whose second, minute or hour begins with * follows real time, and what it loses is listed as skipped"`
 	RepeatedHour string        `json:"repeated_hour,omitempty" doc:"At which of its two instants a repeated wall time runs. Default first; a rule whose second, minute or hour begins with * runs at both"`
 	Spread       wire.Duration `json:"spread,omitempty" doc:"Delays each run by less than this, evenly over schedules and times, always the same for one; less than the period. Both times are shown"`
 }

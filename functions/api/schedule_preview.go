@@ -3,6 +3,7 @@ package api
 import (
 	"context"
 	"net/http"
+	"slices"
 	"time"
 
 	"punctual/functions/api/wire"
@@ -16,7 +17,9 @@ func (s *stage) previewRoutes() {
 	wire.Register(s.router, wire.Route{
 		Method: http.MethodPost, Path: "/v1/schedules/preview", Status: http.StatusOK, ID: "previewCalendar",
 		Tag: tagSchedules, Scope: mayRead, Body: previewRequest{},
-		Summary: "Preview a calendar", About: "Nothing is kept. The exclusions that it names are the tenant's.",
+		Summary: "Preview a calendar",
+		About: "Nothing is kept. The exclusions that it names are the tenant's. The times may be past, also all of " +
+			"them; a schedule is refused a calendar that has ended.",
 	}, s.previewDraft)
 	wire.Register(s.router, wire.Route{
 		Method: http.MethodGet, Path: "/v1/schedules/{name}/preview", ID: "previewSchedule", Tag: tagSchedules,
@@ -77,12 +80,8 @@ func (s *stage) previewDraft(ctx context.Context, who tenant.Identity, _ *nothin
 	set(f, "name", &name, r.Name)
 	var p planned
 	if v, ok := f["calendar"]; ok {
-		var fine bool
-		if p, fine, err = s.readCalendar(ctx, r, v, who.Tenant); err != nil {
+		if p, _, err = s.readCalendar(ctx, r, v, who.Tenant); err != nil {
 			return nil, err
-		}
-		if fine {
-			r.firing(v.Pointer, p.calendar, s.now()) // refuse what a schedule could not have
 		}
 	} else if f != nil {
 		r.Missing("", "calendar")
@@ -93,7 +92,12 @@ func (s *stage) previewDraft(ctx context.Context, who tenant.Identity, _ *nothin
 	if most := p.calendar.MaxRuns(); most > 0 {
 		count = min(count, most)
 	}
-	return preview(p.calendar.For(schedule.Key{Tenant: who.Tenant, Name: name}.ID(), after), after, count), nil
+	out := preview(p.calendar.For(schedule.Key{Tenant: who.Tenant, Name: name}.ID(), after), after, count)
+	if now := s.now(); p.calendar.Check(now) != nil {
+		out.Body.Notes = append(slices.Clip(out.Body.Notes), "the calendar has no time after now, "+
+			now.UTC().Format(time.RFC3339)+": a schedule with it is refused")
+	}
+	return out, nil
 }
 
 type previewInput struct {

@@ -34,7 +34,8 @@ func TestPreview_AnswersEveryPublicVector(t *testing.T) {
 		if v.After != "" {
 			body += `,"after":` + quote(v.After)
 		}
-		if v.ID == "cs-e22" { // the vector is optional, and "L" is documented here
+		switch v.ID {
+		case "cs-e22", "cs-e11", "cs-e23": // "L" is documented here, and so are ranges that pass the end of their field
 			b.want(t, 200, "POST", "/v1/schedules/preview", body+"}")
 			continue
 		}
@@ -113,6 +114,31 @@ func TestPreview_FlagsSpecialTimes(t *testing.T) {
 		`{"calendar":{"cron":"0 9 6 * *","exclude":["weekends"]}}`); r.str("code") != "invalid_value" ||
 		!strings.Contains(r.text, "/calendar/exclude/0") {
 		t.Errorf("another tenant's exclusion: %s", r.text)
+	}
+}
+
+func TestPreview_AnswersForAnyTimeOfThePast(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	for body, want := range map[string]string{
+		`{"calendar":{"cron":"0 9 * * *"},"after":"1960-02-28T10:00:00Z","count":1}`:                                   "1960-02-29T09:00:00.000Z",
+		`{"calendar":{"cron":"0 9 * * *","end_at":"1961-01-01T00:00:00Z"},"after":"1960-12-30T10:00:00Z"}`:             "1960-12-31T09:00:00.000Z",
+		`{"calendar":{"dates":["1999-12-31T23:59:59.9999Z"]},"after":"1999-01-01T00:00:00Z"}`:                          "2000-01-01T00:00:00.000Z",
+		`{"calendar":{"rrule":"FREQ=DAILY;COUNT=1","start_at":"1970-01-01T00:00:00Z"},"after":"0001-01-01T00:00:00Z"}`: "1970-01-01T00:00:00.000Z",
+	} {
+		r := b.want(t, 200, "POST", "/v1/schedules/preview", body)
+		if items := r.items(); len(items) != 1 || items[0]["nominal_at"] != want {
+			t.Errorf("%s: %s", body, r.text)
+		}
+	}
+	const ended = `{"dates":["1999-12-31T23:59:59Z"]}`
+	r := b.want(t, 200, "POST", "/v1/schedules/preview", `{"calendar":`+ended+`}`)
+	if len(r.items()) != 0 || !strings.Contains(r.text, "has no time after now") {
+		t.Errorf("an ended calendar from now on: %s", r.text)
+	}
+	if r := b.want(t, 400, "PUT", "/v1/schedules/old", `{"calendar":`+ended+`,"job":{"task":"echo"}}`); r.str(
+		"code") != "never_fires" {
+		t.Errorf("a schedule of it: %s", r.text)
 	}
 }
 

@@ -49,9 +49,10 @@ var (
 		"@daily": "0 0 * * *", "@midnight": "0 0 * * *", "@hourly": "0 * * * *",
 	}
 
+	everyPrefix  = regexp.MustCompile(`^(?i:@every) `)
 	elementShape = regexp.MustCompile(
 		`^(?:([*?])|([0-9]{1,4}|[A-Za-z]{3})(?:-([0-9]{1,4}|[A-Za-z]{3}))?)(?:/([0-9]{1,4}))?$`)
-	fromEndShape = regexp.MustCompile(`^[Ll](?:-([0-9]{1,2}))?$`)
+	fromEndShape = regexp.MustCompile(`^[Ll](?:-([0-9]{1,2}))?([Ww])?$`)
 	nearestShape = regexp.MustCompile(`^([0-9]{1,2})[Ww]$`)
 	lastShape    = regexp.MustCompile(`^([0-9]|[A-Za-z]{3})[Ll]$`)
 	nthShape     = regexp.MustCompile(`^([0-9]|[A-Za-z]{3})#([0-9]{1,2})$`)
@@ -62,10 +63,10 @@ const cronAllowed = `five fields "minute hour day month weekday", six with secon
 
 // parsedCron is a cron expression: a rule of wall times, or a period.
 type parsedCron struct {
-	rule   *cronRule
-	every  time.Duration // not 0 for "@every"
-	wild   bool          // follows real time through a clock change
-	either bool
+	rule  *cronRule
+	every time.Duration // not 0 for "@every"
+	wild  bool          // follows real time through a clock change
+	note  string        // a sentence about its days, empty when they are not easily misread
 }
 
 func parseCron(text string) (parsedCron, *Error) {
@@ -80,11 +81,11 @@ func parseCron(text string) (parsedCron, *Error) {
 	case strings.HasPrefix(text, "TZ=") || strings.HasPrefix(text, "CRON_TZ="):
 		return parsedCron{}, refuse("cron", CodeConflictingFields, "the field timezone",
 			"the zone does not belong in the expression")
-	case strings.HasPrefix(text, "@every "):
-		d, err := parseEvery("cron", strings.TrimSpace(strings.TrimPrefix(text, "@every ")))
+	case everyPrefix.MatchString(text):
+		d, err := parseEvery("cron", strings.TrimSpace(text[len("@every "):]))
 		return parsedCron{every: d}, err
 	case strings.HasPrefix(text, "@"):
-		long, ok := descriptors[text]
+		long, ok := descriptors[strings.ToLower(text)]
 		if !ok {
 			return parsedCron{}, refuse("cron", CodeInvalidValue,
 				"@yearly, @annually, @monthly, @weekly, @daily, @midnight, @hourly, @every", "%s is unknown",
@@ -131,22 +132,39 @@ func parseCron(text string) (parsedCron, *Error) {
 	if err != nil {
 		return parsedCron{}, err
 	}
-	star := func(s string) bool { return s[0] == '*' || s[0] == '?' }
-	rule.days.either = !star(fields[3]) && !star(fields[5])
+	rule.days.either = !starred(fields[3]) && !starred(fields[5])
 	if !rule.days.ever() {
 		return parsedCron{}, refuse("cron", CodeNeverFires, "a day that the months have",
 			"no month named in %s has such a day: it never fires", quoted(text))
 	}
 	return parsedCron{
-		rule:   rule,
-		wild:   star(fields[1]) || star(fields[2]) || withSeconds && star(fields[0]),
-		either: rule.days.either,
+		rule: rule,
+		wild: starred(fields[1]) || starred(fields[2]) || withSeconds && starred(fields[0]),
+		note: rule.days.note(fields[3], fields[5]),
 	}, nil
+}
+
+func starred(field string) bool { return field[0] == '*' || field[0] == '?' }
+
+// note returns a sentence about which days match where both day fields name some; empty otherwise.
+func (r *dayRule) note(dom, dow string) string {
+	switch {
+	case r.either:
+		return "day of month and day of week are both restricted, so a day runs when either of them matches"
+	case r.special || r.dom == allDates || r.weekdays == allWeekdays:
+		return ""
+	}
+	field, text := "day of month", dom
+	if !starred(dom) {
+		field, text = "day of week", dow
+	}
+	return fmt.Sprintf("%s is %s, which begins with *, so a day runs when day of month and day of week both match; "+
+		"with a range in place of * a day runs when either of them matches", field, quoted(text))
 }
 
 var (
 	eventBridgeShape = regexp.MustCompile(`^(cron|rate|at)\((.*)\)$`)
-	rateShape        = regexp.MustCompile(`^([0-9]+) +(minute|hour|day)s?$`)
+	rateShape        = regexp.MustCompile(`^([0-9]{1,6}) +(minute|hour|day|week)s?$`)
 	yearShape        = regexp.MustCompile(`^([*]|[0-9]{4}([-,/][0-9]{1,4})*)$`)
 )
 
@@ -161,7 +179,12 @@ func refuseEventBridge(text string) *Error {
 		case "rate":
 			allowed := `{"every":"5m"}`
 			if r := rateShape.FindStringSubmatch(inner); r != nil {
-				allowed = fmt.Sprintf(`{"every":%q}`, r[1]+r[2][:1])
+				n, unit := r[1], r[2][:1]
+				if unit == "w" {
+					weeks, _ := strconv.Atoi(n)
+					n, unit = strconv.Itoa(7*weeks), "d"
+				}
+				allowed = fmt.Sprintf(`{"every":%q}`, n+unit)
 			}
 			return refuse("cron", CodeInvalidValue, allowed, "%s is an expression of EventBridge; here a rate is every",
 				quoted(text))
@@ -224,16 +247,8 @@ func (f *cronField) parse(text string) (uint64, *Error) {
 				}
 			}
 		}
-		if first < f.low || last > f.high {
+		if first < f.low || max(first, last) > f.high {
 			return bad(CodeOutOfRange, "%s is out of range", quoted(element))
-		}
-		if first > last {
-			around := element
-			if m[4] == "" { // say how to write it
-				around = fmt.Sprintf("%s-%d,%d-%s", m[2], f.wrap(), f.low, m[3])
-			}
-			return 0, refuse("cron", CodeInvalidValue, "two ranges, such as "+around,
-				"%s: %s runs backwards", f.name, quoted(element))
 		}
 		step := 1
 		if m[4] != "" {
@@ -245,11 +260,8 @@ func (f *cronField) parse(text string) (uint64, *Error) {
 					"%s: a step of %d is larger than the field, so that it would only match %d", f.name, step, first)
 			}
 		}
-		if f.high == 7 && m[1] == "" && last == 7 {
-			// The library accepts Sunday only as 0.
-			for v := first; v <= last; v += step {
-				plain = append(plain, strconv.Itoa(v%7))
-			}
+		if m[1] == "" && (first > last || last > f.lastValue()) {
+			plain = append(plain, f.around(first, last, step)...)
 			continue
 		}
 		plain = append(plain, element)
@@ -262,12 +274,31 @@ func (f *cronField) parse(text string) (uint64, *Error) {
 	return f.mask(schedule.(*cron.SpecSchedule)) &^ star, nil
 }
 
-// wrap returns the last value before the field starts over: Saturday for weekdays, whose 7 is 0.
-func (f *cronField) wrap() int {
-	if f.high == 7 {
+// lastValue returns the last value before the field starts over: Saturday for weekdays, whose 7 is 0.
+func (f *cronField) lastValue() int {
+	if f == &dowField {
 		return 6
 	}
 	return f.high
+}
+
+// around returns the values of a range that passes the end of the field, as FRI-MON and 22-2, or that ends with
+// Sunday as 7. The library takes neither.
+func (f *cronField) around(first, last, step int) (values []string) {
+	size := f.lastValue() - f.low + 1
+	if first > f.lastValue() { // a range that begins with Sunday as 7
+		first -= size
+		if last > f.lastValue() {
+			last -= size
+		}
+	}
+	if last < first {
+		last += size
+	}
+	for v := first; v <= last; v += step {
+		values = append(values, strconv.Itoa(f.low+(v-f.low)%size))
+	}
+	return values
 }
 
 // stepAllowed returns how to write a step that is larger than its field.
@@ -321,16 +352,16 @@ func (r *dayRule) takeSpecialDate(element string) (bool, *Error) {
 	bad := func(allowed string) (bool, *Error) {
 		return false, refuse("cron", CodeOutOfRange, allowed, "day of month: %s is out of range", quoted(element))
 	}
-	if strings.EqualFold(element, "LW") {
-		r.lastWorkday, r.special = true, true
-		return true, nil
-	}
 	if m := fromEndShape.FindStringSubmatch(element); m != nil {
 		n, _ := strconv.Atoi("0" + m[1])
 		if n > 30 {
-			return bad("L, L-1 to L-30")
+			return bad("L, L-1 to L-30, also with W")
 		}
-		r.fromEnd |= 1 << n
+		if m[2] == "" {
+			r.fromEnd |= 1 << n
+		} else {
+			r.nearestFromEnd |= 1 << n
+		}
 		r.special = true
 		return true, nil
 	}

@@ -9,12 +9,18 @@ type dayRule struct {
 	weekdays uint32 // bits 0 (Sunday) to 6
 	either   bool   // both fields restrict, and one match is enough
 
-	fromEnd     uint32    // bit n: n days before the last day of the month
-	nearest     uint32    // bit n: the weekday nearest to day n
-	lastWorkday bool      // LW
-	nth         [7]uint32 // per weekday, bits 1 to 5: the n-th; bit 0: the last
-	special     bool      // one of the four above is set
+	fromEnd        uint32    // bit n: n days before the last day of the month
+	nearest        uint32    // bit n: the working day nearest to day n
+	nearestFromEnd uint32    // bit n: the working day nearest to n days before the last day
+	nth            [7]uint32 // per weekday, bits 1 to 5: the n-th; bit 0: the last
+	special        bool      // one of the four above is set
 }
+
+// dom and weekdays of a rule that names no days.
+const (
+	allDates    = 1<<32 - 2
+	allWeekdays = 1<<7 - 1
+)
 
 // days returns the matching days of a month as bits 1 to 31.
 func (r *dayRule) days(year, month int, first int64) uint32 {
@@ -51,8 +57,10 @@ func (r *dayRule) specialDates(length, begins int) (set uint32) {
 			set |= 1 << nearestWorkday(d, length, begins)
 		}
 	}
-	if r.lastWorkday {
-		set |= 1 << nearestWorkday(length, length, begins)
+	for m := r.nearestFromEnd; m != 0; m &= m - 1 {
+		if d := length - bits.TrailingZeros32(m); d > 0 {
+			set |= 1 << nearestWorkday(d, length, begins)
+		}
 	}
 	return set
 }

@@ -11,7 +11,7 @@ const (
 	MaxCron     = 1024          // bytes of a cron expression
 	MaxRRule    = 512           // bytes of an RRULE
 	MaxCount    = 1000          // COUNT of an RRULE; max_runs has no such limit
-	MaxInterval = 10000         // INTERVAL of an RRULE
+	MaxInterval = 10000         // INTERVAL of an RRULE, and no longer than intervalYears
 	MaxSetPos   = 32            // entries of BYSETPOS
 	MaxDates    = 1000          // explicit dates of a calendar, and of an exclusion
 	MaxRanges   = 200           // ranges of an exclusion
@@ -34,7 +34,11 @@ const (
 	// that needs more counts as having no open time; a year of alternating exclusions in two zones
 	// needs far less.
 	maxChecks = 15000
+	// intervalYears is how long the INTERVAL of an RRULE may be: a search looks no further ahead.
+	intervalYears = HorizonYears - 1
 	// maxSteps bounds the search of an RRULE below daily, whose interval and BY parts may rarely
 	// match together.
 	maxSteps = 10000
+	// parseSteps bounds the searches that a rule with COUNT or INTERVAL needs before it is accepted.
+	parseSteps = 20 * maxSteps
 )

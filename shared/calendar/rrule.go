@@ -26,7 +26,7 @@ type recurrence struct {
 	begin    int64 // intervals count from here; there is nothing earlier
 	anchor   int64 // below an hour intervals count from here instead: begin in the current offset
 	end      int64 // the last possible wall time
-	count    int   // number of occurrences, where end does not bound them; 0: no bound
+	count    int   // number of runs; 0: no bound
 	wkst     int
 
 	months    uint32 // bits 1 to 12; 0 in any of these sets means no restriction
@@ -39,6 +39,7 @@ type recurrence struct {
 	nthOfYear bool // counted in the year rather than in the month
 	time      timeOfDay
 	positions []int
+	picked    []int64 // below daily: the seconds of each hour, minute or second that positions select, sorted
 }
 
 type nthWeekday struct{ weekday, n int }
@@ -266,33 +267,60 @@ func (r *recurrence) nextBelowDaily(from, until int64, steps *int) (int64, bool)
 		w = d*day + int64(s)
 		at := floorDiv(w, unit)
 		off := floorMod(at-begin, r.interval)
-		if off == 0 {
+		switch {
+		case off != 0:
+			w = (at + r.interval - off) * unit
+		case len(r.positions) == 0:
 			return w, w <= until
+		default:
+			// The first time of the period has matched; one that the positions select may come later.
+			i, _ := slices.BinarySearch(r.picked, w-at*unit)
+			if i < len(r.picked) {
+				w = at*unit + r.picked[i]
+				return w, w <= until
+			}
+			w = (at + 1) * unit
 		}
-		w = (at + r.interval - off) * unit
 	}
 	return 0, false
 }
 
-// lastOf returns the wall time of the count-th occurrence; false if there are fewer before
-// calendars end.
-func (r *recurrence) lastOf(count int) (int64, bool) {
-	w, steps := r.begin-1, 10*maxSteps
-	for range count {
-		next, ok := r.next(w+1, lastInstant, &steps)
-		if !ok {
-			return 0, false
-		}
-		w = next
+// pick computes the times that the positions select of each period below a day. They are the same in each.
+func (r *recurrence) pick() {
+	var all []int64
+	minutes, seconds := r.time.minute, r.time.second
+	if r.freq >= minutely {
+		minutes = 1
 	}
-	return w, true
+	if r.freq == secondly {
+		seconds = 1
+	}
+	for m := minutes; m != 0; m &= m - 1 {
+		for s := seconds; s != 0; s &= s - 1 {
+			all = append(all, int64(bits.TrailingZeros64(m)*60+bits.TrailingZeros64(s)))
+		}
+	}
+	for _, p := range r.positions {
+		if p < 0 {
+			p += len(all) + 1
+		}
+		if p >= 1 && p <= len(all) {
+			r.picked = append(r.picked, all[p-1])
+		}
+	}
+	slices.Sort(r.picked)
+	r.picked = slices.Compact(r.picked)
 }
 
 // often reports whether the rule may match more than most times a day.
 func (r *recurrence) often(most int) bool {
 	switch r.freq {
 	case hourly:
-		return bits.OnesCount64(r.time.minute)*bits.OnesCount64(r.time.second) > 1
+		each := bits.OnesCount64(r.time.minute) * bits.OnesCount64(r.time.second)
+		if len(r.positions) > 0 {
+			each = len(r.picked)
+		}
+		return min(bits.OnesCount64(r.time.hour), (23+int(r.interval))/int(r.interval))*each > most
 	case minutely, secondly:
 		return true
 	}

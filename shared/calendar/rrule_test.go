@@ -56,6 +56,8 @@ func randomRRule(r *rand.Rand) string {
 		}
 	} else {
 		add(.3, "BYMINUTE", "0", "15", "45")
+		add(.3, "BYSECOND", "0", "10", "50")
+		add(.3, "BYSETPOS", "1", "2", "-1", "4", "-3")
 	}
 	if r.IntN(6) == 0 {
 		parts = append(parts, fmt.Sprint("COUNT=", 1+r.IntN(60)))

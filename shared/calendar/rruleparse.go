@@ -1,6 +1,7 @@
 package calendar
 
 import (
+	"cmp"
 	"fmt"
 	"regexp"
 	"slices"
@@ -34,6 +35,9 @@ var rruleParts = map[string]*regexp.Regexp{
 	"BYWEEKNO":   regexp.MustCompile(`^[+-]?[0-9]{1,2}(,[+-]?[0-9]{1,2})*$`),
 	"BYSETPOS":   regexp.MustCompile(`^[+-]?[0-9]{1,5}(,[+-]?[0-9]{1,5})*$`),
 }
+
+// longest is the largest INTERVAL of the frequencies for which MaxInterval is longer than intervalYears.
+var longest = map[frequency]int{yearly: intervalYears, monthly: 12 * intervalYears, weekly: 52 * intervalYears}
 
 // parseRRule parses an RRULE. begin is the wall time of start_at, nil without one. The returned
 // instant is that of an UNTIL in UTC, in milliseconds and included; 0 without one.
@@ -77,11 +81,18 @@ func parseRRule(text string, begin *int64) (*recurrence, int64, *Error) {
 		return nil, 0, refused
 	}
 	r.setTime(option, begin)
+	if r.freq >= hourly && len(r.positions) > 0 {
+		if r.pick(); len(r.picked) == 0 {
+			return nil, 0, refuse("rrule", CodeNeverFires, "positions that there are",
+				"BYSETPOS names no time of an hour, minute or second: it never fires")
+		}
+	}
 
 	if _, ok := seen["INTERVAL"]; ok {
-		if option.Interval < 1 || option.Interval > MaxInterval {
-			return nil, 0, refuse("rrule", CodeOutOfRange, fmt.Sprintf("1 to %d", MaxInterval),
-				"INTERVAL %d is out of range", option.Interval)
+		most := cmp.Or(longest[r.freq], MaxInterval)
+		if option.Interval < 1 || option.Interval > most {
+			return nil, 0, refuse("rrule", CodeOutOfRange, fmt.Sprintf("1 to %d", most), "INTERVAL %d is out of range",
+				option.Interval)
 		}
 		r.interval = int64(option.Interval)
 	}
@@ -115,16 +126,7 @@ func parseRRule(text string, begin *int64) (*recurrence, int64, *Error) {
 			return nil, 0, refuse("rrule", CodeOutOfRange, fmt.Sprintf("1 to %d; max_runs goes further", MaxCount),
 				"COUNT %d is out of range", option.Count)
 		}
-		if r.elapsed() { // the number of wall times depends on the zone: the calendar counts them
-			r.count = option.Count
-			return r, untilAt, nil
-		}
-		last, ok := r.lastOf(option.Count)
-		if !ok {
-			return nil, 0, refuse("rrule", CodeOutOfRange, "a smaller COUNT, or UNTIL",
-				"the rule is too rare to count %d times", option.Count)
-		}
-		r.end = last
+		r.count = option.Count // the calendar counts, since the number of wall times depends on the zone
 	}
 	return r, untilAt, nil
 }
@@ -167,14 +169,10 @@ func (r *recurrence) setDays(o *rrule.ROption, begin *int64) *Error {
 		return conflict("a numbered weekday and BYWEEKNO exclude one another")
 	case len(r.weekNos) > 0 && r.freq != yearly:
 		return conflict("BYWEEKNO needs FREQ=YEARLY")
-	case len(r.weekNos) > 0 && r.weekdays == 0:
-		return refuse("rrule", CodeMissingField, "BYDAY", "BYWEEKNO has to say which days of the week")
 	case len(r.yearDays) > 0 && r.freq >= monthly && r.freq <= daily:
 		return conflict("BYYEARDAY needs FREQ=YEARLY, or one below DAILY")
 	case r.monthDays|r.fromEnd != 0 && r.freq == weekly:
 		return conflict("BYMONTHDAY and FREQ=WEEKLY exclude one another")
-	case len(r.positions) > 0 && r.freq > daily:
-		return conflict("BYSETPOS needs FREQ=DAILY or longer")
 	case len(r.positions) > MaxSetPos:
 		return refuse("rrule", CodeOutOfRange, fmt.Sprintf("at most %d", MaxSetPos), "BYSETPOS has %d entries",
 			len(r.positions))

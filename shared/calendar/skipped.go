@@ -23,6 +23,13 @@ const (
 	SkipMissingHour = "missing_hour"
 )
 
+// LeavesOut reports whether there may be times that the calendar itself skips: where it names exclusions, or where a
+// change of the clock takes times from it.
+func (c Calendar) LeavesOut() bool {
+	clock, ok := c.source.(wallClock)
+	return c.closed != nil || ok && (clock.missing == missingSkip || clock.missing == missingIgnored && clock.loses)
+}
+
 // Skipped returns the nominal times after after, up to and including until, without a run; a time
 // that an exclusion moved is not among them. It looks at no more than limit nominal times, with or
 // without a run, and returns how far it came: until, or the instant to continue from.
@@ -54,6 +61,13 @@ func (c Calendar) skip(t tick) (Skip, bool) {
 	if t.skip {
 		s.Reason = SkipMissingHour
 		s.Why = fmt.Sprintf("the clock in %s jumped over this time and missing_hour is skip", c.zone.loc)
+		if clock, ok := c.source.(wallClock); ok && clock.missing == missingIgnored {
+			s.Why = fmt.Sprintf("the clock in %s jumped over this time, and the rule follows real time; "+
+				"with missing_hour run_after it runs once after the jump", c.zone.loc)
+			if clock.elapsed { // which takes no missing_hour
+				s.Why = fmt.Sprintf("the clock in %s jumped over this time", c.zone.loc)
+			}
+		}
 		return s, true
 	}
 	if c.closed == nil {

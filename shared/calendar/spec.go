@@ -76,6 +76,9 @@ func (s Spec) calendar(exclusions Exclusions) (Calendar, *Error) {
 	if c.zone, err = findZone("timezone", name); err != nil {
 		return c, err
 	}
+	if note := zoneNote(name); note != "" {
+		c.notes = append(c.notes, note)
+	}
 	if err = c.setWindow(s); err != nil {
 		return c, err
 	}
@@ -99,13 +102,13 @@ func (s Spec) calendar(exclusions Exclusions) (Calendar, *Error) {
 		return c, refuse(c.field, CodeNeverFires, "",
 			"it never fires: no time is left inside the window and outside the exclusions and change-overs")
 	}
-	return c, nil
+	return c, c.checkGaps()
 }
 
-// ever reports whether there is any time at all, in the window or since 1970.
+// ever reports whether there is any time at all, in the window or since 1970; before that if the window ends earlier.
 func (c Calendar) ever() bool {
 	from := c.start - 1
-	if c.start == firstInstant*1000 {
+	if c.start == firstInstant*1000 && c.end > day*1000 {
 		from = 0 // earlier local mean times differ by seconds
 	}
 	for ; from < c.end; from = horizon(from) + 1 {
@@ -184,11 +187,14 @@ func (c *Calendar) setSource(s Spec) *Error {
 			}
 			return s.noChangeOver("@every")
 		}
-		if parsed.either {
-			c.notes = append(c.notes,
-				"day of month and day of week are both restricted, so a day runs when either of them matches")
+		if parsed.note != "" {
+			c.notes = append(c.notes, parsed.note)
 		}
-		return c.setClock(s, parsed.rule, parsed.wild)
+		why := ""
+		if parsed.wild {
+			why = "second, minute or hour begins with *"
+		}
+		return c.setClock(s, parsed.rule, why)
 	case s.RRule != nil:
 		var begin *int64
 		if s.StartAt != nil {
@@ -202,9 +208,18 @@ func (c *Calendar) setSource(s Spec) *Error {
 			c.end = min(c.end, until+1)
 		}
 		if rule.elapsed() {
-			return c.setElapsed(s, rule)
+			err = c.setElapsed(s, rule)
+		} else {
+			why := ""
+			if rule.freq == hourly {
+				why = "FREQ is HOURLY"
+			}
+			err = c.setClock(s, rule, why)
 		}
-		return c.setClock(s, rule, rule.freq == hourly)
+		if err != nil {
+			return err
+		}
+		return c.setCount(rule)
 	case s.Every != nil:
 		if err := c.setEvery(s); err != nil {
 			return err
@@ -232,26 +247,76 @@ func (c *Calendar) setElapsed(s Spec, rule *recurrence) *Error {
 	}
 	clock := wallClock{rule: rule, zone: c.zone, missing: missingIgnored, repeated: repeatedBoth, elapsed: true,
 		began: began}
-	at := c.start - 1
-	for range rule.count {
-		t, ok := clock.next(at, lastInstant*1000, false)
-		if !ok {
-			return refuse("rrule", CodeOutOfRange, "a smaller COUNT, or UNTIL",
-				"the rule is too rare to count %d times", rule.count)
-		}
-		at = t.at
-	}
-	if rule.count > 0 {
-		c.end = min(c.end, at+1)
-	}
+	clock.setReal()
 	c.source = clock
 	return nil
 }
 
-func (c *Calendar) setClock(s Spec, rule wallRule, wild bool) *Error {
+// setCount ends the calendar after the run that COUNT names. Runs are counted, not wall times: one that a clock change
+// leaves out does not count, and one at both instants of a repeated hour counts twice.
+func (c *Calendar) setCount(rule *recurrence) *Error {
+	clock := c.source.(wallClock)
+	at, steps := c.start-1, parseSteps
+	for n := range rule.count {
+		until := c.end - 1
+		if n > 0 {
+			until = min(until, horizon(at))
+		}
+		t, ok := clock.nextWithin(at, until, false, &steps)
+		switch {
+		case ok:
+			at = t.at
+		case n == 0 || until == c.end-1 && c.end < lastInstant*1000:
+			return nil // it never fires, or ends before it has run so often
+		default:
+			return tooRare("the rule is too rare to count %d times", rule.count)
+		}
+	}
+	if rule.count > 0 {
+		c.end = min(c.end, at+1)
+	}
+	return nil
+}
+
+// checkGaps refuses a rule that waits longer for a time than a search looks ahead: it would end there without a word.
+// Only an interval makes such rules. One search for each year finds them, since a year with a time is passed at once.
+func (c *Calendar) checkGaps() *Error {
+	clock, _ := c.source.(wallClock)
+	rule, ok := clock.rule.(*recurrence)
+	if !ok || rule.interval == 1 {
+		return nil
+	}
+	const year = 366 * day * 1000
+	steps := parseSteps
+	for at := c.start - 1; ; {
+		until := at + (HorizonYears-1)*year
+		t, ok := clock.nextWithin(at, min(until, c.end-1), false, &steps)
+		switch {
+		case !ok && (until < c.end-1 || steps <= 0):
+			return tooRare("the rule goes for more than %d years without a time", HorizonYears-1)
+		case !ok:
+			return nil
+		}
+		of, _, _ := civil(c.zone.day(floorDiv(t.at, 1000)))
+		at = max(t.at, c.zone.dayStart(dayNumber(of+1, 1, 1))*1000-1)
+	}
+}
+
+func tooRare(format string, args ...any) *Error {
+	return refuse("rrule", CodeOutOfRange, "a shorter INTERVAL, a smaller COUNT, or UNTIL", format, args...)
+}
+
+// setClock sets a rule of wall times. wild says why the rule follows real time; it is empty for one that does not.
+func (c *Calendar) setClock(s Spec, rule wallRule, wild string) *Error {
 	clock := wallClock{rule: rule, zone: c.zone, missing: missingRunAfter, repeated: repeatedFirst}
-	if wild {
+	if wild != "" {
 		clock.missing, clock.repeated = missingIgnored, repeatedBoth
+		clock.setReal()
+		if s.MissingHour == nil && s.RepeatedHour == nil && (clock.loses || clock.doubles) {
+			c.notes = append(c.notes, wild+", so the rule follows real time through a change of the clock: a time in the "+
+				"hour that the clock skips does not run, and one in the hour that it repeats runs twice; missing_hour and "+
+				"repeated_hour change that")
+		}
 	}
 	if s.MissingHour != nil {
 		missing, ok := map[string]missingHour{MissingHours[0]: missingRunAfter,

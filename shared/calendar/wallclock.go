@@ -1,5 +1,7 @@
 package calendar
 
+import "math"
+
 // wallRule is a set of wall times.
 type wallRule interface {
 	// next returns the first wall time of the set at or after from; false beyond until, or when no
@@ -33,6 +35,11 @@ type wallClock struct {
 	// elapsed: rule is a recurrence whose intervals are real time from began on.
 	elapsed bool
 	began   int64
+
+	// Of a rule that follows real time; setReal computes them.
+	everyHour bool // it names each hour of the day alike
+	loses     bool // there are times that a jump of the clock takes from it
+	doubles   bool // there are times that it has twice where the clock goes back
 }
 
 // ruleUnder returns the rule while the zone has that offset.
@@ -44,17 +51,29 @@ func (c wallClock) ruleUnder(offset int64) wallRule {
 }
 
 func (c wallClock) next(after, until int64, skipped bool) (tick, bool) {
-	z, steps := c.zone, maxSteps
+	steps := maxSteps
+	return c.nextWithin(after, until, skipped, &steps)
+}
+
+// nextWithin is next with the steps that are left for searches of the rule.
+func (c wallClock) nextWithin(after, until int64, skipped bool, steps *int) (tick, bool) {
+	z := c.zone
 	t, until := floorDiv(after, 1000)+1, floorDiv(until, 1000)
 	i := z.find(t)
 	for t <= until {
 		start, end, offset := z.at[i], z.end(i), z.offset[i]
+		leftOut := int64(math.MaxInt64)
+		if i > 0 && skipped && c.missing == missingIgnored && t < start+offset-z.offset[i-1] {
+			if at := c.leftOut(i, steps); at >= t { // one for each gap
+				leftOut = at
+			}
+		}
 		if i > 0 && t <= start {
 			t = start
 			before := z.offset[i-1]
 			if before < offset && (c.missing == missingRunAfter || c.missing == missingSkip && skipped) {
-				if _, ok := c.rule.next(start+before, start+offset-1, &steps); ok {
-					return c.gap(start, offset, &steps), true
+				if _, ok := c.rule.next(start+before, start+offset-1, steps); ok {
+					return c.gap(start, offset, steps), true
 				}
 			}
 		}
@@ -62,7 +81,10 @@ func (c wallClock) next(after, until int64, skipped bool) (tick, bool) {
 		if i > 0 && c.repeated == repeatedFirst {
 			from = max(from, start+z.offset[i-1])
 		}
-		w, ok := c.ruleUnder(offset).next(from, until+2*day, &steps)
+		w, ok := c.ruleUnder(offset).next(from, until+2*day, steps)
+		if leftOut <= until && (!ok || leftOut < w-offset) {
+			return tick{at: leftOut * 1000, missing: true, skip: true}, true
+		}
 		if !ok {
 			return tick{}, false
 		}
@@ -83,6 +105,55 @@ func (c wallClock) next(after, until int64, skipped bool) (tick, bool) {
 		}
 	}
 	return tick{}, false
+}
+
+// leftOut returns the first instant at which the clock would have shown a time of the rule, had it not jumped at the
+// beginning of stretch i, and at which it shows none; math.MaxInt64 if there is none. A rule that follows real time
+// makes up no run for it. Most such rules have none: for */15 in every hour, 03:15 takes the place of 02:15.
+func (c wallClock) leftOut(i int, steps *int) int64 {
+	start, before, offset := c.zone.at[i], c.zone.offset[i-1], c.zone.offset[i]
+	if c.everyHour && offset-before == 3600 && (start+before)%3600 == 0 {
+		return math.MaxInt64 // the next hour takes the place of the one that is gone
+	}
+	gone, shown := c.ruleUnder(before), c.ruleUnder(offset)
+	for w := start + before; ; w = (floorDiv(w, 60) + 1) * 60 { // the seconds of a minute are shown or gone together
+		var ok bool
+		if w, ok = gone.next(w, start+offset-1, steps); !ok {
+			return math.MaxInt64
+		}
+		now := w - before + offset
+		if other, ok := shown.next(now, now, steps); !ok || other != now {
+			return w - before
+		}
+	}
+}
+
+// setReal computes what the zone's coming changes do to a rule that follows real time. One that names every hour has as
+// many times on each side of a change.
+func (c *wallClock) setReal() {
+	switch rule := c.rule.(type) {
+	case *cronRule:
+		c.everyHour = rule.time.hour == allHours
+	case *recurrence:
+		c.everyHour = rule.time.hour == allHours && (rule.freq > hourly || rule.interval == 1)
+	}
+	const (
+		coming  = 4_000_000_000 // in 2096: the rules of a zone that changes its clock today have no end
+		changes = 40            // 20 years
+	)
+	for i := len(c.zone.at) - 1; i > max(0, len(c.zone.at)-changes) && c.zone.at[i] > coming; i-- {
+		steps, start, before, offset := maxSteps, c.zone.at[i], c.zone.offset[i-1], c.zone.offset[i]
+		c.loses = c.loses || before < offset && c.leftOut(i, &steps) != math.MaxInt64
+		for w := start + offset; w < start+before && !c.doubles && !c.everyHour; w = (floorDiv(w, 60) + 1) * 60 {
+			var ok bool
+			if w, ok = c.rule.next(w, start+before-1, &steps); !ok {
+				break
+			}
+			other := w - offset + before // what the clock would show without the change
+			at, ok := c.rule.next(other, other, &steps)
+			c.doubles = !ok || at != other
+		}
+	}
 }
 
 // gap returns the run at the first instant after a change that skipped a time. It is also an

@@ -5,14 +5,10 @@ import (
 	_ "embed"
 	"io"
 	"math"
-	"regexp"
-	"slices"
 	"sort"
 	"strings"
 	"sync"
 	"time"
-
-	"punctual/shared/text"
 )
 
 // zoneinfo is the toolchain's lib/time/zoneinfo.zip, the same data that
@@ -66,16 +62,7 @@ func findZone(field, name string) (*zone, *Error) {
 	}
 	f, ok := zoneFiles()[name]
 	if !ok {
-		if etc := etcZone(name); etc != "" {
-			return nil, refuse(field, CodeInvalidValue, zoneAllowed,
-				"time zone %s does not exist; %q is that offset all year (its sign counts the other way), and a city "+
-					"follows the clock changes", quoted(name), etc)
-		}
-		if like := similarZone(name); like != "" {
-			return nil, refuse(field, CodeInvalidValue, zoneAllowed, "time zone %s does not exist; did you mean %q?",
-				quoted(name), like)
-		}
-		return nil, refuse(field, CodeInvalidValue, zoneAllowed, "time zone %s does not exist", quoted(name))
+		return nil, noZone(field, name)
 	}
 	loc, err := loadZone(name, f)
 	if err != nil {
@@ -83,24 +70,6 @@ func findZone(field, name string) (*zone, *Error) {
 	}
 	z, _ := zones.LoadOrStore(name, newZone(loc))
 	return z.(*zone), nil
-}
-
-var offsetShape = regexp.MustCompile(`^(?:UTC|GMT|Z)?([+-])0?([0-9]{1,2})(?::?00)?$`)
-
-// etcZone returns the zone of an offset such as "UTC+2" or "GMT-03:00", "" for anything else.
-func etcZone(name string) string {
-	m := offsetShape.FindStringSubmatch(strings.ToUpper(name))
-	if m == nil {
-		return ""
-	}
-	if m[2] == "0" {
-		return "UTC"
-	}
-	etc := "Etc/GMT" + map[string]string{"+": "-", "-": "+"}[m[1]] + m[2]
-	if _, ok := zoneFiles()[etc]; !ok {
-		return ""
-	}
-	return etc
 }
 
 func loadZone(name string, f *zip.File) (*time.Location, error) {
@@ -200,15 +169,4 @@ func (z *zone) changes(t int64) bool {
 		return floorDiv(z.at[i]+low, day) <= d && d <= floorDiv(z.at[i]+high-1, day)
 	}
 	return on(i) || on(i+1)
-}
-
-// similarZone returns the zone whose name differs from name by a typing mistake, "" if there is
-// none.
-func similarZone(name string) string {
-	names := make([]string, 0, len(zoneFiles()))
-	for n := range zoneFiles() {
-		names = append(names, n)
-	}
-	slices.Sort(names)
-	return text.Nearest(name, names)
 }

@@ -86,7 +86,7 @@ type recorder struct {
 // neighbours reports whether the calendar skips nothing between two of its times, of which b
 // follows a.
 func (r *recorder) neighbours(a, b time.Time) bool {
-	if !mayLeaveOut(r.of.Spec) {
+	if !r.cal.LeavesOut() {
 		return true
 	}
 	skips, _ := r.cal.Skipped(a, b, 1)
@@ -124,11 +124,11 @@ func (r *recorder) skips(skips []calendar.Skip) {
 // LeftOut returns what the calendar has skipped up to now and the ledger does not hold yet, oldest
 // first and bounded: promotion records it up to a day later.
 func (s Schedule) LeftOut(now time.Time) []Entry {
-	if s.Deleted() || !mayLeaveOut(s.Spec) || !s.Seen.Before(now) {
+	if s.Deleted() || !s.Seen.Before(now) {
 		return nil
 	}
 	cal, err := s.Calendar()
-	if err != nil { // a schedule that is set aside has no times
+	if err != nil || !cal.LeavesOut() { // a schedule that cannot be read has no times
 		return nil
 	}
 	r := recorder{of: s, cal: cal, now: now}
@@ -162,7 +162,7 @@ func (s Schedule) Leaves(now time.Time) []time.Time {
 // without a count.
 func leave(s Schedule, cal calendar.Calendar, has map[time.Time]bool, now time.Time, reason string) []Entry {
 	r := recorder{of: s, cal: cal, now: now}
-	if mayLeaveOut(s.Spec) && s.Seen.Before(now) {
+	if cal.LeavesOut() && s.Seen.Before(now) {
 		skips, _ := cal.Skipped(s.Seen, now, maxLooks)
 		r.skips(skips)
 		r.entries = r.entries[:min(len(r.entries), maxEntries/2)]

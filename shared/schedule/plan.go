@@ -27,11 +27,6 @@ type Plan struct {
 	More   bool // there is more to do: plan once more after Advance
 }
 
-// mayLeaveOut reports whether the calendar can skip times by itself.
-func mayLeaveOut(s calendar.Spec) bool {
-	return len(s.Exclude) > 0 || s.MissingHour != nil && *s.MissingHour == "skip"
-}
-
 // PlanNext plans the next step of promotion at now. cal is s.Calendar(). The schedule is active:
 // neither paused nor deleted nor held. has says which times have jobs already: those are not
 // recorded. It may be nil, and matters only where a plan has Passed some.
@@ -190,7 +185,7 @@ func (s Schedule) leftOut(r *recorder, p *Plan, cal calendar.Calendar, decided [
 	if !to.After(s.Seen) {
 		return
 	}
-	if !mayLeaveOut(s.Spec) {
+	if !cal.LeavesOut() {
 		p.Seen = to
 		return
 	}

@@ -473,3 +473,30 @@ func ExampleEntry_Sort() {
 	fmt.Println(Entry{From: noon, Epoch: 7}.Sort())
 	// Output: 2027-03-01T12:00:00.000Z#7
 }
+
+func TestPlan_RecordsTheTimesThatAJumpOfTheClockTakesFromARuleInRealTime(t *testing.T) {
+	t.Parallel()
+	zone, before := "Europe/Berlin", time.Date(2027, 3, 27, 12, 0, 0, 0, time.UTC)
+	s := made(t, "*/15 2 * * *", before, func(s *Schedule) { s.Spec.Timezone = &zone })
+	if left := s.LeftOut(before.Add(24 * time.Hour)); len(left) != 1 || left[0].Reason != calendar.SkipMissingHour {
+		t.Errorf("left out before promotion: %+v", left)
+	}
+	for now := before; now.Before(before.Add(48 * time.Hour)); now = now.Add(10 * time.Minute) {
+		var ran []time.Time
+		var entries []Entry
+		s, ran, entries = walk(t, s, now)
+		for _, e := range entries {
+			if want := time.Date(2027, 3, 28, 1, 0, 0, 0, time.UTC); !e.From.Equal(want) || e.Outcome != Skipped ||
+				e.Reason != calendar.SkipMissingHour {
+				t.Errorf("entry %+v", e)
+			}
+		}
+		if len(ran) > 0 && ran[0].Day() == 28 {
+			t.Errorf("ran %v", ran)
+		}
+		if len(entries) > 0 {
+			return
+		}
+	}
+	t.Error("nothing is recorded")
+}

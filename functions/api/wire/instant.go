@@ -2,7 +2,6 @@ package wire
 
 import (
 	"fmt"
-	"regexp"
 	"strconv"
 	"time"
 
@@ -53,24 +52,11 @@ func (Anything) Schema(huma.Registry) *huma.Schema { return &huma.Schema{} }
 // InstantAllowed describes a time, for the "allowed" of a mistake.
 const InstantAllowed = "a time of RFC 3339 with its zone, such as 2027-03-28T01:00:00Z or 2027-03-28T03:00:00.250+02:00"
 
-// InstantPattern is RFC 3339 exactly; time.Parse accepts a little more.
-var InstantPattern = regexp.MustCompile(
-	`^[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}(\.[0-9]{1,9})?` +
-		`(Z|[+-]([01][0-9]|2[0-3]):[0-5][0-9])$`)
+// InstantPattern is the form of a time in a request.
+var InstantPattern = calendar.InstantPattern
 
-// ParseInstant reads a time; false if it is none. It refuses leap seconds, years beyond 9999 and times without a zone,
-// because not everybody agrees when they are. It rounds up to a millisecond, because nothing may start before it is
-// due.
-func ParseInstant(s string) (time.Time, bool) {
-	if !InstantPattern.MatchString(s) {
-		return time.Time{}, false
-	}
-	t, err := time.Parse(time.RFC3339Nano, s)
-	if err != nil {
-		return time.Time{}, false
-	}
-	return t.Add(time.Millisecond - 1).Truncate(time.Millisecond).UTC(), true
-}
+// ParseInstant reads a time; false if it is none. Requests and calendars read times alike.
+func ParseInstant(s string) (time.Time, bool) { return calendar.ParseInstant(s) }
 
 // Instant reads a time.
 func (r *Reader) Instant(v Value) (time.Time, bool) {

@@ -904,12 +904,12 @@ type BatchRequest struct {
 
 // CalendarPatchRequest defines model for CalendarPatchRequest.
 type CalendarPatchRequest struct {
-	// Cron Five fields, or six with seconds first; @daily and its like, @every 5m; L, nW, n#k. If day of month and day of week are both restricted, a day runs when EITHER matches. One of cron, every, dates and rrule is there
+	// Cron Five fields, or six with seconds first; @daily and its like, @every 5m; L, L-n, nW, LW, L-nW, nL, n#k; ranges may pass the end of a field (FRI-MON, 22-2). If day of month and day of week are both restricted, a day runs when EITHER matches; a day field that begins with * is no restriction, so beside */2 BOTH match. One of cron, every, dates and rrule is there
 	//
 	// Examples: 0 9 * * 1-5
 	Cron *string `json:"cron,omitempty"`
 
-	// Dates Times of RFC 3339, in any order
+	// Dates Times of RFC 3339, in any order; fractions are rounded up to a millisecond
 	Dates *[]time.Time `json:"dates,omitempty"`
 
 	// EndAt Nominal times from here on do not count
@@ -926,7 +926,7 @@ type CalendarPatchRequest struct {
 	// MaxRuns How often it may run in all; default: no limit
 	MaxRuns *int64 `json:"max_runs,omitempty"`
 
-	// MissingHour What becomes of a wall time that a change of the clock swallows. Default run_after: once, at the first instant after the gap; a rule whose second, minute or hour begins with * follows real time
+	// MissingHour What becomes of a wall time that a change of the clock swallows. Default run_after: once, at the first instant after the gap; a rule whose second, minute or hour begins with * follows real time, and what it loses is listed as skipped
 	MissingHour *CalendarPatchRequestMissingHour `json:"missing_hour,omitempty"`
 
 	// Phase Shifts every by less than a period; 0s to 36525d
@@ -937,7 +937,7 @@ type CalendarPatchRequest struct {
 	// RepeatedHour At which of its two instants a repeated wall time runs. Default first; a rule whose second, minute or hour begins with * runs at both
 	RepeatedHour *CalendarPatchRequestRepeatedHour `json:"repeated_hour,omitempty"`
 
-	// Rrule RFC 5545, beginning at start_at
+	// Rrule Rule of RFC 5545, beginning at start_at. COUNT counts runs. The next time is at most 60 years away
 	//
 	// Examples: FREQ=MONTHLY;BYDAY=-1FR;BYHOUR=9
 	Rrule *string `json:"rrule,omitempty"`
@@ -956,7 +956,7 @@ type CalendarPatchRequest struct {
 	Timezone *string `json:"timezone,omitempty"`
 }
 
-// CalendarPatchRequestMissingHour What becomes of a wall time that a change of the clock swallows. Default run_after: once, at the first instant after the gap; a rule whose second, minute or hour begins with * follows real time
+// CalendarPatchRequestMissingHour What becomes of a wall time that a change of the clock swallows. Default run_after: once, at the first instant after the gap; a rule whose second, minute or hour begins with * follows real time, and what it loses is listed as skipped
 type CalendarPatchRequestMissingHour string
 
 // CalendarPatchRequestRepeatedHour At which of its two instants a repeated wall time runs. Default first; a rule whose second, minute or hour begins with * runs at both
@@ -1030,7 +1030,7 @@ type CatchUpViewPolicy string
 
 // CronCalendarRequest defines model for CronCalendarRequest.
 type CronCalendarRequest struct {
-	// Cron Five fields, or six with seconds first; @daily and its like, @every 5m; L, nW, n#k. If day of month and day of week are both restricted, a day runs when EITHER matches. One of cron, every, dates and rrule is there
+	// Cron Five fields, or six with seconds first; @daily and its like, @every 5m; L, L-n, nW, LW, L-nW, nL, n#k; ranges may pass the end of a field (FRI-MON, 22-2). If day of month and day of week are both restricted, a day runs when EITHER matches; a day field that begins with * is no restriction, so beside */2 BOTH match. One of cron, every, dates and rrule is there
 	//
 	// Examples: 0 9 * * 1-5
 	Cron string `json:"cron"`
@@ -1044,7 +1044,7 @@ type CronCalendarRequest struct {
 	// MaxRuns How often it may run in all; default: no limit
 	MaxRuns *int64 `json:"max_runs,omitempty"`
 
-	// MissingHour What becomes of a wall time that a change of the clock swallows. Default run_after: once, at the first instant after the gap; a rule whose second, minute or hour begins with * follows real time
+	// MissingHour What becomes of a wall time that a change of the clock swallows. Default run_after: once, at the first instant after the gap; a rule whose second, minute or hour begins with * follows real time, and what it loses is listed as skipped
 	MissingHour *CronCalendarRequestMissingHour `json:"missing_hour,omitempty"`
 
 	// RepeatedHour At which of its two instants a repeated wall time runs. Default first; a rule whose second, minute or hour begins with * runs at both
@@ -1064,7 +1064,7 @@ type CronCalendarRequest struct {
 	Timezone *string `json:"timezone,omitempty"`
 }
 
-// CronCalendarRequestMissingHour What becomes of a wall time that a change of the clock swallows. Default run_after: once, at the first instant after the gap; a rule whose second, minute or hour begins with * follows real time
+// CronCalendarRequestMissingHour What becomes of a wall time that a change of the clock swallows. Default run_after: once, at the first instant after the gap; a rule whose second, minute or hour begins with * follows real time, and what it loses is listed as skipped
 type CronCalendarRequestMissingHour string
 
 // CronCalendarRequestRepeatedHour At which of its two instants a repeated wall time runs. Default first; a rule whose second, minute or hour begins with * runs at both
@@ -1295,7 +1295,7 @@ type DagView struct {
 
 // DatesCalendarRequest defines model for DatesCalendarRequest.
 type DatesCalendarRequest struct {
-	// Dates Times of RFC 3339, in any order
+	// Dates Times of RFC 3339, in any order; fractions are rounded up to a millisecond
 	Dates []time.Time `json:"dates"`
 
 	// EndAt Nominal times from here on do not count
@@ -2297,13 +2297,13 @@ type RRuleCalendarRequest struct {
 	// MaxRuns How often it may run in all; default: no limit
 	MaxRuns *int64 `json:"max_runs,omitempty"`
 
-	// MissingHour What becomes of a wall time that a change of the clock swallows. Default run_after: once, at the first instant after the gap; a rule whose second, minute or hour begins with * follows real time
+	// MissingHour What becomes of a wall time that a change of the clock swallows. Default run_after: once, at the first instant after the gap; a rule whose second, minute or hour begins with * follows real time, and what it loses is listed as skipped
 	MissingHour *RRuleCalendarRequestMissingHour `json:"missing_hour,omitempty"`
 
 	// RepeatedHour At which of its two instants a repeated wall time runs. Default first; a rule whose second, minute or hour begins with * runs at both
 	RepeatedHour *RRuleCalendarRequestRepeatedHour `json:"repeated_hour,omitempty"`
 
-	// Rrule RFC 5545, beginning at start_at
+	// Rrule Rule of RFC 5545, beginning at start_at. COUNT counts runs. The next time is at most 60 years away
 	//
 	// Examples: FREQ=MONTHLY;BYDAY=-1FR;BYHOUR=9
 	Rrule string `json:"rrule"`
@@ -2322,7 +2322,7 @@ type RRuleCalendarRequest struct {
 	Timezone *string `json:"timezone,omitempty"`
 }
 
-// RRuleCalendarRequestMissingHour What becomes of a wall time that a change of the clock swallows. Default run_after: once, at the first instant after the gap; a rule whose second, minute or hour begins with * follows real time
+// RRuleCalendarRequestMissingHour What becomes of a wall time that a change of the clock swallows. Default run_after: once, at the first instant after the gap; a rule whose second, minute or hour begins with * follows real time, and what it loses is listed as skipped
 type RRuleCalendarRequestMissingHour string
 
 // RRuleCalendarRequestRepeatedHour At which of its two instants a repeated wall time runs. Default first; a rule whose second, minute or hour begins with * runs at both
@@ -4223,7 +4223,7 @@ type ClientInterface interface {
 
 	// PreviewCalendarWithBody Preview a calendar
 	//
-	// Nothing is kept. The exclusions that it names are the tenant's.
+	// Nothing is kept. The exclusions that it names are the tenant's. The times may be past, also all of them; a schedule is refused a calendar that has ended.
 	//
 	// Takes any type of body and a specified content type.
 	//
@@ -4232,7 +4232,7 @@ type ClientInterface interface {
 
 	// PreviewCalendar Preview a calendar
 	//
-	// Nothing is kept. The exclusions that it names are the tenant's.
+	// Nothing is kept. The exclusions that it names are the tenant's. The times may be past, also all of them; a schedule is refused a calendar that has ended.
 	//
 	// Takes a body of the `application/json` content type.
 	//
@@ -5568,7 +5568,7 @@ func (c *Client) ListSchedules(ctx context.Context, params *ListSchedulesParams,
 
 // PreviewCalendarWithBody Preview a calendar
 //
-// Nothing is kept. The exclusions that it names are the tenant's.
+// Nothing is kept. The exclusions that it names are the tenant's. The times may be past, also all of them; a schedule is refused a calendar that has ended.
 //
 // Takes any type of body and a specified content type.
 //
@@ -5587,7 +5587,7 @@ func (c *Client) PreviewCalendarWithBody(ctx context.Context, contentType string
 
 // PreviewCalendar Preview a calendar
 //
-// Nothing is kept. The exclusions that it names are the tenant's.
+// Nothing is kept. The exclusions that it names are the tenant's. The times may be past, also all of them; a schedule is refused a calendar that has ended.
 //
 // Takes a body of the `application/json` content type.
 //
