@@ -93,6 +93,14 @@ short: ## Run the tests that need nothing but Go, in seconds
 generate: ## Make the client's types and calls again from the API's document
 	$(GO) test -count=1 -run '^TestClient_IsMadeOfTheServedDocument$$' ./integration/openapi -update
 
+# SECOND=/usr/share/zoneinfo also writes what zdump reads there, in another package of the same release, which a test compares.
+.PHONY: zones
+zones: ## Build the time zone rules from the package that shared/calendar/zones.txt pins; needs Python
+	rm -rf bin/zones
+	python3 -m pip download --quiet --no-deps --require-hashes --dest bin/zones --requirement shared/calendar/zones.txt
+	$(GO) run ./integration/cmd/zones -wheel bin/zones/*.whl
+	$(if $(SECOND),$(GO) run ./integration/cmd/zones -second $(SECOND))
+
 .PHONY: lint
 lint: $(LINTER) ## Check the style (golangci-lint, pinned in .ci/tools) and the layout
 	$(LINTER) run ./...

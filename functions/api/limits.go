@@ -39,6 +39,7 @@ var limits = strings.NewReplacer(
 	"{=known}", itoa(maxKnown/1000)+",000",
 	"{=list_read}", timeInWords(contract.MaxListRead, time.Second, "a second", "seconds"),
 	"{=move_days}", itoa(calendar.MaxMoveDays),
+	"{=zone_rules_days}", itoa(int(contract.MaxZoneRulesAge/(24*time.Hour))),
 	"{=next_shown}", numberWord(nextShown),
 	"{=past_s}", wire.InUnits(contract.PastAllowed, time.Second, ""),
 	"{=payload_mib}", itoa(contract.MaxPayload>>20),

@@ -410,8 +410,24 @@ func TestReady_ShowsTheWatermarks(t *testing.T) {
 		t.Errorf("without a table: %s", r.text)
 	}
 	if r := b.want(t, 200, "GET", "/v1/health", ""); r.str("status") != "ok" ||
-		r.str("zone_rules") != calendar.ZoneRules {
+		r.str("zone_rules") != calendar.Zones().Version {
 		t.Errorf("health: %s", r.text)
+	}
+}
+
+func TestReady_WarnsOfOldTimeZoneRules(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	released := calendar.Zones().ReleasedAt
+	for age, old := range map[time.Duration]bool{0: false, 120 * 24 * time.Hour: false, 121 * 24 * time.Hour: true} {
+		b.clock.at = released.Add(age)
+		r := b.want(t, 200, "GET", "/v1/ready", "")
+		rules, _ := r.body["zone_rules"].(map[string]any)
+		if rules["version"] != calendar.Zones().Version || rules["old"] != old ||
+			rules["released_at"] != released.Format("2006-01-02T15:04:05.000Z") ||
+			strings.Contains(r.text, `"warnings":["the time zone rules `) != old {
+			t.Errorf("%s after the release: %s", age, r.text)
+		}
 	}
 }
 

@@ -2,8 +2,10 @@ package api
 
 import (
 	"context"
+	"fmt"
 	"net/http"
 	"sync"
+	"time"
 
 	"punctual/functions/api/wire"
 	"punctual/shared/calendar"
@@ -48,13 +50,13 @@ type documentAnswer struct {
 type healthAnswer struct {
 	Body struct {
 		Status    string `json:"status" enum:"ok"`
-		ZoneRules string `json:"zone_rules" doc:"Release of the IANA time zone database that calendars are read by" example:"2025c"`
+		ZoneRules string `json:"zone_rules" doc:"Release of the IANA time zone database that calendars are read by" example:"2026f"`
 	}
 }
 
 func (s *stage) health(context.Context, tenant.Identity, *nothing) (*healthAnswer, error) {
 	out := &healthAnswer{}
-	out.Body.Status, out.Body.ZoneRules = "ok", calendar.ZoneRules
+	out.Body.Status, out.Body.ZoneRules = "ok", calendar.Zones().Version
 	return out, nil
 }
 
@@ -66,7 +68,28 @@ type readyAnswer struct {
 		SweptThrough    wire.Instant `json:"swept_through,omitzero" doc:"By the slowest shard's pass behind; absent before the first"`
 		Held            []string     `json:"held,omitempty" doc:"Tables that were restored: no job starts until an operator lets them run"`
 		Quotas          []quotaView  `json:"quotas" doc:"Those of the tenant that the token names"`
+
+		ZoneRules zoneRulesView `json:"zone_rules"`
+		Warnings  []string      `json:"warnings,omitempty" doc:"Sentences about what works now and needs an operator"`
 	}
+}
+
+type zoneRulesView struct {
+	Version    string       `json:"version" doc:"Release of the IANA time zone database that calendars are read by" example:"2026f"`
+	ReleasedAt wire.Instant `json:"released_at" doc:"Day of the release, in UTC"`
+	Old        bool         `json:"old" doc:"Whether the rules are more than {=zone_rules_days} days old: clocks may have been changed since"`
+}
+
+// zoneRules returns the rules in use, and a warning where they are old.
+func zoneRules(now time.Time) (zoneRulesView, []string) {
+	rules := calendar.Zones()
+	view := zoneRulesView{rules.Version, wire.Instant{Time: rules.ReleasedAt}, rules.Old(now)}
+	if !view.Old {
+		return view, nil
+	}
+	return view, []string{fmt.Sprintf("the time zone rules %s are %d days old: times in zones that have changed their "+
+		"clocks since are wrong; infra/runbook/zone-rules.md says how to renew them", rules.Version,
+		int(rules.Age(now).Hours()/24))}
 }
 
 // ready reads what every call needs. It is a 503 while the process drains or cannot write. It shows watermarks that lag and is ready all the same: jobs are still accepted,
@@ -93,6 +116,7 @@ func (s *stage) ready(ctx context.Context, who tenant.Identity, _ *nothing) (*re
 	if out.Body.Quotas, err = s.quotas(ctx, who.Tenant); err != nil {
 		return nil, err
 	}
+	out.Body.ZoneRules, out.Body.Warnings = zoneRules(s.now())
 	out.Body.PromotedThrough, out.Body.SweptThrough = wire.Instant{Time: promoted}, wire.Instant{Time: swept}
 	return out, nil
 }

@@ -10,6 +10,7 @@ import (
 	"punctual/functions/engine/arm"
 	"punctual/functions/engine/recur"
 	"punctual/functions/engine/scan"
+	"punctual/shared/calendar"
 	"punctual/shared/clock"
 	"punctual/shared/contract"
 	"punctual/shared/fault"
@@ -83,6 +84,7 @@ func (s *Stage) walk(ctx context.Context) (Summary, error) {
 	}
 	now := s.Clock.Now()
 	s.heartbeats(ctx, now)
+	s.Meter.Gauge(telemetry.ZoneRulesAge, calendar.Zones().Age(now).Hours()/24)
 	shards, err := s.Store.Shards(ctx, s.Shards)
 	if err != nil {
 		return Summary{}, err

@@ -8,6 +8,7 @@ import (
 
 	"punctual/functions/promoter"
 	"punctual/functions/stagetest"
+	"punctual/shared/calendar"
 	"punctual/shared/clock"
 	"punctual/shared/contract"
 	"punctual/shared/fault"
@@ -298,5 +299,21 @@ func TestPromoter_LeavesTheRestToTheNextPass(t *testing.T) {
 		b.World.SetFaults(nil)
 		b.promote()
 		b.requireAsked(r)
+	})
+}
+
+func TestPromoter_WritesTheAgeOfTheTimeZoneRules(t *testing.T) {
+	t.Parallel()
+	bubble(t, "in days, each pass", memory.Options{}, func(b *bundle) {
+		meter := &telemetry.Meter{}
+		stage := promoter.New(promoter.Deps{Store: b.Store, Queue: b.World.Queues(), Clock: clock.System{},
+			Log: telemetry.Silent(), Meter: meter, Shards: stagetest.Shards})
+		if _, err := stage.Handle(b.Context(), nil); err != nil {
+			b.Fatal(err)
+		}
+		want := calendar.Zones().Age(time.Now()).Hours() / 24
+		if got := meter.Total(telemetry.ZoneRulesAge); got != want {
+			b.Errorf("the age is %v days, want %v", got, want)
+		}
 	})
 }

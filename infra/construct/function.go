@@ -22,6 +22,8 @@ type FunctionProps struct {
 	Env     []Var
 	Log     awslogs.ILogGroup
 
+	Layer string // ARN of a version of a layer; "" is none
+
 	// Reserved is concurrency kept for it, and its most; 0, the default, reserves none.
 	Reserved int
 }
@@ -61,6 +63,10 @@ func NewFunction(scope constructs.Construct, id string, p FunctionProps) Functio
 		Environment: &env, Role: role, LogGroup: p.Log,
 		// Versions stay until somebody deletes them: a rollback points the alias at one.
 		CurrentVersionOptions: &awslambda.VersionOptions{RemovalPolicy: removal(true)},
+	}
+	if p.Layer != "" {
+		props.Layers = &[]awslambda.ILayerVersion{awslambda.LayerVersion_FromLayerVersionArn(scope,
+			jsii.String(id+"-layer"), jsii.String(p.Layer))}
 	}
 	if p.Reserved > 0 {
 		props.ReservedConcurrentExecutions = jsii.Number(p.Reserved)

@@ -151,6 +151,10 @@ func alarms(s target.Settings) []alarm {
 		means:  "A table was restored: nothing starts until an operator lets it run.",
 		metric: own(1, telemetry.TablesHeld, "Maximum"), over: 0, bad: 1, of: 1})
 
+	add(alarm{name: "zone-rules-old", runbook: "zone-rules",
+		means:  "The time zone rules are old: a country may have changed its clock since.",
+		metric: own(5, telemetry.ZoneRulesAge, "Maximum"), over: contract.MaxZoneRulesAge.Hours() / 24, bad: 1, of: 1})
+
 	if s.Hold { // in dev, too: somebody must remember to end it
 		list = append(list, alarm{name: "held", runbook: "restore",
 			means:  "The deployment is held by its setting hold=yes: nothing starts until a deploy without it.",

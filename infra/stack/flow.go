@@ -316,7 +316,7 @@ func NewFlow(scope constructs.Construct, s target.Settings, d Data) Flow {
 			Name: s.Prefix + "-" + p.name, About: "Punctual. " + p.about, Folder: filepath.Join(s.Origin.Functions,
 				p.program), Arch: string(s.Arch),
 			Timeout: p.timeout, MiB: p.mib, Env: p.env(v), Log: d.Logs.In(stack, p.name),
-			Reserved: reserved[p.name],
+			Layer: s.ZoneLayer, Reserved: reserved[p.name],
 		})
 		d.grant(fn, f.Timers, p.may)
 		f.Functions = append(f.Functions, fn)

@@ -43,6 +43,18 @@ func TestFunctions_RunOnTheirOwnRuntimeWithBoundedLogs(t *testing.T) {
 	})
 }
 
+func TestFunctions_TakeTimeZoneRulesFromALayer(t *testing.T) {
+	t.Parallel()
+	for _, p := range parts() {
+		if layers := compact(held().function(t, p.name)["Layers"]); layers != `["`+zoneLayer+`"]` {
+			t.Errorf("%s has the layers %s", p.name, layers)
+		}
+		if layers := prod().function(t, p.name)["Layers"]; layers != nil {
+			t.Errorf("without the setting %s has the layers %v", p.name, layers)
+		}
+	}
+}
+
 // TestFunctions_GetTheEnvironmentThatTheyRead reads each function's environment as the function will.
 func TestFunctions_GetTheEnvironmentThatTheyRead(t *testing.T) {
 	t.Parallel()

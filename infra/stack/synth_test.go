@@ -87,13 +87,15 @@ var signed = sync.OnceValue(func() *synthesized {
 
 // held waits for an operator, pays for capacity, copies its data to another account, has a restored jobs table, a web ACL, and a client of its issuer for people.
 var held = sync.OnceValue(func() *synthesized {
-	return synth("prod", "held", "hold", "yes", "jobs_stream", restored, "waf", "yes",
+	return synth("prod", "held", "hold", "yes", "jobs_stream", restored, "zone_layer", zoneLayer, "waf", "yes",
 		"capacity", "provisioned", "backup_account", "210987654321",
 		"console_client", "people", "console_origins", "https://in.example.com",
 		"console_scope", "openid,punctual:read")
 })
 
 const restored = "arn:aws:dynamodb:us-east-1:123456789012:table/punctual-jobs/stream/2026-11-28T16:00:00.000"
+
+const zoneLayer = "arn:aws:lambda:us-east-1:123456789012:layer:punctual-zoneinfo:3"
 
 // one synthesis at a time: the process of CDK answers one caller.
 var one sync.Mutex

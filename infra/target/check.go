@@ -51,6 +51,7 @@ var (
 	zoneIs    = regexp.MustCompile(`^[a-z]$`)
 	roleIs    = regexp.MustCompile(`^arn:aws:iam::[0-9]{12}:role/[a-zA-Z0-9+=,.@_/-]{1,512}$`)
 	claimIs   = regexp.MustCompile(`^[a-zA-Z0-9_:/.-]{1,128}$`)
+	layerIs   = regexp.MustCompile(`^arn:aws:lambda:[a-z0-9-]+:[0-9]{12}:layer:[a-zA-Z0-9_-]+:[0-9]+$`)
 	streamIs  = regexp.MustCompile(`^arn:aws:dynamodb:[a-z0-9-]+:[0-9]{12}:table/[a-zA-Z0-9_.-]+/stream/[0-9T:.-]+$`)
 	tenantIs  = regexp.MustCompile(`^[a-zA-Z0-9_-][a-zA-Z0-9_.-]{0,63}$`)
 	logDays   = []Days{1, 3, 5, 7, 14, 30, 60, 90, 120, 150, 180, 365, 400, 545, 731, 1096, 1827, 2192, 2557, 2922,
@@ -90,6 +91,8 @@ func Check(s Settings) error {
 	m.when(s.JobsStream != "" &&
 		!streamIs.MatchString(s.JobsStream), "jobs_stream is %q: the ARN of a table's stream, "+
 		"as `aws dynamodb describe-table --query Table.LatestStreamArn` says it", s.JobsStream)
+	m.when(s.ZoneLayer != "" && !layerIs.MatchString(s.ZoneLayer), "zone_layer is %q: the ARN of a layer's version, "+
+		"as `aws lambda publish-layer-version` says it", s.ZoneLayer)
 	m.when(s.Flow.Stream < 1 || s.Flow.Stream > 10, "concurrency of the stream's consumer is %d: 1 to 10 is allowed",
 		s.Flow.Stream)
 	m.tables(s.Tables)

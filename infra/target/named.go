@@ -90,7 +90,8 @@ var provisioned = map[string]Capacity{"dev": {1, 500}, "prod": {1, 10_000}, "emu
 // provisioned: a third of the price at steady load, and it throttles while load grows faster than DynamoDB scales),
 // zones (of the fleet, by name, comma-separated), operators (ARN of the role of those who
 // use kubectl), waf (yes: a web ACL before the API), hold (yes: nothing runs but the API, for a restore),
-// jobs_stream (ARN, after a restore), backup_account (takes a copy of all data each day), concurrency (invocations at
+// jobs_stream (ARN, after a restore), zone_layer (ARN of a layer version with newer time zone rules),
+// backup_account (takes a copy of all data each day), concurrency (invocations at
 // once that the account allows; without it the account is asked), reach (CIDRs that they come from, comma-separated)
 // and functions (where the bootstraps are).
 func Load(context func(key string) string) (Settings, error) {
@@ -122,6 +123,7 @@ func Load(context func(key string) string) (Settings, error) {
 		{"mail", &s.Alarms.Mail}, {"page", &s.Alarms.Page}, {"functions", &s.Origin.Functions},
 		{"operators", &s.Fleet.Operators}, {"jobs_stream", &s.JobsStream},
 		{"backup_account", &s.BackupAccount},
+		{"zone_layer", &s.ZoneLayer},
 	} {
 		if v := context(o.key); v != "" {
 			*o.to = v

@@ -36,6 +36,8 @@ type Settings struct {
 	Hold        bool     // nothing is promoted, swept, fired, settled or run; the API answers
 	// ARN of the stream of a restored jobs table that replaces the deployed one; "" if there is none
 	JobsStream string
+	// ZoneLayer is the ARN of a version of a layer whose zoneinfo.zip holds newer time zone rules; "": those built in
+	ZoneLayer string
 	// BackupAccount is the account that takes a copy of tables and payloads each day; "": there are none beside the
 	// recovery of 35 days in the deployment's own account
 	BackupAccount string

@@ -174,6 +174,8 @@ func TestLoad_RefusesBadSettingsAndSaysWhatIsAllowed(t *testing.T) {
 		"backup into itself": {named("prod", "account", "123456789012", "backup_account", "123456789012"),
 			[]string{"of another account"}},
 		"hold": {named("prod", "hold", "on"), []string{`hold is "on": yes or no`}},
+		"zone layer": {named("prod", "zone_layer", "arn:aws:lambda:eu-central-1:123456789012:layer:zoneinfo"),
+			[]string{`zone_layer is "arn:aws:lambda:`}},
 		"jobs stream": {named("prod", "jobs_stream", "punctual-jobs"),
 			[]string{`jobs_stream is "punctual-jobs"`}},
 		"scope prefix": {named("dev", "scope_prefix", "a b"), []string{`scope_prefix is "a b"`}},

@@ -27,6 +27,7 @@ import (
 	"punctual/shared/memory"
 	"punctual/shared/telemetry"
 	"punctual/shared/tenant"
+	"punctual/shared/zonefile"
 	"punctual/workers/handler"
 	"punctual/workers/worker"
 )
@@ -101,6 +102,7 @@ func Serve(ctx context.Context, o Options) error {
 		ahead = leapingFrom(o.At)
 		now = ahead
 	}
+	zonefile.Take(os.Getenv("PUNCTUAL_ZONEINFO"), o.log("laptop"))
 	ctx, fail := context.WithCancelCause(ctx)
 	defer fail(nil)
 	world, closeWorld, err := o.open(memory.Options{Clock: now}, o.log("laptop"), fail)

@@ -33,6 +33,7 @@ var folders = []string{
 	"shared/telemetry",
 	"shared/tenant",
 	"shared/text",
+	"shared/zonefile",
 	"functions/api",
 	"functions/authorizer",
 	"functions/batch",

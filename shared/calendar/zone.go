@@ -2,26 +2,11 @@ package calendar
 
 import (
 	"archive/zip"
-	_ "embed"
 	"io"
 	"math"
 	"sort"
-	"strings"
-	"sync"
 	"time"
 )
-
-// zoneinfo is the toolchain's lib/time/zoneinfo.zip, the same data that
-// time/tzdata embeds. It is embedded here because time.LoadLocation prefers
-// whatever files the host has: two hosts would then disagree about a time.
-//
-//go:generate sh -c "cp \"$(go env GOROOT)/lib/time/zoneinfo.zip\" zoneinfo.zip"
-//go:embed zoneinfo.zip
-var zoneinfo string
-
-// ZoneRules is the release of the IANA time zone database in use. When it changes, every stored
-// next time is derived once more.
-const ZoneRules = "2025c"
 
 var (
 	// firstInstant and lastInstant bound all calendar arithmetic, in seconds.
@@ -37,30 +22,19 @@ type zone struct {
 	offset []int64
 }
 
-var zones sync.Map // name → *zone; bounded by the number of zones
-
-var zoneFiles = sync.OnceValue(func() map[string]*zip.File {
-	r, err := zip.NewReader(strings.NewReader(zoneinfo), int64(len(zoneinfo)))
-	if err != nil {
-		panic("calendar: embedded zone rules are damaged: " + err.Error())
-	}
-	files := make(map[string]*zip.File, len(r.File))
-	for _, f := range r.File {
-		if f.Name != "Factory" && !strings.HasSuffix(f.Name, "/") {
-			files[f.Name] = f
-		}
-	}
-	return files
-})
+// zoneFiles returns the compiled zones in use by name.
+func zoneFiles() map[string]*zip.File { return inUse().files }
 
 const zoneAllowed = `an IANA name such as "Europe/Berlin" or "UTC"`
 
 // findZone returns the zone of an IANA name, with exact spelling.
-func findZone(field, name string) (*zone, *Error) {
-	if z, ok := zones.Load(name); ok {
+func findZone(field, name string) (*zone, *Error) { return inUse().find(field, name) }
+
+func (s *ruleSet) find(field, name string) (*zone, *Error) {
+	if z, ok := s.zones.Load(name); ok {
 		return z.(*zone), nil
 	}
-	f, ok := zoneFiles()[name]
+	f, ok := s.files[name]
 	if !ok {
 		return nil, noZone(field, name)
 	}
@@ -68,7 +42,7 @@ func findZone(field, name string) (*zone, *Error) {
 	if err != nil {
 		return nil, refuse(field, CodeInvalidValue, zoneAllowed, "time zone %q cannot be read", name)
 	}
-	z, _ := zones.LoadOrStore(name, newZone(loc))
+	z, _ := s.zones.LoadOrStore(name, newZone(loc))
 	return z.(*zone), nil
 }
 
@@ -78,7 +52,7 @@ func loadZone(name string, f *zip.File) (*time.Location, error) {
 		return nil, err
 	}
 	defer func() { _ = r.Close() }() // read whole or not at all
-	data, err := io.ReadAll(r)
+	data, err := io.ReadAll(io.LimitReader(r, maxZone))
 	if err != nil {
 		return nil, err
 	}

@@ -1,23 +1,9 @@
 package calendar
 
 import (
-	"crypto/sha256"
-	"encoding/hex"
 	"testing"
 	"time"
 )
-
-func TestZoneRules_NamesTheEmbeddedRelease(t *testing.T) {
-	t.Parallel()
-	releases := map[string]string{"2025c": "8f55634d05f8bca1f7bc7c69c5933428c69357e0bdf565e5ba224e3f88ff12e8"}
-	sum := sha256.Sum256([]byte(zoneinfo))
-	if got := hex.EncodeToString(sum[:]); got != releases[ZoneRules] {
-		t.Errorf("zoneinfo.zip is %s, which is not release %s: change both together", got, ZoneRules)
-	}
-	if n := len(zoneNames()); n != 597 {
-		t.Errorf("%d zones, want 597", n)
-	}
-}
 
 func TestZone_ReturnsTheInstantsOfAWallTime(t *testing.T) {
 	t.Parallel()

@@ -217,3 +217,7 @@ func Queues() []Queue {
 	}
 	return queues
 }
+
+// MaxZoneRulesAge is the age at which the rules of time zones are old. IANA makes several releases a year, and
+// governments change their clocks at a few weeks' notice.
+const MaxZoneRulesAge = 120 * 24 * time.Hour

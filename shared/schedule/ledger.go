@@ -25,6 +25,8 @@ const (
 const (
 	ReasonOutage = "outage"       // no promotion made it a job in time
 	ReasonCap    = "catch_up_cap" // more were missed than the cap allows to catch up
+	// ReasonZoneRules: newer rules of the time zone have moved the time.
+	ReasonZoneRules = "zone_rules"
 )
 
 // Entry records the nominal times of a range that did not become jobs. For a time in it that has a

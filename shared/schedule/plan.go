@@ -2,6 +2,7 @@ package schedule
 
 import (
 	"fmt"
+	"slices"
 	"time"
 
 	"punctual/shared/calendar"
@@ -37,18 +38,41 @@ func (s Schedule) PlanNext(cal calendar.Calendar, now time.Time, has map[time.Ti
 	list, next, whole = s.judge(&r, &p, list, next, whole, has, now)
 	p.Next, p.More = next, !whole
 	s.leftOut(&r, &p, cal, list, now)
+	s.moved(&r, now)
 	p.Ledger = r.entries
 	return p
 }
 
-// start returns where the nominal times begin that are not promoted. When the zone's rules have
-// changed since Next was derived, it is derived once more.
-func (s Schedule) start() time.Time {
+// renewed reports whether Next was computed by older zone rules than those in use. Rules that are newer than those in
+// use are another process's, which has been renewed before this one: it computes Next again after this one.
+func (s Schedule) renewed() bool { return s.Rules != "" && s.Rules < calendar.Zones().Version }
+
+// start returns where the nominal times begin that are not promoted. Under newer zone rules that is now: what lies
+// before was promoted by the rules of its time.
+func (s Schedule) start(now time.Time) time.Time {
 	at := s.Next.Add(-time.Millisecond)
-	if s.Rules != "" && s.Rules != calendar.ZoneRules && !s.Seen.IsZero() && s.Seen.Before(at) {
-		at = s.Seen
+	if s.renewed() && now.Before(at) {
+		return now
 	}
 	return at
+}
+
+// moved records that the next time, as older zone rules had it, is none any more.
+func (s Schedule) moved(r *recorder, now time.Time) {
+	if !s.renewed() || !s.Next.After(now) {
+		return
+	}
+	at := func(e Entry) bool { return e.From.Equal(s.Next) }
+	if o, ok := r.cal.Next(s.Next.Add(-time.Millisecond)); ok && o.NominalAt.Equal(s.Next) ||
+		slices.ContainsFunc(r.entries, at) {
+		return
+	}
+	then := "there is no next time"
+	if o, ok := r.cal.Next(now); ok {
+		then = "the next time is " + o.Local
+	}
+	r.add(s.Next, Superseded, ReasonZoneRules, fmt.Sprintf("the time zone rules %s replace %s, and by them %s",
+		calendar.Zones().Version, s.Rules, then), false)
 }
 
 // upcoming returns the nominal times before the bound, at most maxLooks; next is the time after
@@ -58,7 +82,7 @@ func (s Schedule) upcoming(cal calendar.Calendar, now time.Time) (list []calenda
 	if s.Next.IsZero() {
 		return nil, time.Time{}, true
 	}
-	bound, at := Bound(now), s.start()
+	bound, at := Bound(now), s.start(now)
 	for range maxLooks + s.CatchUp.Cap + 1 {
 		o, ok := cal.Next(at)
 		if !ok {

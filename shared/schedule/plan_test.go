@@ -3,6 +3,7 @@ package schedule
 import (
 	"fmt"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -399,13 +400,83 @@ func TestPlan_RecordsWhatTheCalendarSkips(t *testing.T) {
 	account(t, s, noon, now.Add(-time.Minute), ran, nil)
 }
 
-func TestPlan_DerivesTheNextTimeUnderNewZoneRules(t *testing.T) {
+func TestPlan_ComputesTheNextTimeAnewUnderNewZoneRules(t *testing.T) {
 	t.Parallel()
-	s, _, _ := walk(t, made(t, "0 0 * * *", noon), noon)
-	s.Rules, s.Next = "1999a", s.Next.Add(7*time.Hour) // as other rules had it
-	s, ran, _ := walk(t, s, noon.Add(11*time.Hour+45*time.Minute))
-	if len(ran) != 1 || !ran[0].Equal(noon.Add(12*time.Hour)) || s.Rules != calendar.ZoneRules {
-		t.Errorf("ran %v by the rules %s", ran, s.Rules)
+	zone := "America/Vancouver"
+	for name, tt := range map[string]struct {
+		by   time.Duration // how far the older rules had the next time from where it is
+		now  time.Duration // after noon
+		want int           // runs until a day later
+	}{
+		"an hour later":   {time.Hour, 20 * time.Hour, 1},
+		"an hour earlier": {-time.Hour, 20 * time.Hour, 1},
+		"where it is":     {0, 20 * time.Hour, 1},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s, _, _ := walk(t, made(t, "0 9 * * *", noon, func(s *Schedule) { s.Spec.Timezone = &zone }), noon)
+			right := s.Next
+			s.Rules, s.Next = "1999a", right.Add(tt.by)
+			s, _, entries := walk(t, s, right.Add(-4*time.Hour))
+			if !s.Next.Equal(right) || s.Rules != calendar.Zones().Version {
+				t.Errorf("next is %s by %s, want %s", s.Next, s.Rules, right)
+			}
+			switch {
+			case tt.by == 0 && len(entries) > 0:
+				t.Errorf("the ledger has %+v", entries)
+			case tt.by != 0 && (len(entries) != 1 || !entries[0].From.Equal(right.Add(tt.by)) ||
+				entries[0].Outcome != Superseded || entries[0].Reason != ReasonZoneRules ||
+				!strings.Contains(entries[0].Why, calendar.Zones().Version+" replace 1999a")):
+				t.Errorf("the ledger has %+v", entries)
+			}
+			s, ran, _ := walk(t, s, right.Add(-10*time.Minute))
+			if len(ran) != 1 || !ran[0].Equal(right) {
+				t.Errorf("ran %v, want %s", ran, right)
+			}
+		})
+	}
+}
+
+func TestPlan_DoesNotRunAgainWhatOlderZoneRulesHadEarlier(t *testing.T) {
+	t.Parallel()
+	zone := "America/Vancouver"
+	s, _, _ := walk(t, made(t, "0 9 * * *", noon, func(s *Schedule) {
+		s.Spec.Timezone = &zone
+		s.CatchUp = CatchUp{Policy: CatchUpAll, Window: 24 * time.Hour, Cap: 10}
+	}), noon)
+	// By older rules it ran an hour before its time today, and would run so tomorrow.
+	today := s.Next
+	s.Rules, s.Seen, s.Next = "1999a", today.Add(-time.Hour), today.Add(23*time.Hour)
+	s, ran, entries := walk(t, s, today.Add(12*time.Hour))
+	if len(ran) != 0 || len(entries) != 1 || entries[0].Reason != ReasonZoneRules || !s.Next.Equal(today.Add(24*time.Hour)) {
+		t.Errorf("ran %v, next %s, ledger %+v", ran, s.Next, entries)
+	}
+	// Newer rules than those in use are another process's: they are left as they are.
+	s.Rules, s.Next = "9999z", s.Next.Add(-time.Hour)
+	if at := s.start(today.Add(12 * time.Hour)); !at.Equal(s.Next.Add(-time.Millisecond)) {
+		t.Errorf("starts at %s", at)
+	}
+}
+
+func TestSchedule_WakesUpBeforeATimeThatZoneRulesMayMove(t *testing.T) {
+	t.Parallel()
+	zone, utc := "Europe/Berlin", "UTC"
+	for name, tt := range map[string]struct {
+		cron   string
+		zone   *string
+		now    time.Time
+		before time.Duration
+	}{
+		"in a zone":                {"0 3 * * *", &zone, noon, ReviewBefore},
+		"in a zone, at the review": {"0 3 * * *", &zone, time.Date(2027, 3, 1, 22, 40, 0, 0, time.UTC), 0},
+		"in UTC":                   {"0 3 * * *", &utc, noon, 0},
+		"without a zone":           {"0 3 * * *", nil, noon, 0},
+		"often":                    {"0 * * * *", &zone, noon, 0},
+	} {
+		s := made(t, tt.cron, tt.now, func(s *Schedule) { s.Spec.Timezone = tt.zone })
+		if want := s.Next.Add(-tt.before); !s.WakeAt.Equal(want) {
+			t.Errorf("%s: wakes up at %s, want %s", name, s.WakeAt, want)
+		}
 	}
 }
 

@@ -238,6 +238,15 @@ func Bound(now time.Time) time.Time {
 // change, and skips must be recorded.
 const ReviewEvery = 24 * time.Hour
 
+// ReviewBefore is how long before its next time a schedule in a time zone wakes up once more: newer rules may move that
+// time to an earlier hour. Only a country that crosses the date line moves its clock by more.
+const ReviewBefore = 3 * time.Hour
+
+// zoned reports whether the rules of a time zone may move the schedule's times.
+func (s *Schedule) zoned() bool {
+	return s.Spec.Timezone != nil && *s.Spec.Timezone != "UTC" && (s.Spec.Cron != nil || s.Spec.RRule != nil)
+}
+
 // setWakeUp sets the schedule's wake-up. Whoever writes it promotes the times inside the horizon;
 // if they fail to, the sweeper finds the wake-up in the past.
 func (s *Schedule) setWakeUp(now time.Time) {
@@ -256,6 +265,9 @@ func (s *Schedule) setWakeUp(now time.Time) {
 		s.WakeAt = now
 	default:
 		s.WakeAt = s.Next
+		if early := s.Next.Add(-ReviewBefore); s.zoned() && early.After(Bound(now)) {
+			s.WakeAt = early
+		}
 		if far := now.Add(ReviewEvery); s.WakeAt.After(far) {
 			s.WakeAt = far
 		}

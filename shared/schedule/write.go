@@ -36,7 +36,7 @@ func raise(s Schedule, now time.Time) Schedule {
 func (s *Schedule) first(cal calendar.Calendar, at time.Time) {
 	o, _ := cal.Next(at)
 	s.Next = o.NominalAt // zero when the calendar has ended
-	s.Rules = calendar.ZoneRules
+	s.Rules = calendar.Zones().Version
 }
 
 // Create makes a new schedule, or one with the name of a deleted one (old), whose epoch it
@@ -239,7 +239,7 @@ func Unchanged(old, edited Schedule) bool {
 // epoch=:e`. Refused means that somebody else has, or that the epoch has changed.
 func Advance(s Schedule, p Plan, now time.Time) (Schedule, []item.Write) {
 	after := s
-	after.Next, after.Seen, after.Rules = p.Next, p.Seen, calendar.ZoneRules
+	after.Next, after.Seen, after.Rules = p.Next, p.Seen, calendar.Zones().Version
 	if p.Next.IsZero() || p.Next.After(after.AdoptThrough) {
 		after.AdoptThrough = time.Time{}
 	}

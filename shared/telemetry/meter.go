@@ -51,6 +51,7 @@ const (
 	NodesReleased   Name = "nodes_released_total" // jobs of nodes and items
 	Heartbeats      Name = "heartbeats_total"     // by pool: empty jobs of each minute and priority that succeeded
 	TablesHeld      Name = "tables_held"          // restored, and not let run yet: nothing starts
+	ZoneRulesAge    Name = "zone_rules_age_days"  // of the time zone rules in use, since their release
 )
 
 // Values of dimensions that alarms and panels ask for. They are written by words of other packages, to which a test of

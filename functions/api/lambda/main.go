@@ -20,10 +20,13 @@ import (
 	"punctual/shared/contract"
 	"punctual/shared/store"
 	"punctual/shared/telemetry"
+	"punctual/shared/zonefile"
 )
 
 func main() {
 	env := contract.MustEnv(os.LookupEnv, "PUNCTUAL_BUCKET", "PUNCTUAL_TIMER_ROLE", "PUNCTUAL_TIMER_TARGET")
+	log := telemetry.Logger(os.Stdout, "api")
+	zonefile.Take(env.ZoneFile, log)
 	meter := &telemetry.Meter{Namespace: env.Namespace(), Version: lambdacontext.FunctionVersion}
 	cfg := session.Metered(session.MustLoad(context.Background()), meter)
 	rest := api.New(api.Deps{
@@ -32,7 +35,7 @@ func main() {
 		Timers: timer.New(cfg,
 			timer.Settings{Group: env.TimerGroup, Role: env.TimerRole, Target: env.TimerTarget,
 				DeadLetter: env.TimerDLQ}),
-		Log:        telemetry.Logger(os.Stdout, "api"),
+		Log:        log,
 		Meter:      meter,
 		Shards:     env.Shards,
 		Deployment: env.Prefix,

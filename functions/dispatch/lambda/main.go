@@ -19,10 +19,13 @@ import (
 	"punctual/shared/contract"
 	"punctual/shared/store"
 	"punctual/shared/telemetry"
+	"punctual/shared/zonefile"
 )
 
 func main() {
 	env := contract.MustEnv(os.LookupEnv, "PUNCTUAL_TIMER_ROLE", "PUNCTUAL_TIMER_TARGET")
+	log := telemetry.Logger(os.Stdout, "dispatch")
+	zonefile.Take(env.ZoneFile, log)
 	meter := &telemetry.Meter{Namespace: env.Namespace(), Version: lambdacontext.FunctionVersion}
 	cfg := session.Metered(session.MustLoad(context.Background()), meter)
 	lambda.Start(batch.Metered(dispatch.New(dispatch.Deps{
@@ -32,7 +35,7 @@ func main() {
 			Group: env.TimerGroup, Role: env.TimerRole, Target: env.TimerTarget, DeadLetter: env.TimerDLQ,
 		}),
 		Clock: clock.System{},
-		Log:   telemetry.Logger(os.Stdout, "dispatch"),
+		Log:   log,
 		Meter: meter, Shards: env.Shards,
 	}).Handle, meter, os.Stdout))
 }

@@ -18,17 +18,20 @@ import (
 	"punctual/shared/contract"
 	"punctual/shared/store"
 	"punctual/shared/telemetry"
+	"punctual/shared/zonefile"
 )
 
 func main() {
 	env := contract.MustEnv(os.LookupEnv)
+	log := telemetry.Logger(os.Stdout, "status")
+	zonefile.Take(env.ZoneFile, log)
 	meter := &telemetry.Meter{Namespace: env.Namespace(), Version: lambdacontext.FunctionVersion}
 	cfg := session.Metered(session.MustLoad(context.Background()), meter)
 	lambda.Start(batch.Metered(status.New(status.Deps{
 		Store:  store.New(table.New(cfg, env.TableName), blob.New(cfg, env.Bucket)),
 		Queue:  queue.New(cfg, env.QueueName),
 		Clock:  clock.System{},
-		Log:    telemetry.Logger(os.Stdout, "status"),
+		Log:    log,
 		Meter:  meter,
 		Shards: env.Shards,
 	}).Handle, meter, os.Stdout))

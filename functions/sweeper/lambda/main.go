@@ -17,17 +17,20 @@ import (
 	"punctual/shared/contract"
 	"punctual/shared/store"
 	"punctual/shared/telemetry"
+	"punctual/shared/zonefile"
 )
 
 func main() {
 	env := contract.MustEnv(os.LookupEnv)
+	log := telemetry.Logger(os.Stdout, "sweeper")
+	zonefile.Take(env.ZoneFile, log)
 	meter := &telemetry.Meter{Namespace: env.Namespace()}
 	cfg := session.Metered(session.MustLoad(context.Background()), meter)
 	lambda.Start(batch.Metered(sweeper.New(sweeper.Deps{
 		Store:  store.New(table.New(cfg, env.TableName), blob.New(cfg, env.Bucket)),
 		Queue:  queue.New(cfg, env.QueueName),
 		Clock:  clock.System{},
-		Log:    telemetry.Logger(os.Stdout, "sweeper"),
+		Log:    log,
 		Meter:  meter,
 		Shards: env.Shards,
 	}).Handle, meter, os.Stdout))

@@ -83,6 +83,7 @@ func (c doctor) Run(s *shell) error {
 				err = fmt.Errorf("restored and held: %s", strings.Join(*ready.Held, ", "))
 			}
 			check("nothing is held", "no restored table waits", err)
+			all = append(all, zoneRules(ready.ZoneRules, now))
 			for _, q := range ready.Quotas {
 				all = append(all, room(q))
 			}
@@ -164,6 +165,16 @@ func (s *shell) pauses() (string, error) {
 		return "no task is paused", nil
 	}
 	return "paused: " + strings.Join(scopes, ", "), nil
+}
+
+// zoneRules says how old the API's time zone rules are. Old ones are a warning: most zones are right by them.
+func zoneRules(z rest.ZoneRulesView, now time.Time) finding {
+	f := finding{Check: "time zones", Good: true, Warning: z.Old, Says: fmt.Sprintf("rules of %s, %d days old", z.Version,
+		int(now.Sub(z.ReleasedAt).Hours()/24))}
+	if z.Old {
+		f.Says += "; zones that have changed their clocks since are wrong (infra/runbook/zone-rules.md)"
+	}
+	return f
 }
 
 // room says how much of a quota is used. Nothing fails before it is used up, so little room is a warning.

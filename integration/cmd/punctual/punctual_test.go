@@ -396,6 +396,20 @@ func TestDoctor_ShowsQuotasAndWarnsOfThoseNearlyUsedUp(t *testing.T) {
 	}
 }
 
+func TestDoctor_WarnsOfOldTimeZoneRules(t *testing.T) {
+	t.Parallel()
+	if out := good(t, "doctor"); !strings.Contains(out, "time zones") || !strings.Contains(out, "rules of 20") {
+		t.Errorf("%s", out)
+	}
+	released := time.Date(2026, 10, 28, 0, 0, 0, 0, time.UTC)
+	for old, want := range map[bool]string{false: "yes rules of 2026f, 130 days old", true: "WARNING rules of 2026f, 130 days old; "} {
+		f := zoneRules(rest.ZoneRulesView{Version: "2026f", ReleasedAt: released, Old: old}, released.Add(130*24*time.Hour))
+		if got := f.word() + " " + f.Says; !strings.HasPrefix(got, want) {
+			t.Errorf("%s, want %s", got, want)
+		}
+	}
+}
+
 func TestServe_Serves(t *testing.T) {
 	t.Parallel()
 	ctx, stop := context.WithCancel(t.Context())

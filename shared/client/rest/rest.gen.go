@@ -1652,7 +1652,7 @@ type HealthAnswer struct {
 
 	// ZoneRules Release of the IANA time zone database that calendars are read by
 	//
-	// Examples: 2025c
+	// Examples: 2026f
 	ZoneRules string `json:"zone_rules"`
 }
 
@@ -2357,6 +2357,10 @@ type ReadyAnswer struct {
 	//
 	// Examples: 2027-03-28T01:00:00.000Z
 	SweptThrough *time.Time `json:"swept_through,omitempty"`
+
+	// Warnings Sentences about what works now and needs an operator
+	Warnings  *[]string     `json:"warnings,omitempty"`
+	ZoneRules ZoneRulesView `json:"zone_rules"`
 }
 
 // ReadyAnswerStatus defines model for ReadyAnswer.Status.
@@ -2956,6 +2960,22 @@ type WhoamiAnswer struct {
 	Scopes  []string `json:"scopes"`
 	Subject *string  `json:"subject,omitempty"`
 	Tenant  string   `json:"tenant"`
+}
+
+// ZoneRulesView defines model for ZoneRulesView.
+type ZoneRulesView struct {
+	// Old Whether the rules are more than 120 days old: clocks may have been changed since
+	Old bool `json:"old"`
+
+	// ReleasedAt Day of the release, in UTC
+	//
+	// Examples: 2027-03-28T01:00:00.000Z
+	ReleasedAt time.Time `json:"released_at"`
+
+	// Version Release of the IANA time zone database that calendars are read by
+	//
+	// Examples: 2026f
+	Version string `json:"version"`
 }
 
 // ListDagsParams defines parameters for ListDags.
