@@ -56,7 +56,8 @@ type vars struct {
 // base is what every function that reaches the tables needs.
 func (v vars) base() []construct.Var {
 	return []construct.Var{{Name: "PUNCTUAL_PREFIX", Value: v.s.Prefix},
-		{Name: "PUNCTUAL_SHARDS", Value: strconv.Itoa(v.s.Shards)}}
+		{Name: "PUNCTUAL_SHARDS", Value: strconv.Itoa(v.s.Shards)},
+		{Name: "PUNCTUAL_ZONEINFO", Value: contract.LayerZoneFile}}
 }
 
 func (v vars) blobs() []construct.Var {

@@ -27,7 +27,7 @@ type Env struct {
 	HTTPAllow    []string // PUNCTUAL_HTTP_ALLOW: CIDRs that http jobs may reach although special; default none
 	Quota        int      // PUNCTUAL_SCHEDULE_QUOTA: runs a minute of a tenant's schedules; default ScheduleQuota
 
-	// PUNCTUAL_ZONEINFO: file of newer time zone rules; default where a Lambda layer puts it. It may be absent
+	// PUNCTUAL_ZONEINFO: file of newer time zone rules, which may be absent; default none
 	ZoneFile string
 
 	TenantRate int // PUNCTUAL_TENANT_RATE: requests a second of each tenant; default 0, which bounds none
@@ -55,8 +55,8 @@ type ConsoleEnv struct {
 	Origins  []string // PUNCTUAL_CONSOLE_ORIGINS: of the issuer's endpoints elsewhere, separated by commas
 }
 
-// DefaultZoneFile is the file zoneinfo.zip of a Lambda layer.
-const DefaultZoneFile = "/opt/zoneinfo.zip"
+// LayerZoneFile is the file zoneinfo.zip of a Lambda layer.
+const LayerZoneFile = "/opt/zoneinfo.zip"
 
 // DefaultPrefix is the Prefix of a process that was given none.
 const DefaultPrefix = "punctual"
@@ -96,7 +96,7 @@ func LoadEnv(lookup func(string) (string, bool), needs ...string) (Env, error) {
 		AudienceClaim: get("PUNCTUAL_AUDIENCE_CLAIM", "aud"), TenantScope: get("PUNCTUAL_TENANT_SCOPE", ""),
 		GroupClaim: get("PUNCTUAL_GROUP_CLAIM", ""),
 		Auth:       get("PUNCTUAL_AUTH", ""), ScopePrefix: get("PUNCTUAL_SCOPE_PREFIX", "punctual:"),
-		Pool: get("PUNCTUAL_POOL", DefaultPool), ZoneFile: get("PUNCTUAL_ZONEINFO", DefaultZoneFile),
+		Pool: get("PUNCTUAL_POOL", DefaultPool), ZoneFile: get("PUNCTUAL_ZONEINFO", ""),
 	}
 	e.TimerGroup = get("PUNCTUAL_TIMER_GROUP", e.Prefix)
 	if audiences := get("PUNCTUAL_AUDIENCE", ""); audiences != "" {
