@@ -47,7 +47,7 @@ type taskRequest struct {
 	Priority      string        `json:"priority,omitempty" doc:"Default normal. Strict: a lower one waits as long as there are jobs of a higher one"`
 	Timeout       wire.Duration `json:"timeout,omitempty" doc:"Of one attempt; default {=default_timeout}"`
 	Retry         retryRequest  `json:"retry,omitempty" doc:"Default: {=default_retry}"`
-	PayloadSchema wire.Anything `json:"payload_schema,omitempty" doc:"A JSON Schema (2020-12 unless it says otherwise) that payloads are judged by; up to {=schema_kib} KiB, without references to other documents, $dynamicRef or $recursiveRef; what would be too dear to compile or to apply is refused"`
+	PayloadSchema wire.Anything `json:"payload_schema,omitempty" doc:"A JSON Schema (2020-12 unless it says otherwise) that payloads are judged by; up to {=schema_kib} KiB, without references to other documents, $dynamicRef or $recursiveRef; formats are checked (date, date-time, duration, email, hostname, ipv4, ipv6, iri, iri-reference, json-pointer, period, regex, relative-json-pointer, semver, time, uri, uri-reference, uri-template, uuid), and others are not and get a note; patterns are RE2, with the white space of ECMA-262; what would be too dear to compile or to apply is refused"`
 }
 
 type taskView struct {
@@ -60,11 +60,19 @@ type taskView struct {
 	PayloadSchema json.RawMessage `json:"payload_schema,omitempty"`
 	Version       int64           `json:"version"`
 	BuiltIn       bool            `json:"built_in,omitempty"`
+	Notes         []string        `json:"notes,omitempty" doc:"Sentences about what the payload_schema says and nobody checks; not in lists"`
 }
 
 func viewTask(t job.Task) taskView {
 	return taskView{t.Name, t.Executor, t.Pool, t.Priority, span.Format(t.Timeout), viewRetry(t.Retry),
-		t.PayloadSchema, t.Version, t.BuiltIn}
+		t.PayloadSchema, t.Version, t.BuiltIn, nil}
+}
+
+// noted is a task's view with its notes.
+func (s *stage) noted(t job.Task) taskView {
+	v := viewTask(t)
+	v.Notes = s.schemas.Notes(t.PayloadSchema)
+	return v
 }
 
 func (s *stage) putTask(ctx context.Context, who tenant.Identity, in *namedInput) (*statusAnswer[taskView], error) {
@@ -90,7 +98,7 @@ func (s *stage) putTask(ctx context.Context, who tenant.Identity, in *namedInput
 	if err != nil {
 		return nil, err
 	}
-	return &statusAnswer[taskView]{status, viewTask(after)}, nil
+	return &statusAnswer[taskView]{status, s.noted(after)}, nil
 }
 
 func (s *stage) readTask(ctx context.Context, name string) (job.Task, error) {
@@ -144,7 +152,7 @@ func (s *stage) getTask(ctx context.Context, who tenant.Identity, in *namedInput
 	if err != nil {
 		return nil, absent(err, "task")
 	}
-	return &statusAnswer[taskView]{http.StatusOK, viewTask(t)}, nil
+	return &statusAnswer[taskView]{http.StatusOK, s.noted(t)}, nil
 }
 
 func (s *stage) deleteTask(ctx context.Context, who tenant.Identity, in *namedInput) (*empty, error) {

@@ -184,12 +184,33 @@ func TestCreateJob_ComparesEnumConstAndUniqueItemsByMeaning(t *testing.T) {
 		{`{"$schema":"http://json-schema.org/draft-07/schema#","format":"regex"}`, `"("`, 400},
 		{`{"$schema":"http://json-schema.org/draft-07/schema#","format":"date"}`, `"2027-02-30"`, 400},
 		{`{"$schema":"http://json-schema.org/draft-07/schema#","format":"regex"}`, `"(a)"`, 202},
+		{`{"format":"date"}`, `"2027-02-30"`, 400},
+		{`{"format":"email"}`, `"ada@example.com"`, 202},
+		{`{"format":"email"}`, `"ada"`, 400},
+		{`{"format":"int32"}`, `"ada"`, 202},
+		{`{"pattern":"^\\S+$"}`, `"a\u00a0b"`, 400},
 	} {
 		task := fmt.Sprint("t", i)
 		b.want(t, 201, "PUT", "/v1/tasks/"+task, `{"executor":"go","payload_schema":`+c.schema+`}`)
 		if r := b.do(t, "POST", "/v1/jobs", `{"task":"`+task+`","payload":`+c.payload+`}`); r.status != c.status {
 			t.Errorf("%s by %s: %d, want %d: %s", c.payload, c.schema, r.status, c.status, r.text)
 		}
+	}
+}
+
+func TestTask_NotesFormatsThatAreNotChecked(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	const body = `{"executor":"go","payload_schema":{"properties":{"n":{"format":"int32"},"on":{"format":"date"}}}}`
+	want := `"notes":["the format \"int32\" is not known and not checked"]`
+	for _, r := range []reply{b.want(t, 201, "PUT", "/v1/tasks/t", body), b.want(t, 200, "PUT", "/v1/tasks/t", body),
+		b.want(t, 200, "GET", "/v1/tasks/t", "")} {
+		if !strings.Contains(r.text, want) {
+			t.Errorf("answered %s", r.text)
+		}
+	}
+	if r := b.want(t, 200, "GET", "/v1/tasks/echo", ""); strings.Contains(r.text, "notes") {
+		t.Errorf("a task without a schema: %s", r.text)
 	}
 }
 

@@ -134,10 +134,11 @@ func (p *patterns) refuse(allowed, detail string) error {
 	return p.refused
 }
 
-func (p *patterns) compile(text string) (jsonschema.Regexp, error) {
-	if re, ok := p.known[text]; ok {
+func (p *patterns) compile(written string) (jsonschema.Regexp, error) {
+	if re, ok := p.known[written]; ok {
 		return re, nil
 	}
+	text := asECMA(written)
 	tree, err := syntax.Parse(text, syntax.Perl)
 	var bad *syntax.Error
 	if errors.As(err, &bad) && (bad.Code == syntax.ErrLarge || bad.Code == syntax.ErrInvalidRepeatSize) {
@@ -160,8 +161,8 @@ func (p *patterns) compile(text string) (jsonschema.Regexp, error) {
 	if err != nil {
 		return nil, err
 	}
-	p.known[text] = &pattern{re, size, p.program}
-	return p.known[text], nil
+	p.known[written] = &pattern{re, size, p.program}
+	return p.known[written], nil
 }
 
 // patternSize is about how many instructions an expression compiles to. It stops counting
@@ -257,6 +258,7 @@ type dissection struct {
 	seen        map[*jsonschema.Schema]*reach
 	unevaluated bool
 	weight      int
+	unchecked   []string // formats
 }
 
 // reach is what applying a schema to one value applies to the same value, itself included.
@@ -382,10 +384,16 @@ func (d *dissection) hook(s *jsonschema.Schema) {
 	}
 	c, p := d.costOf(s), d.program
 	inner := s.Format
+	if inner != nil && !checkedFormats[inner.Name] {
+		d.unchecked = append(d.unchecked, inner.Name)
+	}
 	hooked := &jsonschema.Format{Validate: func(v any) error {
 		p.spend(c.of(v))
 		if inner == nil {
 			return nil
+		}
+		if s, ok := v.(string); ok {
+			p.spend(formatPrice(inner.Name, s))
 		}
 		if inner.Name == "regex" {
 			return checkPattern(v)

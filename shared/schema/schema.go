@@ -58,6 +58,24 @@ func (c *Cache) Check(schema json.RawMessage) error {
 	return b.Err()
 }
 
+// Notes returns sentences about what a schema says and nobody checks; none for a schema that does not compile.
+func (c *Cache) Notes(schema json.RawMessage) (notes []string) {
+	if len(schema) == 0 {
+		return nil
+	}
+	p, err := c.compile(schema)
+	if err != nil {
+		return nil
+	}
+	for _, format := range p.unchecked[:min(len(p.unchecked), maxNotes)] {
+		notes = append(notes, fmt.Sprintf("the format %s is not known and not checked", text.Quoted(format)))
+	}
+	return notes
+}
+
+// maxNotes is how many notes one schema gets at most.
+const maxNotes = 10
+
 // Use is one use of a schema, which was checked when it was given.
 type Use struct {
 	Schema json.RawMessage
@@ -176,6 +194,8 @@ type program struct {
 	turn   chan struct{}
 	meter  *meter // of the value that is being judged
 	weight int    // about how many bytes it takes
+
+	unchecked []string // formats that are named and not checked, sorted
 }
 
 func (p *program) spend(n int) { p.meter.spend(n) }
@@ -205,6 +225,12 @@ func compile(text json.RawMessage) (*program, error) {
 	compiler := jsonschema.NewCompiler()
 	compiler.UseLoader(noLoader{})
 	compiler.UseRegexpEngine(res.compile)
+	compiler.AssertFormat()
+	for name := range formatsIn(doc) {
+		if !checkedFormats[name] {
+			compiler.RegisterFormat(&jsonschema.Format{Name: name, Validate: unchecked})
+		}
+	}
 	err = compiler.AddResource(at, doc)
 	if err == nil {
 		p.schema, err = compiler.Compile(at)
@@ -217,6 +243,8 @@ func compile(text json.RawMessage) (*program, error) {
 		return nil, err
 	}
 	p.weight = d.weight
+	slices.Sort(d.unchecked)
+	p.unchecked = slices.Compact(d.unchecked)
 	return p, nil
 }
 

@@ -153,7 +153,8 @@ func TestHTTP_SaysWhetherAnUnreadableSecretMayBecomeReadable(t *testing.T) {
 		f := requireFailure(t, err, executor.CodeSecret, c.permanent)
 		requireWithout(t, name, f.Message, "Host")
 	}
-	for _, key := range []string{"whsec_", "whsec_no base64", "hunter2!"} {
+	for _, key := range []string{"whsec_", "whsec_no base64", "hunter2!", "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLa==",
+		"whsec_c2hvcnQ=", "c2hvcnQ="} {
 		o := executor.Options{Secrets: vault{arnOf("acme", "t"): key}}
 		_, err := httpOf(o).Run(t.Context(), work(fmt.Sprintf(`{"url":"http://a.test","sign_with":%q}`,
 			arnOf("acme", "t"))))

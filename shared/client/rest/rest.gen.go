@@ -2899,7 +2899,7 @@ type TaskRequest struct {
 	// Executor go: the handler that your workers registered under the task's name; http: calls a URL; lambda: invokes a Lambda function; echo: answers with the payload, to try pools, priorities, pauses and limits without a server; sqs: sends a message to a queue of the tenant
 	Executor TaskRequestExecutor `json:"executor"`
 
-	// PayloadSchema A JSON Schema (2020-12 unless it says otherwise) that payloads are judged by; up to 32 KiB, without references to other documents, $dynamicRef or $recursiveRef; what would be too dear to compile or to apply is refused
+	// PayloadSchema A JSON Schema (2020-12 unless it says otherwise) that payloads are judged by; up to 32 KiB, without references to other documents, $dynamicRef or $recursiveRef; formats are checked (date, date-time, duration, email, hostname, ipv4, ipv6, iri, iri-reference, json-pointer, period, regex, relative-json-pointer, semver, time, uri, uri-reference, uri-template, uuid), and others are not and get a note; patterns are RE2, with the white space of ECMA-262; what would be too dear to compile or to apply is refused
 	PayloadSchema any `json:"payload_schema,omitempty"`
 
 	// Pool Default short
@@ -2926,9 +2926,12 @@ type TaskRequestPriority string
 
 // TaskView defines model for TaskView.
 type TaskView struct {
-	BuiltIn       *bool            `json:"built_in,omitempty"`
-	Executor      TaskViewExecutor `json:"executor"`
-	Name          string           `json:"name"`
+	BuiltIn  *bool            `json:"built_in,omitempty"`
+	Executor TaskViewExecutor `json:"executor"`
+	Name     string           `json:"name"`
+
+	// Notes Sentences about what the payload_schema says and nobody checks; not in lists
+	Notes         *[]string        `json:"notes,omitempty"`
 	PayloadSchema interface{}      `json:"payload_schema,omitempty"`
 	Pool          TaskViewPool     `json:"pool"`
 	Priority      TaskViewPriority `json:"priority"`
