@@ -54,8 +54,8 @@ func (d *synthesized) reaches(namespace, name, statistic string, dims map[string
 		return reach{0, 4}, true
 	case telemetry.DueAhead:
 		return reach{0, contract.DueAheadMost + contract.DueAheadMost/5}, true
-	case telemetry.SlotsWanted, telemetry.SetAside, telemetry.Swept, telemetry.RecordsFailed, telemetry.KeysUnfetched,
-		telemetry.ClaimsTakenOver, telemetry.WatermarkLag, telemetry.StartLateness, telemetry.UrgentLateness:
+	case telemetry.SlotsWanted, telemetry.ZoneRulesAge, telemetry.SetAside, telemetry.Swept, telemetry.RecordsFailed,
+		telemetry.KeysUnfetched, telemetry.ClaimsTakenOver, telemetry.WatermarkLag, telemetry.StartLateness, telemetry.UrgentLateness:
 		return unbounded, true
 	case telemetry.RunDuration:
 		return reach{0, float64(contract.MaxTimeout.Milliseconds())}, true

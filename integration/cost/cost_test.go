@@ -77,8 +77,8 @@ var (
 		beating: contract.Pools, asked: 2}
 )
 
-// metrics are those that are written while nothing runs but heartbeats: two watermarks, the age of the time zone rules, the passes made, and settled
-// jobs, firings and timers; for each pool with heartbeats what is due, wanted and busy, the heartbeats, two
+// metrics are those that are written while nothing runs but heartbeats: two watermarks, the age of the time zone rules,
+// the passes made, and settled jobs, firings and timers; for each pool with heartbeats what is due, wanted and busy, the heartbeats, two
 // lateness metrics and the duration.
 func (s standing) metrics() int { return 3 + 3 + 3 + 7*len(s.beating) }
 
