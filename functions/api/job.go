@@ -71,7 +71,7 @@ func (s *stage) jobRoutes() {
 		Summary: "Cancel a job", Also: []int{http.StatusAccepted},
 		Errors: []int{http.StatusNotFound, http.StatusConflict},
 		About: "200: it is CANCELLED and no attempt can start any more. 202: it runs, its handler is told within " +
-			"{=heartbeat_s} s, and what it then ends with decides.",
+			"{=cancel_s} s, and what it then ends with decides.",
 	}, s.cancelJob)
 	wire.Register(s.router, wire.Route{
 		Method: http.MethodPost, Path: "/v1/jobs/{id}/run-now", ID: "runJobNow", Tag: tagJobs, Scope: mayWrite,

@@ -162,7 +162,7 @@ func (s *stage) readJob(
 	d := &draft{row: job.Row{
 		Status: job.Scheduled, Version: 1, Attempt: 1, CreatedAt: now, DueAt: now, Task: task.Name,
 		Executor: task.Executor,
-		Pool:     task.Pool, Priority: task.Priority, Timeout: task.Timeout, Retry: task.Retry,
+		Pool:     task.Pool, Priority: task.Priority, Timeout: task.Timeout, Retry: task.Retry, Keeping: task.Keeping,
 	}}
 	d.row.Key.Tenant = book.tenant
 	r.due(f, now, &d.row.DueAt)

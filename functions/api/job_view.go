@@ -32,10 +32,13 @@ type JobView struct {
 	Attempt           int64           `json:"attempt" doc:"From 1"`
 	MaxAttempts       int             `json:"max_attempts"`
 	CreatedAt         wire.Instant    `json:"created_at"`
-	StartedAt         wire.Instant    `json:"started_at,omitzero" doc:"Of the newest attempt that started"`
+	StartedAt         wire.Instant    `json:"started_at,omitzero" doc:"Start of the newest attempt that started; in its first seconds, the time at which its worker took it"`
+	Worker            string          `json:"worker,omitempty" doc:"Name of the worker that runs the job; only while it is RUNNING"`
+	LeaseUntil        wire.Instant    `json:"lease_until,omitzero" doc:"Time until which the worker owns the attempt without another heartbeat; only while it is RUNNING"`
 	FinishedAt        wire.Instant    `json:"finished_at,omitzero"`
 	StartLatenessMS   *int64          `json:"start_lateness_ms,omitempty" doc:"From max(due, accepted) to the handler's start"`
-	Result            json.RawMessage `json:"result,omitempty" doc:"What the work answered, numbers as they came; lists show only small ones. The body of an answer that is not UTF-8 is its bytes in base64, and \"encoding\":\"base64\" says so"`
+	Result            json.RawMessage `json:"result,omitempty" doc:"What the work answered, numbers as they came; lists show only small ones. The body of an answer that is not UTF-8 is its bytes in base64, and \"encoding\":\"base64\" says so. A result that is not kept whole is {\"truncated\":true,\"preview\":…}, or an answer whose body is cut, and result_partial says so"`
+	ResultPartial     string          `json:"result_partial,omitempty" enum:"result_too_large,result_lost" doc:"Code with which whatever uses the value of the result fails, because result is not the value but a preview or a part of it; absent where result is the value"`
 	WaitingFor        string          `json:"waiting_for,omitempty" enum:"due,retry,snooze,worker,handler,parents,pause" doc:"handler: the workers that have seen it do not know its task"`
 	StatusReason      *job.Reason     `json:"status_reason,omitempty"`
 	Progress          *progressView   `json:"progress,omitempty"`
@@ -92,7 +95,7 @@ func view(r job.Row, c job.Claim, paused bool, now time.Time) JobView {
 		JobID: r.ID, Status: job.ReadStatus(r, c, now), Task: r.Task, Pool: r.Pool, Priority: r.Priority,
 		DueAt: wire.Instant{Time: r.DueAt}, NominalAt: wire.Instant{Time: r.NominalAt}, Version: r.Version,
 		Attempt: r.Attempt, MaxAttempts: r.Retry.MaxAttempts,
-		CreatedAt: wire.Instant{Time: r.CreatedAt}, StartedAt: wire.Instant{Time: r.StartedAt},
+		CreatedAt: wire.Instant{Time: r.CreatedAt}, StartedAt: wire.Instant{Time: job.StartedAt(r, c, now)},
 		FinishedAt: wire.Instant{Time: r.FinishedAt},
 		WaitingFor: job.WaitingFor(r, c, paused, now), CancelRequestedAt: wire.Instant{Time: r.CancelRequestedAt},
 		RedriveOf: r.RedriveOf, RedrivenBy: r.RedrivenBy, Schedule: r.Schedule(), Manual: r.ManualOf != "",
@@ -116,6 +119,7 @@ func view(r job.Row, c job.Claim, paused bool, now time.Time) JobView {
 	if r.Result != "" {
 		v.Result = json.RawMessage(r.Result)
 	}
+	v.ResultPartial = partial(r)
 	switch {
 	case r.Reason.Code != "":
 		v.StatusReason = new(r.Reason)
@@ -124,10 +128,21 @@ func view(r job.Row, c job.Claim, paused bool, now time.Time) JobView {
 	case r.QueuedBehind:
 		v.StatusReason = &job.Reason{Code: job.CodeOverlap, Message: waitsForEarlier}
 	}
+	if job.Owned(r, c, now) {
+		v.Worker, v.LeaseUntil = c.Worker, wire.Instant{Time: c.LeaseUntil}
+	}
 	if p := c.Progress; p != nil && c.Attempt == r.Attempt && r.Status.Open() {
 		v.Progress = &progressView{p.Done, p.Total, p.Note, wire.Instant{Time: p.At}}
 	}
 	return v
+}
+
+// partial is the code with which the use of a row's result fails, "" where the result is whole.
+func partial(r job.Row) string {
+	if r.Partial == job.Whole {
+		return ""
+	}
+	return r.Partial.Reason().Code
 }
 
 // noHandler is why a job waits whose task no worker has known so far.
@@ -244,12 +259,9 @@ func (s *stage) detail(ctx context.Context, r job.Row, v *JobView) error {
 // contents reads the result and the payload of a job, except a payload in a blob. What is gone is nil, because the job
 // may be forgotten at this moment.
 func (s *stage) contents(ctx context.Context, r job.Row) (result, payload json.RawMessage, err error) {
-	body := r.Result
-	if r.ResultIn != job.InRow {
-		body, err = s.Store.Content(ctx, r.Key, job.ResultContent)
-		if err != nil && fault.KindOf(err) != fault.NotFound {
-			return nil, nil, err
-		}
+	body, err := s.Store.Result(ctx, r)
+	if err != nil && fault.KindOf(err) != fault.NotFound {
+		return nil, nil, err
 	}
 	if r.PayloadIn != job.InBlob && !r.IsMapped() {
 		if payload, err = s.Store.Payload(ctx, r); err != nil && fault.KindOf(err) != fault.NotFound {

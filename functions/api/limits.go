@@ -11,6 +11,7 @@ import (
 	"punctual/shared/schedule"
 	"punctual/shared/schema"
 	"punctual/shared/span"
+	"punctual/shared/text"
 )
 
 // limits puts the limits into the texts of the OpenAPI document. Routes and struct tags name a limit as
@@ -30,12 +31,14 @@ var limits = strings.NewReplacer(
 	"{=dry_run_days}", days(dryRunAhead),
 	"{=dry_run_listed}", itoa(dryRunListed),
 	"{=finished_days}", days(contract.FinishedKept),
-	"{=heartbeat_s}", wire.InUnits(contract.HeartbeatEvery, time.Second, ""),
+	"{=cancel_s}", wire.InUnits(contract.CancelCheckEvery+time.Second, time.Second, ""),
 	"{=in_flight_looked}", itoa(inFlightLooked),
 	"{=item_kib}", itoa(contract.MaxItem>>10),
 	"{=key_hours}", wire.InUnits(contract.IdempotencyKept, time.Hour, ""),
 	"{=held_starts_s}", wire.InUnits(heldStartsWithin, time.Second, ""),
 	"{=idle_weekdays}", numberWord(maxWeekly-1),
+	"{=max_result}", text.Bytes(contract.MaxResult),
+	"{=min_max_result}", text.Bytes(contract.MinMaxResult),
 	"{=known}", itoa(maxKnown/1000)+",000",
 	"{=list_read}", timeInWords(contract.MaxListRead, time.Second, "a second", "seconds"),
 	"{=move_days}", itoa(calendar.MaxMoveDays),

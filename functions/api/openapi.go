@@ -142,6 +142,7 @@ var (
 	nameForm    = matching(contract.NamePattern, contract.MaxName)
 	instantForm = formatted("date-time", wire.InstantPattern.String(), maxTimeText)
 	keyForm     = matching(keyPattern, contract.MaxIdempotencyKey)
+	sizeForm    = matching(text.BytesPattern, len("999999999MiB"))
 	idForm      = matching(jobIDPattern, jobIDLength)
 	scopeForm   = matching("^(all|"+job.PauseTaskPrefix+strings.Trim(contract.NamePattern, "^$")+")$",
 		len(job.PauseTaskPrefix)+contract.MaxName)
@@ -262,7 +263,8 @@ var bounds = map[string]fieldBounds{
 		"on_worker_lost": oneOf(lostWords),
 	},
 	"TaskRequest": runBounds.and(fieldBounds{
-		"executor": executors, "payload_schema": anySchema,
+		"executor": executors, "payload_schema": anySchema, "max_result": sizeForm,
+		"on_large_result": oneOf(largeWords),
 	}),
 	"PauseRequest":  {"reason": textOf(0, contract.MaxReason), "until": instantForm, "missed": oneOf(missedWords)},
 	"ResumeRequest": {"missed": oneOf(missedWords)},

@@ -98,8 +98,8 @@ type contents interface {
 	Payload(ctx context.Context, r job.Row) ([]byte, error)
 	// LabelsOf reads labels in the order of the rows; absent ones are empty.
 	LabelsOf(ctx context.Context, rows ...job.Row) ([]job.Labels, error)
-	// Content reads one item of a job's contents.
-	Content(ctx context.Context, k job.Key, name string) (string, error)
+	// Result reads the result of a job; "" is none.
+	Result(ctx context.Context, r job.Row) (string, error)
 	// ForgetPayload deletes the payload of the row if it is a blob.
 	ForgetPayload(ctx context.Context, r job.Row) error
 	// ForgetContents deletes the contents, after the row was deleted.

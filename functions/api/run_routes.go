@@ -293,6 +293,7 @@ type RunNodeDetail struct {
 	NodeState
 	Payload json.RawMessage         `json:"payload,omitempty" doc:"As sent; left out when larger than {=item_kib} KB"`
 	Result  json.RawMessage         `json:"result,omitempty"`
+	Partial string                  `json:"result_partial,omitempty" enum:"result_too_large,result_lost" doc:"Code with which whatever uses the value of the result fails; absent where result is the value"`
 	Error   *job.Reason             `json:"error,omitempty" doc:"Of the newest attempt that failed"`
 	Items   *wire.Page[runItemView] `json:"items,omitempty" doc:"Of a node with for_each"`
 }
@@ -307,6 +308,7 @@ type runItemView struct {
 	FinishedAt   wire.Instant    `json:"finished_at,omitzero"`
 	DurationMS   *int64          `json:"duration_ms,omitempty"`
 	Result       json.RawMessage `json:"result,omitempty" doc:"Only a small one; the job has all of it"`
+	Partial      string          `json:"result_partial,omitempty" enum:"result_too_large,result_lost" doc:"Code with which whatever uses the value of the result fails"`
 	Error        *job.Reason     `json:"error,omitempty"`
 }
 
@@ -353,6 +355,7 @@ func (s *stage) nodeDetail(ctx context.Context, row job.Row, v *RunNodeDetail) e
 	}
 	v.Error = lastError(row)
 	var err error
+	v.Partial = partial(row)
 	v.Result, v.Payload, err = s.contents(ctx, row)
 	return err
 }
@@ -372,6 +375,7 @@ func (f *runFacts) item(index int, row job.Row) runItemView {
 	v := runItemView{
 		Item: index, JobID: row.ID, Status: n.Status, Attempt: n.Attempt, StatusReason: n.StatusReason,
 		StartedAt: n.StartedAt, FinishedAt: n.FinishedAt, DurationMS: n.DurationMS, Error: lastError(row),
+		Partial: partial(row),
 	}
 	if row.Result != "" {
 		v.Result = json.RawMessage(row.Result)

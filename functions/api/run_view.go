@@ -168,10 +168,14 @@ func (f *runFacts) status(row job.Row) job.Status {
 
 // times returns when a node started and ended. For a mapped node it is the start of its first item.
 func (f *runFacts) times(row job.Row) (started, finished time.Time) {
-	started, finished = row.StartedAt, row.FinishedAt
+	started, finished = job.StartedAt(row, f.claims[row.ID], f.now), row.FinishedAt
+	if !row.IsMapped() {
+		return started, finished
+	}
 	for _, item := range f.items[row.Node] {
-		if row.IsMapped() && !item.StartedAt.IsZero() && (started.IsZero() || item.StartedAt.Before(started)) {
-			started = item.StartedAt
+		at := job.StartedAt(item, f.claims[item.ID], f.now)
+		if !at.IsZero() && (started.IsZero() || at.Before(started)) {
+			started = at
 		}
 	}
 	return started, finished

@@ -43,6 +43,8 @@ type occurrenceView struct {
 	StartLatenessMS *int64       `json:"start_lateness_ms,omitempty" doc:"Of one that started"`
 	Until           wire.Instant `json:"until,omitzero" doc:"The last nominal time of several"`
 	Count           int          `json:"count,omitempty" doc:"How many, of several; absent with until when they were too many to count"`
+
+	row *job.Row // of its job; nil for an entry of the ledger
 }
 
 type occurrencesInput struct {
@@ -129,14 +131,16 @@ func (s *stage) occurrences(
 			return items, "", err
 		}
 		if len(group) == 0 {
-			return items, "", s.withRuns(ctx, of.Tenant, items)
+			items, err = s.upToDate(ctx, of.Tenant, items, f.outcome)
+			return items, "", err
 		}
 		for n, t := range group {
 			if int64(n) < seen {
 				continue
 			}
 			if read++; read > maxRead || len(items) == f.limit {
-				return items, itoa(int(t.at.UnixMilli())) + "#" + itoa(n), s.withRuns(ctx, of.Tenant, items)
+				items, err = s.upToDate(ctx, of.Tenant, items, f.outcome)
+				return items, itoa(int(t.at.UnixMilli())) + "#" + itoa(n), err
 			}
 			if f.timesOnly && t.manual() {
 				continue
@@ -174,14 +178,17 @@ func (s *stage) pendingOccurrences(
 	at, same := time.Time{}, int64(0) // the time of this row, and how many of its rows were read
 	for read := 0; ; read++ {
 		row, err := jobs.peek(ctx)
-		if err != nil || row == nil {
+		if err != nil {
 			return items, "", err
+		}
+		if row == nil {
+			return items, "", s.withClaims(ctx, of.Tenant, items)
 		}
 		if !row.OccurredAt().Equal(at) {
 			at, same = row.OccurredAt(), 0
 		}
 		if read >= maxRead || len(items) == f.limit {
-			return items, itoa(int(at.UnixMilli())) + "#" + itoa(int(same)), nil
+			return items, itoa(int(at.UnixMilli())) + "#" + itoa(int(same)), s.withClaims(ctx, of.Tenant, items)
 		}
 		same++
 		if !at.Equal(after) || same > skip {
@@ -253,7 +260,7 @@ func viewOccurrence(of schedule.Schedule, t fact) occurrenceView {
 	}
 	r := *t.job
 	v := occurrenceView{NominalAt: wire.Instant{Time: r.OccurredAt()}, Manual: t.manual(),
-		DueAt: wire.Instant{Time: r.DueAt}, JobID: r.ID, Status: string(r.Status)}
+		DueAt: wire.Instant{Time: r.DueAt}, JobID: r.ID, Status: string(r.Status), row: t.job}
 	if r.StartsRun() {
 		v.JobID = ""
 		if !r.StartedAt.IsZero() {
@@ -267,7 +274,48 @@ func viewOccurrence(of schedule.Schedule, t fact) occurrenceView {
 	if v.Outcome == schedule.Pending {
 		v.Outcome, v.Reason, v.Why = pending(of, r)
 	}
+	if v.Outcome != schedule.Pending && r.Status == job.Scheduled {
+		v.Status = string(job.Skipped) // it will not run, and its row says so once it is due
+	}
 	return v
+}
+
+// withClaims shows the occurrences as RUNNING whose jobs a worker runs: their rows hear of that only after a while.
+func (s *stage) withClaims(ctx context.Context, t tenant.ID, items []occurrenceView) error {
+	now := s.now()
+	var keys []job.Key
+	for _, v := range items {
+		if v.row != nil && !v.row.StartsRun() && startsSoon(*v.row, now) {
+			keys = append(keys, v.row.Key)
+		}
+	}
+	claims, _, err := s.claims(ctx, t, keys)
+	if err != nil {
+		return err
+	}
+	for n := range items {
+		v := &items[n]
+		if v.row == nil {
+			continue
+		}
+		c, read := claims[v.row.ID]
+		if read && job.ReadStatus(*v.row, c, now) == job.Running { // whatever became of its schedule since, it started
+			v.Status, v.Outcome, v.Reason, v.Why = string(job.Running), schedule.Pending, "", ""
+		}
+	}
+	return nil
+}
+
+// upToDate gives occurrences what their rows do not know yet of their jobs and runs, and leaves out those that
+// then have another outcome; "" is any.
+func (s *stage) upToDate(
+	ctx context.Context, t tenant.ID, items []occurrenceView, outcome string,
+) ([]occurrenceView, error) {
+	if err := s.withClaims(ctx, t, items); err != nil {
+		return nil, err
+	}
+	items = slices.DeleteFunc(items, func(v occurrenceView) bool { return outcome != "" && v.Outcome != outcome })
+	return items, s.withRuns(ctx, t, items)
 }
 
 // runStatus returns the status of a run as far as its row knows.

@@ -1,6 +1,7 @@
 package api
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -16,6 +17,7 @@ import (
 	"punctual/shared/schema"
 	"punctual/shared/span"
 	"punctual/shared/tenant"
+	"punctual/shared/text"
 )
 
 func (s *stage) taskRoutes() {
@@ -47,6 +49,8 @@ type taskRequest struct {
 	Priority      string        `json:"priority,omitempty" doc:"Default normal. Strict: a lower one waits as long as there are jobs of a higher one"`
 	Timeout       wire.Duration `json:"timeout,omitempty" doc:"Of one attempt; default {=default_timeout}"`
 	Retry         retryRequest  `json:"retry,omitempty" doc:"Default: {=default_retry}"`
+	MaxResult     string        `json:"max_result,omitempty" doc:"Bytes of a result, or of an HTTP answer's body, that are kept: a whole number and B, KB, KiB, MB or MiB, from {=min_max_result} to {=max_result}, which is the default"`
+	OnLargeResult string        `json:"on_large_result,omitempty" doc:"Effect of a larger result. preview (default): the job succeeds and shows a preview, and whatever uses the value fails; fail: the attempt fails without a retry. The code is result_too_large"`
 	PayloadSchema wire.Anything `json:"payload_schema,omitempty" doc:"A JSON Schema (2020-12 unless it says otherwise) that payloads are judged by; up to {=schema_kib} KiB, without references to other documents, $dynamicRef or $recursiveRef; formats are checked (date, date-time, duration, email, hostname, ipv4, ipv6, iri, iri-reference, json-pointer, period, regex, relative-json-pointer, semver, time, uri, uri-reference, uri-template, uuid), and others are not and get a note; patterns are RE2, with the white space of ECMA-262; what would be too dear to compile or to apply is refused"`
 }
 
@@ -57,6 +61,8 @@ type taskView struct {
 	Priority      job.Priority    `json:"priority"`
 	Timeout       string          `json:"timeout"`
 	Retry         *retryView      `json:"retry"`
+	MaxResult     string          `json:"max_result" doc:"Bytes of a result that are kept"`
+	OnLargeResult string          `json:"on_large_result" enum:"preview,fail"`
 	PayloadSchema json.RawMessage `json:"payload_schema,omitempty"`
 	Version       int64           `json:"version"`
 	BuiltIn       bool            `json:"built_in,omitempty"`
@@ -64,8 +70,12 @@ type taskView struct {
 }
 
 func viewTask(t job.Task) taskView {
-	return taskView{t.Name, t.Executor, t.Pool, t.Priority, span.Format(t.Timeout), viewRetry(t.Retry),
-		t.PayloadSchema, t.Version, t.BuiltIn, nil}
+	return taskView{
+		Name: t.Name, Executor: t.Executor, Pool: t.Pool, Priority: t.Priority, Timeout: span.Format(t.Timeout),
+		Retry: viewRetry(t.Retry), MaxResult: text.Bytes(cmp.Or(int(t.MaxResult), contract.MaxResult)),
+		OnLargeResult: onLarge(t.FailLarge), PayloadSchema: t.PayloadSchema, Version: t.Version,
+		BuiltIn: t.BuiltIn,
+	}
 }
 
 // noted is a task's view with its notes.
@@ -73,6 +83,48 @@ func (s *stage) noted(t job.Task) taskView {
 	v := viewTask(t)
 	v.Notes = s.schemas.Notes(t.PayloadSchema)
 	return v
+}
+
+// largeWords are the values of on_large_result: without and with a failure.
+var largeWords = []string{"preview", "fail"}
+
+func onLarge(fails bool) string {
+	if fails {
+		return largeWords[1]
+	}
+	return largeWords[0]
+}
+
+// keeping reads how large the results of a task may be.
+func (r *reader) keeping(f wire.Fields) (k job.Keeping) {
+	set(f, "max_result", &k.MaxResult, r.resultSize)
+	if v, ok := f["on_large_result"]; ok {
+		word, _ := r.OneOf(v, wire.CodeInvalidValue, largeWords)
+		k.FailLarge = word == largeWords[1]
+	}
+	return k
+}
+
+// resultSize reads max_result; the default reads as none.
+func (r *reader) resultSize(v wire.Value) (int64, bool) {
+	const least, most = contract.MinMaxResult, contract.MaxResult
+	allowed := "a size such as 16KiB, from " + text.Bytes(least) + " to " + text.Bytes(most)
+	s, ok := r.Text(v)
+	if !ok {
+		return 0, false
+	}
+	switch n, err := text.ParseBytes(s); {
+	case err != nil:
+		r.Mistake(v.Pointer, wire.CodeInvalidValue, allowed, "%s", err.Error())
+		return 0, false
+	case n < least || n > most:
+		r.Mistake(v.Pointer, wire.CodeOutOfRange, allowed, "the size is out of range")
+		return 0, false
+	case n == most:
+		return 0, true
+	default:
+		return int64(n), true
+	}
 }
 
 func (s *stage) putTask(ctx context.Context, who tenant.Identity, in *namedInput) (*statusAnswer[taskView], error) {
@@ -118,6 +170,7 @@ func (s *stage) readTask(ctx context.Context, name string) (job.Task, error) {
 	row := job.Row{Pool: task.Pool, Priority: task.Priority, Timeout: task.Timeout, Retry: task.Retry}
 	r.running(f, &row)
 	task.Pool, task.Priority, task.Timeout, task.Retry = row.Pool, row.Priority, row.Timeout, row.Retry
+	task.Keeping = r.keeping(f)
 	if v, ok := f["payload_schema"]; ok {
 		task.PayloadSchema = r.schema(v, s.schemas)
 	}
@@ -131,13 +184,13 @@ func (r *reader) schema(v wire.Value, schemas *schema.Cache) json.RawMessage {
 		return nil
 	}
 	r.AllDuplicates(v.Node)
-	text := r.Doc.Compact(v.Node)
+	raw := r.Doc.Compact(v.Node)
 	var wrong fault.Mistakes
-	if errors.As(schemas.Check(text), &wrong) {
+	if errors.As(schemas.Check(raw), &wrong) {
 		r.allWrong(v.Pointer, wrong)
 		return nil
 	}
-	return slices.Clone(text)
+	return slices.Clone(raw)
 }
 
 // allWrong adds mistakes about the value at a pointer.

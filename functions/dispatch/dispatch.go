@@ -122,10 +122,13 @@ func (s *Stage) work(d message.Dispatch) (act func(context.Context) error, err e
 		}
 		return func(ctx context.Context) error { return s.unpark(ctx, d, t) }, err
 	}
-	if t, id, blob, ok := horizon.ParseForgetting(d.Slice); ok {
-		row := job.Row{PayloadVer: blob}
+	if t, id, blob, result, ok := horizon.ParseForgetting(d.Slice); ok {
+		row := job.Row{PayloadVer: blob, ResultRef: result}
 		if blob > 0 {
 			row.PayloadIn = job.InBlob
+		}
+		if result != "" {
+			row.ResultIn = job.InBlob
 		}
 		if row.Tenant, err = tenant.Parse(t); err == nil {
 			row.ID, err = job.ParseID(id)

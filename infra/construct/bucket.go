@@ -63,6 +63,11 @@ func (b Bucket) GrantWrite(role awsiam.IRole) {
 	allow(role, strs("s3:PutObject"), b.s3.ArnForObjects(jsii.String("*")))
 }
 
+// GrantPutResults lets a role put results of jobs, and nothing else.
+func (b Bucket) GrantPutResults(role awsiam.IRole) {
+	allow(role, strs("s3:PutObject"), b.s3.ArnForObjects(jsii.String(contract.ResultObjects)))
+}
+
 // GrantDelete lets a role delete objects.
 func (b Bucket) GrantDelete(role awsiam.IRole) {
 	allow(role, strs("s3:DeleteObject"), b.s3.ArnForObjects(jsii.String("*")))

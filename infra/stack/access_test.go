@@ -133,6 +133,9 @@ var resourceIs = regexp.MustCompile(`(?:Table|Queue)[a-z]+|Payloads|TimerRole|sc
 func nameOf(said string) string {
 	switch {
 	case strings.Contains(said, "Payloads"):
+		if strings.Contains(said, "result#") {
+			return "payloads/results"
+		}
 		return "payloads"
 	case strings.Contains(said, "TimerRole"):
 		return "role"

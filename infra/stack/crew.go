@@ -12,7 +12,7 @@ import (
 )
 
 // grantWorkers lets the workers of a pool do what they do: take firings of their pool, read
-// jobs, write claims, and report. Nothing else of Punctual is theirs to write.
+// jobs, write claims and large results, and report. Nothing else of Punctual is theirs to write.
 func (d Data) grantWorkers(role awsiam.IRole, prefix, pool string) {
 	var firings []string
 	for _, priority := range contract.Priorities {
@@ -22,6 +22,7 @@ func (d Data) grantWorkers(role awsiam.IRole, prefix, pool string) {
 	d.Queues.GrantSend(role, contract.ReportQueue)
 	d.Tables.GrantItems(role, contract.Jobs, construct.Get)
 	d.Tables.GrantItems(role, contract.Claims, construct.Get, construct.Put, construct.Update)
+	d.Tables.GrantQuery(role, contract.Claims, "") // a cancel, eventually consistent
 	d.Tables.GrantItems(role, contract.Schedules, construct.Get)
 	d.Tables.GrantItems(role, contract.Runs, construct.Get)
 	d.Tables.GrantItems(role, contract.Tasks, construct.Get) // what an operator lets run
@@ -29,6 +30,7 @@ func (d Data) grantWorkers(role awsiam.IRole, prefix, pool string) {
 	d.Tables.GrantQuery(role, contract.Tasks, "") // pauses
 	d.Bucket.GrantRead(role)
 	d.Bucket.GrantList(role)
+	d.Bucket.GrantPutResults(role)
 	d.Key.GrantUse(role, construct.DynamoDB, construct.SQS, construct.S3)
 	construct.GrantRun(role, prefix)
 }

@@ -212,8 +212,12 @@ func roleMay(d *synthesized, role string) map[string]bool {
 			}
 			for _, r := range list(st.whole["Resource"]) {
 				named := plain(r)
+				part := ""
+				if strings.HasSuffix(named, "/"+contract.ResultObjects) {
+					part = "/" + contract.ResultObjects
+				}
 				if found := resourceIs.FindString(named); found != "" {
-					named = found
+					named = found + part
 				}
 				may[a+" "+named] = true
 			}
@@ -243,11 +247,12 @@ func TestWorkerRole_AllowsExactlyWhatWorkersCall(t *testing.T) {
 		const here = "arn:aws:%s:us-east-1:AWS::AccountId:%s"
 		want := []string{
 			"dynamodb:GetItem Tablejobs", "dynamodb:GetItem Tableclaims", "dynamodb:PutItem Tableclaims",
-			"dynamodb:UpdateItem Tableclaims", "dynamodb:GetItem Tableschedules", "dynamodb:GetItem Tableruns",
+			"dynamodb:UpdateItem Tableclaims", "dynamodb:Query Tableclaims",
+			"dynamodb:GetItem Tableschedules", "dynamodb:GetItem Tableruns",
 			"dynamodb:Query Tabletasks", "dynamodb:GetItem Tabletasks", "dynamodb:DescribeTable Tablejobs",
 			"dynamodb:DescribeTable Tableclaims", "dynamodb:DescribeTable Tableschedules",
 			"dynamodb:DescribeTable Tableruns",
-			"s3:GetObject Payloads", "s3:ListBucket Payloads",
+			"s3:GetObject Payloads", "s3:ListBucket Payloads", "s3:PutObject Payloads/jobs/*/result#*",
 			"sqs:SendMessage Queuereport", "sqs:GetQueueUrl Queuereport",
 			"secretsmanager:DescribeSecret " + fmt.Sprintf(here, "secretsmanager", "secret:punctual/punctual/*"),
 			"secretsmanager:GetSecretValue " + fmt.Sprintf(here, "secretsmanager", "secret:punctual/punctual/*"),

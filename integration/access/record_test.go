@@ -4,12 +4,14 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
+	"path"
 	"slices"
 	"sync"
 	"time"
 
 	"punctual/integration/system"
 	"punctual/shared/clock"
+	"punctual/shared/contract"
 	"punctual/shared/item"
 	"punctual/shared/memory"
 	"punctual/shared/message"
@@ -126,7 +128,11 @@ type blobs struct {
 }
 
 func (b blobs) Put(ctx context.Context, key string, body []byte) error {
-	b.did("s3:PutObject", "payloads")
+	resource := "payloads"
+	if is, err := path.Match(contract.JobBlobs+"*/*/result#*", key); b.part == "worker" && is && err == nil {
+		resource = "payloads/results" // all that the workers' role may put
+	}
+	b.did("s3:PutObject", resource)
 	return b.b.Put(ctx, key, body)
 }
 

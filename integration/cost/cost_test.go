@@ -195,6 +195,38 @@ func count(t *testing.T, l lane, n int) (u used) {
 	return u
 }
 
+// running runs jobs that last an hour and returns what one of these hours used, without what an idle system uses
+// meanwhile and what a short job uses.
+func running(t *testing.T, n int) (u used) {
+	t.Helper()
+	measure := func(sleep string, n int) (u used) {
+		synctest.Test(t, func(t *testing.T) {
+			world := memory.New(memory.Options{})
+			defer world.Close()
+			sys := system.Compose(system.Ports{
+				Table: world.Table(), Blobs: world.Blobs(), Stream: world.Table(), Queues: world.Queues(),
+				Timers: world.Timers(), Secrets: world.Secrets(),
+				Clock: clock.System{}, Log: func(string) *slog.Logger { return telemetry.Silent() },
+			}, system.Options{Shards: 4, Worker: worker.Options{Name: "w", Slots: 100}, Registry: worker.NewRegistry()})
+			ctx, stop := context.WithCancel(t.Context())
+			done := make(chan error, 1)
+			go func() { done <- sys.Run(ctx) }()
+			defer func() { stop(); <-done }()
+			a := story.Over(t, sys.API)
+			time.Sleep(3*time.Minute + between)
+			before := world.Counts()
+			for range n {
+				a.Want(http.StatusAccepted, "POST", "/jobs", story.Object{"task": "echo", "timeout": "2h",
+					"payload": story.Object{"sleep": sleep}})
+			}
+			time.Sleep(time.Hour + 2*time.Minute)
+			u = spent(world.Counts(), before)
+		})
+		return u
+	}
+	return measure("1h", n).less(measure("1ms", n), float64(n))
+}
+
 // spent excludes the table with the passes' watermarks: it is written each minute whatever the
 // load.
 func spent(after, before item.Counts) used {
@@ -305,6 +337,10 @@ func TestCost_MatchesThePage(t *testing.T) {
 			t.Errorf("a job %s fires %.2f timers", l.name, u.timer)
 		}
 	}
+	ran := running(t, 20)
+	counted["an hour of running: write units"], counted["an hour of running: read units"] = ran.write, ran.read
+	runs := fmt.Sprintf("%.0f write and %.0f read units, $%.5f", ran.write, ran.read,
+		ran.write*writeUnit+ran.read*readUnit)
 	idle := map[int]item.Units{}
 	for _, s := range []standing{dev, prod} {
 		u := idleHour(t, s)
@@ -324,7 +360,7 @@ func TestCost_MatchesThePage(t *testing.T) {
 			mostDev, mostProd)
 	}
 	within(t, counted)
-	want := fmt.Sprintf(text, rows.String(), crowds.String(), seldom(), stands.String(), optional())
+	want := fmt.Sprintf(text, rows.String(), crowds.String(), runs, seldom(), stands.String(), optional())
 	if strings.Contains(want, "%!") {
 		t.Fatal("the page is not filled in well")
 	}

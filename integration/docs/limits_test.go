@@ -84,7 +84,10 @@ func limits() []table {
 				contract.MaxTagValue)},
 			{"`metadata`", size(contract.MaxMetadata) + " of compact JSON"},
 			{"`Idempotency-Key`", n(contract.MaxIdempotencyKey) + " characters, kept " + of(contract.IdempotencyKept)},
-			{"result", size(contract.MaxResult) + "; what is longer is cut"},
+			{"result, or body of an HTTP answer", size(contract.MaxResult) +
+				" are kept; of a larger one a preview is shown"},
+			{"`max_result` of a task", "from " + size(contract.MinMaxResult) + " to " + size(contract.MaxResult)},
+			{"results that one expression reads", size(contract.MaxResultsRead) + " together"},
 			{"error's message and code", size(contract.MaxErrorMessage) + " and " + size(contract.MaxErrorCode)},
 			{"message to a queue (executor `sqs`)", n(executor.MaxMessage) + " bytes"},
 			{"names of tasks, schedules, dags, nodes", n(contract.MaxName) + " of `a-z A-Z 0-9 _ -`"},

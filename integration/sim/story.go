@@ -1,6 +1,7 @@
 package sim
 
 import (
+	"context"
 	"fmt"
 	"strings"
 	"time"
@@ -285,21 +286,8 @@ var Stories = []Story{
 			}
 		}
 	}},
-	{Name: "large payload and result", Play: func(w *Client) func() {
-		mark := make([]byte, 3000)
-		for i := range mark {
-			mark[i] = 'x'
-		}
-		id := w.Post("k", object{"payload": Work{Mark: string(mark), Fail: 1}, "tags": object{"team": "billing"}})
-		return func() {
-			w.Is(id, 2, job.Succeeded)
-			for _, r := range w.of(id) {
-				if r.mark != string(mark) {
-					w.violation("the handler was given another payload")
-				}
-			}
-		}
-	}},
+	{Name: "large payload and result", Play: func(w *Client) func() { return w.large(3_000, job.InItem) }},
+	{Name: "a result in an object", Play: func(w *Client) func() { return w.large(12_000, job.InBlob) }},
 	{Name: "forgotten when it is over", Play: func(w *Client) func() {
 		id := w.Post("k", object{"payload": Work{Permanent: true}})
 		for n := 0; ; n++ {
@@ -315,6 +303,31 @@ var Stories = []Story{
 			}
 		}
 	}},
+}
+
+// large posts a job whose payload and result have about that many bytes, and requires that both are kept whole, the
+// result where in says.
+func (w *Client) large(bytes int, in string) func() {
+	mark := strings.Repeat("x", bytes)
+	id := w.Post("k", object{"payload": Work{Mark: mark, Fail: 1}, "tags": object{"team": "billing"}})
+	return func() {
+		w.Is(id, 2, job.Succeeded)
+		for _, r := range w.of(id) {
+			if r.mark != mark {
+				w.violation("the handler was given another payload")
+			}
+		}
+		row, there := w.row(id)
+		if !there || row.Status != job.Succeeded {
+			return // the story has said so
+		}
+		if row.ResultIn != in || row.Partial != job.Whole {
+			w.violation("the result of job %s is in %q, partial %q", short(id), row.ResultIn, row.Partial)
+		}
+		if result, err := w.behindTheScenes().Result(context.Background(), row); err != nil || result != `"`+mark+`"` {
+			w.violation("job %s has a result of %d bytes: %v", short(id), len(result), err)
+		}
+	}
 }
 
 // crowdOf is more than a page of a slice.

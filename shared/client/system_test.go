@@ -332,3 +332,81 @@ func TestClient_KeepsTheDigitsOfResults(t *testing.T) {
 type rawJSON string
 
 func (r rawJSON) MarshalJSON() ([]byte, error) { return []byte(r), nil }
+
+func TestResult_ReadsTheWholeValueAndNeverAPartOfIt(t *testing.T) {
+	t.Parallel()
+	c := connect()
+	run := func(bytes int) rest.JobView {
+		t.Helper()
+		job, err := c.CreateJob(t.Context(), "", rest.JobRequest{Task: "echo",
+			Payload: map[string]string{"text": strings.Repeat("x", bytes)}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if job, err = c.Wait(t.Context(), job.JobID); err != nil || job.Status != rest.JobViewStatusSUCCEEDED {
+			t.Fatalf("%s %v", job.Status, err)
+		}
+		return job
+	}
+	for _, bytes := range []int{10, 13_000, 250_000} {
+		got, err := client.Result[map[string]string](run(bytes))
+		if err != nil || len(got["text"]) != bytes {
+			t.Errorf("of %d bytes %d came back: %v", bytes, len(got["text"]), err)
+		}
+	}
+	job := run(300_000)
+	if got, err := client.Result[map[string]any](job); !errors.Is(err, client.ResultTooLarge) || got != nil {
+		t.Errorf("%v %v", got, err)
+	}
+	if !strings.HasPrefix(string(job.Result), `{"truncated":true,"preview":"{\"text\":`) {
+		t.Errorf("it shows %.60s", job.Result)
+	}
+	// A value that looks like a preview is a value.
+	job, err := c.CreateJob(t.Context(), "", rest.JobRequest{Task: "echo", Payload: rawJSON(`{"truncated":true,"preview":"a"}`)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if job, err = c.Wait(t.Context(), job.JobID); err != nil {
+		t.Fatal(err)
+	}
+	if got, err := client.Result[map[string]any](job); err != nil || got["preview"] != "a" {
+		t.Errorf("%v %v", got, err)
+	}
+}
+
+func TestTask_LowersWhatIsKeptOfResults(t *testing.T) {
+	t.Parallel()
+	c := connect()
+	for name, fails := range map[string]rest.TaskRequestOnLargeResult{
+		"small": rest.TaskRequestOnLargeResultPreview, "strict": rest.TaskRequestOnLargeResultFail,
+	} {
+		if _, err := c.PutTask(t.Context(), name, rest.TaskRequest{Executor: "echo", MaxResult: new("2KiB"),
+			OnLargeResult: &fails}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	run := func(task string, bytes int) rest.JobView {
+		t.Helper()
+		job, err := c.CreateJob(t.Context(), "", rest.JobRequest{Task: task, Payload: strings.Repeat("x", bytes)})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if job, err = c.Wait(t.Context(), job.JobID); err != nil {
+			t.Fatal(err)
+		}
+		return job
+	}
+	if _, err := client.Result[string](run("small", 2_000)); err != nil {
+		t.Error(err)
+	}
+	if _, err := client.Result[string](run("small", 2_100)); !errors.Is(err, client.ResultTooLarge) {
+		t.Error(err)
+	}
+	if job := run("strict", 2_000); job.Status != rest.JobViewStatusSUCCEEDED {
+		t.Errorf("it is %s", job.Status)
+	}
+	job := run("strict", 2_100)
+	if job.Status != rest.JobViewStatusDEAD || job.StatusReason.Code != "result_too_large" || job.Attempt != 1 {
+		t.Errorf("it is %s, %+v, at attempt %d", job.Status, job.StatusReason, job.Attempt)
+	}
+}

@@ -34,15 +34,18 @@ const DueAheadMost = 500_000
 
 // Claims.
 const (
-	Lease          = 30 * time.Second       // how long a worker owns an attempt without a heartbeat
-	HeartbeatEvery = 10 * time.Second       // a job shorter than this needs no heartbeat
-	SkewMargin     = 5 * time.Second        // clocks may differ by this much
-	RowMaxAge      = 2 * time.Second        // a row read longer ago than this is read once more before the start
-	HoldUntil      = 500 * time.Millisecond // held in memory until this long before due, then claimed
-	MaxTakeovers   = 5                      // more owners than this of one attempt: poison
-	UnknownTaskFor = time.Hour              // how long other workers may take to know a task
-	ClaimKept      = 30 * 24 * time.Hour    // a claim is kept this long after its job's due time and lease
-	EffectiveAfter = 2 * time.Second        // a pause or delete is effective this long after its answer
+	Lease          = 30 * time.Second // how long a worker owns an attempt without a heartbeat
+	HeartbeatEvery = 10 * time.Second // a job shorter than this needs no heartbeat
+	// CancelCheckEvery is how often a worker looks for a cancel between the heartbeats of an attempt. With the time of a
+	// write and the lag of an eventually consistent read, a running handler hears of a cancel within 5 s.
+	CancelCheckEvery = 4 * time.Second
+	SkewMargin       = 5 * time.Second        // clocks may differ by this much
+	RowMaxAge        = 2 * time.Second        // a row read longer ago than this is read once more before the start
+	HoldUntil        = 500 * time.Millisecond // held in memory until this long before due, then claimed
+	MaxTakeovers     = 5                      // more owners than this of one attempt: poison
+	UnknownTaskFor   = time.Hour              // how long other workers may take to know a task
+	ClaimKept        = 30 * 24 * time.Hour    // a claim is kept this long after its job's due time and lease
+	EffectiveAfter   = 2 * time.Second        // a pause or delete is effective this long after its answer
 )
 
 // Reports. A worker flushes them at whichever comes first.
@@ -116,7 +119,11 @@ const (
 	RedriveMax        = 1000
 	MaxRetryAfter     = time.Hour
 	MinSnooze         = time.Second // a handler that snoozes for less would run in a loop
-	MaxResult         = 10 << 10    // bytes of a result kept
+	MaxResult         = 256 << 10   // bytes of a result that is kept whole, and of an HTTP answer's body
+	MinMaxResult      = 1 << 10     // least bytes that a task may lower that to
+	MaxClaimResult    = 10 << 10    // bytes of a result that the claim carries; a larger one is an object
+	MaxPreview        = 8 << 10     // bytes of what is shown of a result that is not kept
+	MaxResultsRead    = 4 << 20     // bytes of results that one expression reads together
 	MaxErrorMessage   = 1 << 10     // bytes of an error kept
 	MaxErrorCode      = 64          // bytes of its code, which a handler may set
 	MaxReason         = 256         // characters of a pause's reason
@@ -186,6 +193,9 @@ const (
 	JobBlobs      = "jobs/"
 	ScheduleBlobs = "schedules/"
 )
+
+// ResultObjects is the pattern of the names of results among the objects of jobs: all that workers put.
+const ResultObjects = JobBlobs + "*/result#*"
 
 // StageVisibility is how long a message that a stage has received is hidden: six times the limit of
 // its function, as Lambda requires.

@@ -214,7 +214,7 @@ func checkHeaders(r Reader, v Value, of Site, inClear bool) {
 		return
 	}
 	seen := map[string]bool{}
-	bytes := 0
+	bytes, secrets := 0, 0
 	repeated := r.Repeated(v) // noted elsewhere
 	for name, node := range r.Members(v) {
 		if len(seen) > maxHeaders {
@@ -234,11 +234,17 @@ func checkHeaders(r Reader, v Value, of Site, inClear bool) {
 			mistakef(r, at, CodeDuplicateField, "", "the header %s is given more than once", r.Quoted(name))
 		case ok && namesSecret(text):
 			sentSecret(r, at, of, inClear) // the worker puts the secret in its place
+			secrets++
 		case ok && !headerValue.MatchString(text):
 			r.Mistake(at, CodeInvalidValue, "printable characters on one line",
 				"the value of a header has control characters")
 		}
 		seen[lower] = true
+	}
+	const most = MaxSecrets - 2 // auth.bearer and sign_with may name one each
+	if secrets > most {
+		r.Mistake(v, CodeOutOfRange, fmt.Sprintf("at most %d headers that are secrets", most),
+			"too many headers are secrets")
 	}
 	if len(seen) > maxHeaders || bytes > maxHeaderBytes {
 		r.Mistake(v, CodeOutOfRange, fmt.Sprintf("at most %d headers of %d bytes together", maxHeaders, maxHeaderBytes),

@@ -2,6 +2,8 @@ package executor
 
 import (
 	"cmp"
+	"encoding/json"
+	"slices"
 	"strings"
 
 	"punctual/shared/contract"
@@ -31,6 +33,61 @@ var (
 // namesSecret says whether a text is meant as the ARN of a secret, whosever it is.
 func namesSecret(s string) bool {
 	return strings.HasPrefix(s, "arn:") && strings.Contains(s, ":secretsmanager:")
+}
+
+// MaxSecrets is how many fields of one payload may name a secret.
+const MaxSecrets = 16
+
+// Names of the fields of an HTTPPayload that name a secret; a header's is HeaderSecret and its name.
+const (
+	BearerSecret = "auth.bearer"
+	SignSecret   = "sign_with"
+	HeaderSecret = "headers."
+)
+
+// paramsOnly is an expression that gives a parameter of the run as it is.
+var paramsOnly = text.Pattern(`^\$\{\s*params(\.[a-zA-Z_][a-zA-Z0-9_]*)+\s*\}$`)
+
+// DefinedSecrets lists the fields that name a secret in the payload of a node's definition, in order, with at most
+// MaxSecrets of them. Only these are resolved: what an expression renders is text, even where it looks like the ARN of
+// a secret. The fields auth.bearer and sign_with, which hold nothing else, may also be a parameter of the run.
+func DefinedSecrets(executor string, payload []byte) []string {
+	if executor != HTTP {
+		return nil
+	}
+	var p struct {
+		Headers  json.RawMessage `json:"headers"`
+		Auth     json.RawMessage `json:"auth"`
+		SignWith json.RawMessage `json:"sign_with"`
+	}
+	var auth struct {
+		Bearer json.RawMessage `json:"bearer"`
+	}
+	var headers map[string]json.RawMessage
+	if json.Unmarshal(payload, &p) != nil {
+		return nil // the whole payload is an expression
+	}
+	_ = json.Unmarshal(p.Auth, &auth)
+	_ = json.Unmarshal(p.Headers, &headers)
+	var fields []string
+	for name, v := range headers {
+		if s := textOf(v); namesSecret(s) && !strings.Contains(s, "${") {
+			fields = append(fields, HeaderSecret+name)
+		}
+	}
+	for field, v := range map[string]json.RawMessage{BearerSecret: auth.Bearer, SignSecret: p.SignWith} {
+		if s := textOf(v); s != "" && !strings.Contains(s, "${") || paramsOnly().MatchString(s) {
+			fields = append(fields, field)
+		}
+	}
+	slices.Sort(fields)
+	return fields[:min(len(fields), MaxSecrets)]
+}
+
+// textOf is a JSON string's text, "" for anything else.
+func textOf(raw json.RawMessage) (s string) {
+	_ = json.Unmarshal(raw, &s)
+	return s
 }
 
 // sentSecret reads the ARN of a secret that is going to be sent itself.

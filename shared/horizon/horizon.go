@@ -129,20 +129,28 @@ func ParseLine(key string) (tenant, schedule string, ok bool) {
 }
 
 // Forgetting is no key of an index: a dispatch message with it asks to delete what belongs to a row
-// that the table has deleted. blob is the version of its payload in the bucket, 0 for none there.
-func Forgetting(tenant, id string, blob int64) string {
-	return "forget#" + tenant + "#" + id + "#" + strconv.FormatInt(blob, 10)
+// that the table has deleted. blob is the version of its payload in the bucket, 0 for none there, and result the
+// reference of its result there, "" for none.
+func Forgetting(tenant, id string, blob int64, result string) string {
+	key := "forget#" + tenant + "#" + id + "#" + strconv.FormatInt(blob, 10)
+	if result != "" {
+		key += "#" + result
+	}
+	return key
 }
 
 // ParseForgetting returns what the key asks to delete; false if it is no such key.
-func ParseForgetting(key string) (tenant, id string, blob int64, ok bool) {
+func ParseForgetting(key string) (tenant, id string, blob int64, result string, ok bool) {
 	rest, isForgetting := strings.CutPrefix(key, "forget#")
 	parts := strings.Split(rest, "#")
-	if !isForgetting || len(parts) != 3 || parts[0] == "" {
-		return "", "", 0, false
+	if !isForgetting || len(parts) < 3 || len(parts) > 4 || parts[0] == "" {
+		return "", "", 0, "", false
+	}
+	if len(parts) == 4 {
+		result = parts[3]
 	}
 	blob, err := strconv.ParseInt(parts[2], 10, 64)
-	return parts[0], parts[1], blob, err == nil && blob >= 0
+	return parts[0], parts[1], blob, result, err == nil && blob >= 0
 }
 
 // Reconciling is no key of an index: a dispatch message with it asks for the run to be reconciled from its rows.

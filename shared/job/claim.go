@@ -3,6 +3,7 @@ package job
 import (
 	"encoding/json"
 	"slices"
+	"strconv"
 	"time"
 
 	"punctual/shared/contract"
@@ -28,13 +29,45 @@ type Outcome struct {
 	Permanent    bool            `json:"permanent,omitempty"`      // a failure that another try cannot mend
 	RetryAfterMS int64           `json:"retry_after_ms,omitempty"` // asked for by the target, or the snooze's length
 	Error        *Reason         `json:"error,omitempty"`
-	Result       json.RawMessage `json:"result,omitempty"` // at most contract.MaxResult bytes
-	Worker       string          `json:"worker,omitempty"`
-	StartedAt    time.Time       `json:"started_at,omitzero"`
-	FinishedAt   time.Time       `json:"finished_at,omitzero"`
-	LatenessMS   int64           `json:"start_lateness_ms,omitempty"`
-	Lost         []Attempt       `json:"lost,omitempty"` // earlier starts of the attempt, whose workers ended
+	Result       json.RawMessage `json:"result,omitempty"` // at most contract.MaxClaimResult bytes
+	// ResultRef names the object that holds the result instead, "" for none; see [ResultRef].
+	ResultRef string `json:"result_ref,omitempty"`
+	// Partial says that the result is only shown: the value itself was not kept.
+	Partial    Partial   `json:"partial,omitempty"`
+	Worker     string    `json:"worker,omitempty"`
+	StartedAt  time.Time `json:"started_at,omitzero"`
+	FinishedAt time.Time `json:"finished_at,omitzero"`
+	LatenessMS int64     `json:"start_lateness_ms,omitempty"`
+	Lost       []Attempt `json:"lost,omitempty"` // earlier starts of the attempt, whose workers ended
 }
+
+// Partial says why a result is not the value that the work returned, but a preview of it or a part. Whatever uses
+// the value of such a result fails by that name.
+type Partial string
+
+// The reasons; Whole is the absent attribute.
+const (
+	Whole       Partial = ""
+	PartialSize Partial = "size" // it was larger than is kept
+	PartialLost Partial = "lost" // the object that was to hold it could not be written
+)
+
+// Reason is the code and the sentence with which the use of such a result fails.
+func (p Partial) Reason() Reason {
+	if p == PartialLost {
+		return Reason{Code: CodeResultLost, Message: "the result could not be stored, and only a preview of it is kept"}
+	}
+	return Reason{Code: CodeResultTooLarge, Message: "the result is larger than is kept, and only a part of it is there"}
+}
+
+// ResultRef names the object of an attempt's result. Each owner of an attempt has a name of its own, so that what a
+// fenced worker has written is never read as the result of another.
+func ResultRef(attempt, token int64) string {
+	return strconv.FormatInt(attempt, 10) + "." + strconv.FormatInt(token, 10)
+}
+
+// ResultObject names the blob of a result with that reference.
+func ResultObject(ref string) string { return ResultContent + "#" + ref }
 
 // Progress is what a handler said of its work; it rides the heartbeat.
 type Progress struct {

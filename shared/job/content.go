@@ -130,7 +130,8 @@ func Forgotten(r Row) (message.Dispatch, bool) {
 	if r.PayloadIn == InBlob {
 		blob = r.PayloadVer
 	}
-	return message.Dispatch{V: message.V, Slice: horizon.Forgetting(string(r.Tenant), string(r.ID), blob)}, true
+	return message.Dispatch{V: message.V,
+		Slice: horizon.Forgetting(string(r.Tenant), string(r.ID), blob, r.ResultRef)}, true
 }
 
 // PutAttempt writes an ended attempt to a sibling item of its own.

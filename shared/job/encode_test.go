@@ -44,7 +44,7 @@ func TestEncodeOutcome_IsSendableAndFitsAMessageWhateverItHolds(t *testing.T) {
 	for name, o := range map[string]Outcome{
 		"an error": {Kind: OutcomeFailed, Worker: nasty, Error: &Reason{Code: nasty, Message: long}},
 		"a raw result": {Kind: OutcomeSucceeded,
-			Result: json.RawMessage(`{"a":"` + strings.Repeat("\uffff", contract.MaxResult/3) + `"}`)},
+			Result: json.RawMessage(`{"a":"` + strings.Repeat("\uffff", contract.MaxClaimResult/3) + `"}`)},
 		"an escape": {Kind: OutcomeSucceeded, Result: json.RawMessage(`"\ud800 \uffff"`)},
 	} {
 		got := EncodeOutcome(o)

@@ -73,6 +73,7 @@ func TestJob_ContentsAreForgottenWithTheirRow(t *testing.T) {
 		"a payload in an item":    {func(r *Row) { r.PayloadIn, r.PayloadVer = InItem, 3 }, "#0"},
 		"a payload in the bucket": {func(r *Row) { r.PayloadIn, r.PayloadVer = InBlob, 3 }, "#3"},
 		"a result":                {func(r *Row) { r.ResultIn = InItem }, "#0"},
+		"a result in the bucket":  {func(r *Row) { r.ResultIn, r.ResultRef = InBlob, "2.7" }, "#0#2.7"},
 		"tags":                    {func(r *Row) { r.Tagged = true }, "#0"},
 		"attempts before":         {func(r *Row) { r.Attempt = 2 }, "#0"},
 	} {

@@ -1,6 +1,7 @@
 package job
 
 import (
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -38,6 +39,12 @@ const (
 	InBlob = "blob" // an object of the blob store
 )
 
+// Keeping says how large a result may be. The zero Keeping is contract.MaxResult.
+type Keeping struct {
+	MaxResult int64 `json:"max_result,omitempty"` // bytes; 0: contract.MaxResult
+	FailLarge bool  `json:"fail_large,omitempty"` // a larger one fails the attempt
+}
+
 // Row is the small mutable item of a job. Instants are UTC with milliseconds; zero means absent.
 type Row struct {
 	Key
@@ -55,10 +62,11 @@ type Row struct {
 	Priority  Priority
 	Timeout   time.Duration
 
-	StartWithin    time.Duration // 0: no limit
-	ExpireAfter    time.Duration // 0: no limit; counts from the first due time
-	ExpiryAt       time.Time     // the instant that ExpireAfter means; zero: none
-	Retry          RetryPolicy
+	StartWithin time.Duration // 0: no limit
+	ExpireAfter time.Duration // 0: no limit; counts from the first due time
+	ExpiryAt    time.Time     // the instant that ExpireAfter means; zero: none
+	Retry       RetryPolicy
+	Keeping
 	PendingEffects PendingEffects
 
 	ScheduleID string // set together with Epoch
@@ -93,8 +101,13 @@ type Row struct {
 	PayloadIn   string
 	PayloadVer  int64 // number under which a sibling or blob payload was put: ContentNumber, or an older version's
 	PayloadSize int64 // bytes
-	Result      string
-	ResultIn    string
+	// DefinedSecrets are the fields of a node's payload that name a secret, separated by spaces; see
+	// [Row.MayResolve].
+	DefinedSecrets string
+	Result         string
+	ResultIn       string
+	ResultRef      string  // the object's, when ResultIn is InBlob
+	Partial        Partial // why the result is not the value that the work returned
 	Labelled
 
 	Attempts   []Attempt // the newest contract.RowAttempts, oldest first
@@ -108,6 +121,17 @@ type Row struct {
 	DeadAt            time.Time
 	BuriedAt          time.Time
 	ExpiresAt         time.Time // when the table may forget the row
+}
+
+// allSecrets is DefinedSecrets of a payload that a user wrote in place of the rendered one.
+const allSecrets = "*"
+
+// MayResolve reports whether a field of the payload names a secret. Whoever wrote the payload of a plain job wrote its
+// secrets too. The payload of a node may hold what another service answered, so of that only those fields count which
+// name a secret in the definition.
+func (r *Row) MayResolve(field string) bool {
+	return r.RunID == "" || r.DefinedSecrets == allSecrets ||
+		slices.Contains(strings.Fields(r.DefinedSecrets), field)
 }
 
 // HandlerKey is the key that effects are made idempotent by: the same through attempts and redrives.
@@ -200,7 +224,7 @@ func (a attr) value() any {
 }
 
 // space is for the attributes of one row, of which there are fewer. It stays on its user's stack.
-type space [72]attr
+type space [80]attr
 
 // encoder lists attributes, the absent ones too, so that each has the same place in every row.
 type encoder []attr
@@ -269,6 +293,8 @@ func (r *Row) encode(to *space) []attr {
 	e.num("expire_after", r.ExpireAfter.Milliseconds())
 	e.at("expiry_at", r.ExpiryAt)
 	e.str("retry", r.Retry.encode())
+	e.num("max_result", r.MaxResult)
+	e.flag("fail_large", r.FailLarge)
 	e.str("owes", string(r.PendingEffects))
 	e.str("schedule", r.ScheduleID)
 	e.num("epoch", r.Epoch)
@@ -302,8 +328,11 @@ func (r *Row) encode(to *space) []attr {
 	e.str("payload_in", r.PayloadIn)
 	e.num("payload_ver", r.PayloadVer)
 	e.num("payload_size", r.PayloadSize)
+	e.str("secrets", r.DefinedSecrets)
 	e.str("result", r.Result)
 	e.str("result_in", r.ResultIn)
+	e.str("result_ref", r.ResultRef)
+	e.str("partial", string(r.Partial))
 	e.str("tagged", r.Labelled.encode())
 	e.str("attempts", encodeAttempts(r.Attempts))
 	e.str("waiting", r.Waiting)
@@ -475,10 +504,18 @@ func (r *Row) setText(name, v string) {
 		r.Payload = v
 	case "payload_in":
 		r.PayloadIn = v
+	case "secrets":
+		r.DefinedSecrets = v
 	case "result":
 		r.Result = v
 	case "result_in":
 		r.ResultIn = v
+	case "result_ref":
+		r.ResultRef = v
+	case "partial":
+		r.Partial = Partial(v)
+	case "fail_large":
+		r.FailLarge = v != ""
 	case "tagged":
 		r.Labelled = parseLabelled(v)
 	case "waiting":
@@ -532,6 +569,8 @@ func (r *Row) setNumber(name string, v int64) {
 		r.Items = v
 	case "shard":
 		r.Shard = int(v)
+	case "max_result":
+		r.MaxResult = v
 	case contract.AttrWakeAt:
 		r.WakeAt = at()
 	case "postponed":

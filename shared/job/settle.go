@@ -151,10 +151,14 @@ func cut(a Attempt) bool {
 	return a.Error != nil && len(a.Error.Message) > len("…") && a.Error.Message[len(a.Error.Message)-len("…"):] == "…"
 }
 
-// placeResult keeps a small result in the row and a larger one in a sibling item.
+// placeResult keeps a small result in the row and a larger one in a sibling item. Of one that the worker has put into
+// an object only the reference moves.
 func placeResult(r *Row, o Outcome) []item.Write {
-	r.Result, r.ResultIn = "", InRow
+	r.Result, r.ResultIn, r.ResultRef, r.Partial = "", InRow, o.ResultRef, o.Partial
 	switch {
+	case o.ResultRef != "":
+		r.ResultIn = InBlob
+		return nil
 	case len(o.Result) == 0:
 		return nil
 	case len(o.Result) <= contract.MaxInlineResult:

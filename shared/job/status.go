@@ -97,5 +97,7 @@ const (
 	CodeCancelled         = "cancelled"
 	CodeStartWithin       = "start_within"
 	CodeExpireAfter       = "expire_after"
+	CodeResultTooLarge    = "result_too_large" // larger than is kept, and something needs the value
+	CodeResultLost        = "result_lost"      // the result could not be stored, and something needs the value
 	CodeTargetRefused     = "target_refused"
 )

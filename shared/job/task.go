@@ -24,12 +24,13 @@ const (
 // Task is a named way of doing work. A job copies what it needs of it when it is accepted, so
 // changing or deleting a task changes nothing for jobs that wait.
 type Task struct {
-	Name          string
-	Executor      string
-	Pool          string
-	Priority      Priority
-	Timeout       time.Duration
-	Retry         RetryPolicy
+	Name     string
+	Executor string
+	Pool     string
+	Priority Priority
+	Timeout  time.Duration
+	Retry    RetryPolicy
+	Keeping
 	PayloadSchema json.RawMessage // a JSON schema, nil for any payload
 	Version       int64           // grows with every change
 	BuiltIn       bool
@@ -58,6 +59,7 @@ type taskWire struct {
 	Timeout  int64           `json:"timeout_ms"`
 	Retry    string          `json:"retry"`
 	Schema   json.RawMessage `json:"payload_schema,omitempty"`
+	Keeping
 }
 
 // TaskRef is where a tenant's task of that name is.
@@ -68,7 +70,7 @@ func TaskRef(t tenant.ID, name string) item.Ref {
 // Item encodes the task.
 func (t Task) Item(owner tenant.ID) item.Item {
 	b, _ := text.JSON(taskWire{t.Executor, t.Pool, t.Priority, t.Timeout.Milliseconds(), t.Retry.encode(),
-		t.PayloadSchema})
+		t.PayloadSchema, t.Keeping})
 	return item.Item{contract.AttrPK: TasksKey(owner), contract.AttrSK: t.Name, "body": string(b), "version": t.Version}
 }
 
@@ -85,6 +87,7 @@ func ParseTask(i item.Item) (Task, error) {
 	}
 	t.Executor, t.Pool, t.Priority = w.Executor, w.Pool, w.Priority
 	t.Timeout, t.PayloadSchema = time.Duration(w.Timeout)*time.Millisecond, w.Schema
+	t.Keeping = w.Keeping
 	return t, nil
 }
 

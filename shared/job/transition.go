@@ -291,6 +291,9 @@ func (e Edit) apply(r *Row) {
 	}
 	if e.Payload != nil {
 		r.SetPayload(*e.Payload)
+		if r.RunID != "" {
+			r.DefinedSecrets = allSecrets
+		}
 	}
 	if e.Labels != nil {
 		r.Labelled = e.Labels.Labelled()
@@ -380,7 +383,7 @@ func RedriveOf(r Row, now time.Time) Row {
 		Key: Key{Tenant: r.Tenant, ID: RedriveID(r)}, Status: Scheduled, Version: 1, Attempt: 1,
 		DueAt: now, NominalAt: r.NominalAt, CreatedAt: now, Task: r.Task, Executor: r.Executor, Pool: r.Pool,
 		Priority: r.Priority,
-		Timeout:  r.Timeout, StartWithin: r.StartWithin, ExpireAfter: r.ExpireAfter, Retry: r.Retry,
+		Timeout:  r.Timeout, StartWithin: r.StartWithin, ExpireAfter: r.ExpireAfter, Retry: r.Retry, Keeping: r.Keeping,
 		RootID: r.HandlerKey(), RedriveOf: r.ID, Shard: r.Shard,
 		Payload: r.Payload, PayloadIn: r.PayloadIn, PayloadSize: r.PayloadSize, Labelled: r.Labelled,
 	}

@@ -302,6 +302,8 @@ func TestRow_SurvivesBeingWrittenAndRead(t *testing.T) {
 		r.Generation, r.ItemNo, r.Slot, r.Items, r.Forced, r.Shard, r.Near = 2, 3, 4, 5, ForcedSkip, 6, true
 		r.Place, r.NodePlace = 7, 8
 		r.Failures = 1
+		r.DefinedSecrets = "sign_with"
+		r.Keeping, r.ResultRef, r.Partial = Keeping{4096, true}, "2.7", PartialSize
 	})
 	of := reflect.ValueOf(full)
 	for n := range of.NumField() {

@@ -126,6 +126,26 @@ func ReadStatus(r Row, c Claim, now time.Time) Status {
 	return Scheduled
 }
 
+// Owned reports whether a worker holds the row's attempt and may have started it, so that the claim knows more of it
+// than the row, which hears of a start at the first heartbeat.
+func Owned(r Row, c Claim, now time.Time) bool {
+	return ReadStatus(r, c, now) == Running && c.Live(r.Attempt, now)
+}
+
+// StartedAt is when the newest attempt that started did: of one that runs by its claim, to the time between the claim
+// and the start, until the first heartbeat or the end says it exactly. Zero: none started.
+func StartedAt(r Row, c Claim, now time.Time) time.Time {
+	switch {
+	case r.Status == Running || !Owned(r, c, now):
+		return r.StartedAt
+	case c.Outcome != nil && !c.Outcome.StartedAt.IsZero():
+		return c.Outcome.StartedAt
+	case c.ClaimedAt.Before(r.DueAt):
+		return r.DueAt // it is claimed a little before, and starts then
+	}
+	return c.ClaimedAt
+}
+
 // WaitingFor says what a job that is not running waits for, "" when it is or is over.
 func WaitingFor(r Row, c Claim, paused bool, now time.Time) string {
 	switch ReadStatus(r, c, now) {

@@ -163,6 +163,7 @@ type Template struct {
 	StartWithin time.Duration   `json:"start_within,omitempty"`
 	ExpireAfter time.Duration   `json:"expire_after,omitempty"`
 	Retry       job.RetryPolicy `json:"retry"`
+	job.Keeping
 	job.Labels
 
 	Payload     string `json:"payload,omitempty"`      // when PayloadIn is job.InRow
@@ -287,7 +288,7 @@ func (s Schedule) Job(o calendar.Occurrence, shards int, now time.Time) (r job.R
 		Key: job.Key{Tenant: s.Tenant, ID: s.JobID(o.NominalAt)}, Status: job.Scheduled, Version: 1, Attempt: 1,
 		DueAt: o.DueAt, NominalAt: o.NominalAt, CreatedAt: now, Task: t.Task, Executor: t.Executor, Pool: t.Pool,
 		Priority: t.Priority,
-		Timeout:  t.Timeout, StartWithin: t.StartWithin, ExpireAfter: t.ExpireAfter, Retry: t.Retry,
+		Timeout:  t.Timeout, StartWithin: t.StartWithin, ExpireAfter: t.ExpireAfter, Retry: t.Retry, Keeping: t.Keeping,
 		ScheduleID: s.Name, Epoch: s.Epoch, Dag: t.Dag, DagVersion: t.DagVersion, Labelled: t.Labels.Labelled(),
 		Payload: t.Payload, PayloadIn: t.PayloadIn, PayloadSize: t.PayloadSize,
 	}

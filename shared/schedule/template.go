@@ -18,7 +18,7 @@ import (
 func TemplateOf(r job.Row, labels job.Labels) Template {
 	return Template{
 		Task: r.Task, Executor: r.Executor, Pool: r.Pool, Priority: r.Priority, Timeout: r.Timeout,
-		StartWithin: r.StartWithin, ExpireAfter: r.ExpireAfter, Retry: r.Retry, Labels: labels,
+		StartWithin: r.StartWithin, ExpireAfter: r.ExpireAfter, Retry: r.Retry, Keeping: r.Keeping, Labels: labels,
 		Dag: r.Dag, DagVersion: r.DagVersion,
 	}
 }

@@ -126,6 +126,41 @@ func (s *Store) Content(ctx context.Context, k job.Key, name string) (string, er
 	return i.Str("body"), nil
 }
 
+// Result reads a job's result, wherever it is; "" is none. One that is gone is a fault.NotFound. Where the row says
+// that it is partial, it is not the value that the work returned.
+func (s *Store) Result(ctx context.Context, r job.Row) (string, error) {
+	switch r.ResultIn {
+	case job.InItem:
+		return s.Content(ctx, r.Key, job.ResultContent)
+	case job.InBlob:
+		body, err := s.blobs.Get(ctx, r.BlobKey(job.ResultObject(r.ResultRef)))
+		return string(body), err
+	}
+	return r.Result, nil
+}
+
+// PutResult writes the object of a result. It comes before the outcome that names it, and is safe to repeat.
+func (s *Store) PutResult(ctx context.Context, k job.Key, ref string, result []byte) error {
+	return s.blobs.Put(ctx, k.BlobKey(job.ResultObject(ref)), result)
+}
+
+// CopyResult gives a row that is about to be put the result of another one. An object is copied at once, under a name
+// that only copies of this result have; an item is a write that goes with the row. It is safe to repeat.
+func (s *Store) CopyResult(ctx context.Context, from job.Row, to *job.Row) ([]item.Write, error) {
+	result, err := s.Result(ctx, from)
+	if err != nil {
+		return nil, err
+	}
+	to.Result, to.ResultIn, to.ResultRef, to.Partial = from.Result, from.ResultIn, from.ResultRef, from.Partial
+	switch to.ResultIn {
+	case job.InItem:
+		return []item.Write{to.PutContent(job.ResultContent, result)}, nil
+	case job.InBlob:
+		return nil, s.PutResult(ctx, to.Key, to.ResultRef, []byte(result))
+	}
+	return nil, nil
+}
+
 // SchedulePayload reads the payload of a schedule's template, wherever it is; nil is none.
 func (s *Store) SchedulePayload(ctx context.Context, c schedule.Schedule) ([]byte, error) {
 	switch t := c.Template; t.PayloadIn {
@@ -216,10 +251,18 @@ func (s *Store) ForgetPayload(ctx context.Context, r job.Row) error {
 	return s.blobs.Delete(ctx, r.BlobKey(job.PayloadContent(r.PayloadVer)))
 }
 
+// forgetResult deletes the result that a row names in the bucket, where it names one there. An item goes with the row.
+func (s *Store) forgetResult(ctx context.Context, r job.Row) error {
+	if r.ResultIn != job.InBlob {
+		return nil
+	}
+	return s.blobs.Delete(ctx, r.BlobKey(job.ResultObject(r.ResultRef)))
+}
+
 // ForgetContents deletes the sibling items and objects of a job that has just been forgotten: payload,
 // result, labels, attempts. It is safe to repeat. What a failure leaves goes with its own time to live.
 func (s *Store) ForgetContents(ctx context.Context, r job.Row) error {
-	errs := []error{s.ForgetPayload(ctx, r)}
+	errs := []error{s.ForgetPayload(ctx, r), s.forgetResult(ctx, r)}
 	first := r.ContentRef("")
 	// The end of the range: '$' follows '#'.
 	q := item.Query{Table: contract.Jobs, PK: first.PK, From: first.SK, To: string(r.ID) + "$", Consistent: true}

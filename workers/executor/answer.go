@@ -24,6 +24,8 @@ type httpResult struct {
 	Body      string `json:"body"` // text
 	Truncated bool   `json:"truncated"`
 	Encoding  string `json:"encoding,omitempty"` // inBase64: the answer is no UTF-8, and body is its bytes so
+	// ContentType is the answer's header, "" for none: it says whether the body is JSON.
+	ContentType string `json:"content_type,omitempty"`
 }
 
 // inBase64 is the encoding of a body that is no text.
@@ -65,8 +67,9 @@ func retryAfter(header string, now time.Time) time.Duration {
 	return min(max(at.Sub(now), 0), contract.MaxRetryAfter)
 }
 
-// readResult reads a good answer. An error means that the answer broke off.
-func readResult(answer *http.Response, secrets *wallet) (json.RawMessage, error) {
+// readResult reads a good answer; at most so many bytes of its body are kept. With a body that is cut it returns
+// ErrShortened; any other error means that the answer broke off.
+func readResult(answer *http.Response, secrets *wallet, most int) (json.RawMessage, error) {
 	raw, err := io.ReadAll(io.LimitReader(answer.Body, maxAnswer+1))
 	if err != nil {
 		return nil, err
@@ -75,22 +78,35 @@ func readResult(answer *http.Response, secrets *wallet) (json.RawMessage, error)
 	body := secrets.scrub(string(raw))
 	if cut {
 		// Half a secret at the end was not recognised.
-		body = body[:max(0, len(body)-secrets.longest())]
+		body = wholeRunes(body[:max(0, len(body)-secrets.longest())])
 	}
-	if cut {
-		body = wholeRunes(body)
+	result := httpResult{Status: answer.StatusCode, ContentType: contentType(answer)}
+	isText := utf8.ValidString(body)
+	if result.Truncated = cut || len(body) > most; len(body) > most {
+		if body = body[:most]; isText {
+			body = wholeRunes(body)
+		}
 	}
-	result := httpResult{Status: answer.StatusCode}
-	if utf8.ValidString(body) {
-		result.Body = fitting(body, contract.MaxResult-len(`{"status":999,"body":"","truncated":false}`))
-		result.Truncated = cut || len(result.Body) < len(body)
-	} else {
-		const around = len(`{"status":999,"body":"","truncated":false,"encoding":"base64"}`)
-		const room = (contract.MaxResult - around) / 4 * 3
-		result.Body, result.Encoding = base64.StdEncoding.EncodeToString([]byte(body[:min(len(body), room)])), inBase64
-		result.Truncated = cut || len(body) > room
+	if result.Body = body; !isText {
+		result.Body, result.Encoding = base64.StdEncoding.EncodeToString([]byte(body)), inBase64
 	}
-	return text.JSON(result)
+	encoded, err := text.JSON(result)
+	if err == nil && result.Truncated {
+		err = ErrShortened
+	}
+	return encoded, err
+}
+
+// maxContentType bounds what is kept of the Content-Type, in bytes.
+const maxContentType = 256
+
+// contentType returns the answer's Content-Type, "" for none or one that is no text.
+func contentType(answer *http.Response) string {
+	value := answer.Header.Get("Content-Type")
+	if len(value) > maxContentType || !utf8.ValidString(value) {
+		return ""
+	}
+	return value
 }
 
 // wholeRunes takes off the beginning of a rune that text was cut in.
@@ -101,24 +117,6 @@ func wholeRunes(text string) string {
 				return text[:len(text)-n]
 			}
 			break
-		}
-	}
-	return text
-}
-
-// fitting is the longest beginning of text that fits into that many bytes as a JSON string.
-func fitting(text string, room int) string {
-	for i, r := range text {
-		switch {
-		case r == '"', r == '\\', r == '\n', r == '\r', r == '\t', r == '\b', r == '\f':
-			room -= 2
-		case r < ' ', r == '\u2028', r == '\u2029', r == '\uFFFE', r == '\uFFFF':
-			room -= 6
-		default:
-			room -= utf8.RuneLen(r)
-		}
-		if room < 0 {
-			return text[:i]
 		}
 	}
 	return text

@@ -1,10 +1,13 @@
 package executor
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
+	"errors"
 	"time"
 
+	"punctual/shared/contract"
 	"punctual/shared/job"
 )
 
@@ -18,9 +21,20 @@ type Work struct {
 	DueAt      time.Time
 	NominalAt  time.Time       // what the calendar says; zero for a job of no schedule
 	Payload    json.RawMessage // nil for none
+	// Text reports whether a field of the payload is text even if it looks like the ARN of a secret: an expression has
+	// rendered it. Nil: no field is.
+	Text func(field string) bool
+	// MaxResult is how many bytes of a result are kept; 0 is contract.MaxResult.
+	MaxResult int
 	// Progress notes how far the work is; the last note rides the next heartbeat. Never nil.
 	Progress func(done, total int64, note string)
 }
+
+// resolves reports whether a field names a secret if it looks like it.
+func (w Work) resolves(field string) bool { return w.Text == nil || !w.Text(field) }
+
+// Most is MaxResult, whether given or not.
+func (w Work) Most() int { return cmp.Or(w.MaxResult, contract.MaxResult) }
 
 // Executor runs one kind of task. Run returns the result as JSON (nil for none). The context
 // ends at the task's timeout, when the job is cancelled, when the lease is lost or when the
@@ -29,6 +43,13 @@ type Work struct {
 type Executor interface {
 	Run(ctx context.Context, w Work) (json.RawMessage, error)
 }
+
+// Shortens is an Executor that keeps its results within Work.MaxResult itself, in a form of its own. With a result
+// that it has shortened it returns [ErrShortened], which is no failure.
+type Shortens interface{ Shortens() }
+
+// ErrShortened says that the result beside it is only a part: the work is done.
+var ErrShortened = errors.New("the result was shortened")
 
 // Failure is an error that says what should become of the job.
 type Failure struct {

@@ -53,12 +53,15 @@ func (h httpExecutor) Run(ctx context.Context, w Work) (json.RawMessage, error) 
 	if answer.StatusCode < 200 || answer.StatusCode > 299 {
 		return nil, judge(answer, h.clock.Now())
 	}
-	result, err := readResult(answer, secrets)
-	if err != nil {
+	result, err := readResult(answer, secrets, w.Most())
+	if err != nil && !errors.Is(err, ErrShortened) {
 		return nil, unanswered(ctx, err)
 	}
-	return result, nil
+	return result, err
 }
+
+// Shortens says that an answer's body is cut, and not its result as a whole.
+func (httpExecutor) Shortens() {}
 
 // unanswered says what a call without a whole answer means.
 func unanswered(ctx context.Context, err error) error {

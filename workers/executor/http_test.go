@@ -98,15 +98,15 @@ type result struct {
 
 func requireResult(t *testing.T, raw json.RawMessage, err error) result {
 	t.Helper()
-	if err != nil {
+	if err != nil && !errors.Is(err, executor.ErrShortened) {
 		t.Fatalf("failed: %v", err)
 	}
 	var r result
 	if err := json.Unmarshal(raw, &r); err != nil {
 		t.Fatalf("the result %s is no result: %v", raw, err)
 	}
-	if len(raw) > contract.MaxResult {
-		t.Fatalf("the result takes %d bytes", len(raw))
+	if r.Truncated != (err != nil) {
+		t.Errorf("truncated is %v, and the error %v", r.Truncated, err)
 	}
 	return r
 }
@@ -188,9 +188,11 @@ func TestHTTP_KeepsOfAnAnswerWhatFits(t *testing.T) {
 		"short text":                        {"hello", false, "hello"},
 		"nothing":                           {"", false, ""},
 		"NUL":                               {"a\x00b", false, "a\x00b"},
-		"more than is kept":                 {strings.Repeat("x", contract.MaxResult), true, "xxx"},
-		"text that grows when it is quoted": {strings.Repeat("\x01\"<\u2028", 4000), true, "\x01\"<\u2028"},
-		"a character across the limit":      {strings.Repeat("ü", contract.MaxResult), true, "üü"},
+		"as much as is kept":                {strings.Repeat("x", contract.MaxResult), false, strings.Repeat("x", contract.MaxResult)},
+		"one byte more than is kept":        {strings.Repeat("x", contract.MaxResult+1), true, "xxx"},
+		"text that grows when it is quoted": {strings.Repeat("\x01\"<\u2028", 50_000), true, "\x01\"<\u2028"},
+		"rows that grow when quoted":        {strings.Repeat(`{"a":"b"},`, 25_000), false, strings.Repeat(`{"a":"b"},`, 25_000)},
+		"a character across the limit":      {"x" + strings.Repeat("ü", contract.MaxResult), true, "xüü"},
 		"as much as is read":                {strings.Repeat("y", 1<<20), true, "yyy"},
 		"more than is read":                 {strings.Repeat("z", 3<<20), true, "zzz"},
 	} {
@@ -204,10 +206,28 @@ func TestHTTP_KeepsOfAnAnswerWhatFits(t *testing.T) {
 				r.Body != c.starts {
 				t.Errorf("truncated %v, body starts %.40q", r.Truncated, r.Body)
 			}
-			if c.truncated && len(raw) < contract.MaxResult-200 {
-				t.Errorf("only %d bytes were kept", len(raw))
+			if n := len(r.Body); c.truncated && (n < contract.MaxResult-4 || n > contract.MaxResult) {
+				t.Errorf("%d bytes of the body were kept", n)
 			}
 		})
+	}
+}
+
+func TestHTTP_CutsABodyAtTheTasksLimit(t *testing.T) {
+	t.Parallel()
+	tg := newTarget(t, func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Content-Type", "application/json")
+		_, _ = io.WriteString(w, "["+strings.Repeat("1,", 1000)+"1]")
+	})
+	w := work(fmt.Sprintf(`{"url":%q}`, tg.URL))
+	w.MaxResult = 1 << 10
+	raw, err := httpOf(executor.Options{HTTPAllow: loopback}).Run(t.Context(), w)
+	r := requireResult(t, raw, err)
+	if !errors.Is(err, executor.ErrShortened) || !r.Truncated || len(r.Body) != 1<<10 || r.Status != 200 {
+		t.Errorf("%v %+v", err, r)
+	}
+	if !strings.Contains(string(raw), `"content_type":"application/json"`) {
+		t.Errorf("%s", raw)
 	}
 }
 
@@ -227,7 +247,7 @@ func TestHTTP_MarksAnAnswerThatIsNoUTF8AndKeepsItsBytes(t *testing.T) {
 			tg := newTarget(t, func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, c.answer) })
 			raw, err := httpOf(executor.Options{HTTPAllow: loopback}).Run(t.Context(),
 				work(fmt.Sprintf(`{"url":%q}`, tg.URL)))
-			if err != nil {
+			if err != nil && !errors.Is(err, executor.ErrShortened) {
 				t.Fatal(err)
 			}
 			var r struct {
@@ -249,8 +269,8 @@ func TestHTTP_MarksAnAnswerThatIsNoUTF8AndKeepsItsBytes(t *testing.T) {
 				c.all && got != c.answer {
 				t.Errorf("encoding %q, truncated %v, %d bytes of %d", r.Encoding, r.Truncated, len(got), len(c.answer))
 			}
-			if len(raw) > contract.MaxResult || !c.all && len(raw) < contract.MaxResult-200 {
-				t.Errorf("%d bytes were kept", len(raw))
+			if len(got) > contract.MaxResult || !c.all && len(got) < contract.MaxResult-4 {
+				t.Errorf("%d bytes were kept", len(got))
 			}
 		})
 	}

@@ -1,13 +1,8 @@
 package executor
 
 import (
-	"encoding/json"
 	"net/url"
-	"strings"
 	"testing"
-	"unicode/utf8"
-
-	"pgregory.net/rapid"
 )
 
 func TestSameHost_ComparesNamePortAndScheme(t *testing.T) {
@@ -35,39 +30,5 @@ func TestSameHost_ComparesNamePortAndScheme(t *testing.T) {
 		if got := sameHost(from, to); got != c.want {
 			t.Errorf("from %s to %s stays with the host: %v; want %v", c.from, c.to, got, c.want)
 		}
-	}
-}
-
-func TestFitting_IsTheLongestBeginningThatFits(t *testing.T) {
-	t.Parallel()
-	quoted := func(s string) int {
-		var b strings.Builder
-		e := json.NewEncoder(&b)
-		e.SetEscapeHTML(false)
-		_ = e.Encode(s)
-		return b.Len() - len("\"\"\n")
-	}
-	rapid.Check(t, func(t *rapid.T) {
-		text := strings.ToValidUTF8(rapid.StringOf(rapid.OneOf(rapid.Rune(),
-			rapid.RuneFrom([]rune("\x00\b\f\n\"\\<>&\u2028\x7fü😀")))).Draw(t, "text"), "")
-		room := rapid.IntRange(0, 40).Draw(t, "room")
-		got := fitting(text, room)
-		if !strings.HasPrefix(text, got) || quoted(got) > room {
-			t.Fatalf("%q does not fit into %d", got, room)
-		}
-		if rest := text[len(got):]; rest != "" {
-			_, size := utf8.DecodeRuneInString(rest)
-			if next := text[:len(got)+size]; quoted(next) <= room {
-				t.Fatalf("%q would fit into %d, too", next, room)
-			}
-		}
-	})
-}
-
-// Read once per process by net/http, so that no test could set the environment in time.
-func TestGuard_UsesNoProxyOfTheEnvironment(t *testing.T) {
-	t.Parallel()
-	if (guard{}).transport().Proxy != nil {
-		t.Error("a proxy would be connected to instead of the target")
 	}
 }

@@ -50,11 +50,14 @@ func (h httpExecutor) request(ctx context.Context, w Work, secrets *wallet) (*ht
 		req.Header.Set("Content-Type", contentType)
 	}
 	req.Header.Set("User-Agent", "punctual")
-	if err := setHeaders(ctx, req, p.Headers, secrets); err != nil {
+	if err := setHeaders(ctx, req, w, p.Headers, secrets); err != nil {
 		return nil, err
 	}
 	if p.Auth.Bearer != "" {
-		token, err := secrets.send(ctx, "auth.bearer", p.Auth.Bearer)
+		if !w.resolves(kind.BearerSecret) {
+			return nil, rendered(kind.BearerSecret)
+		}
+		token, err := secrets.send(ctx, kind.BearerSecret, p.Auth.Bearer)
 		if err != nil {
 			return nil, err
 		}
@@ -64,6 +67,9 @@ func (h httpExecutor) request(ctx context.Context, w Work, secrets *wallet) (*ht
 		req.Header.Set("Authorization", "Bearer "+token)
 	}
 	setOurs(req, w)
+	if p.SignWith != "" && !w.resolves(kind.SignSecret) {
+		return nil, rendered(kind.SignSecret)
+	}
 	return req, h.sign(ctx, req, body, p.SignWith, secrets)
 }
 
@@ -79,8 +85,16 @@ func bodyOf(body json.RawMessage) ([]byte, string) {
 	return body, "application/json"
 }
 
+// rendered is the failure of a field that names a secret by an expression.
+func rendered(field string) error {
+	return never(CodeSecret, field+" names its secret in the definition, or is one parameter of the run; "+
+		"what another expression renders is text")
+}
+
 // setHeaders puts in what the user wrote.
-func setHeaders(ctx context.Context, req *http.Request, headers map[string]string, secrets *wallet) error {
+func setHeaders(
+	ctx context.Context, req *http.Request, w Work, headers map[string]string, secrets *wallet,
+) error {
 	for name, value := range headers {
 		switch {
 		case !token(name):
@@ -91,9 +105,9 @@ func setHeaders(ctx context.Context, req *http.Request, headers map[string]strin
 		case connections[http.CanonicalHeaderKey(name)]:
 			continue
 		}
-		if isSecretARN(value) {
+		if isSecretARN(value) && w.resolves(kind.HeaderSecret+name) {
 			var err error
-			if value, err = secrets.send(ctx, "headers."+name, value); err != nil {
+			if value, err = secrets.send(ctx, kind.HeaderSecret+name, value); err != nil {
 				return err
 			}
 			value = strings.TrimSpace(value)
@@ -131,7 +145,7 @@ func (h httpExecutor) sign(ctx context.Context, req *http.Request, body []byte, 
 	if arn == "" {
 		return nil
 	}
-	key, err := secrets.resolve(ctx, "sign_with", arn)
+	key, err := secrets.resolve(ctx, kind.SignSecret, arn)
 	if err != nil {
 		return err
 	}

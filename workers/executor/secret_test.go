@@ -233,3 +233,34 @@ func TestHTTP_SendsABoundSecretToItsHostsOnly(t *testing.T) {
 		}
 	}
 }
+
+// A partner's answer that looks like the ARN of a secret is sent on as the text that it is.
+func TestHTTP_SendsWhatAnExpressionRenderedAsText(t *testing.T) {
+	t.Parallel()
+	tg := newTarget(t, ok)
+	http := httpOf(executor.Options{HTTPAllow: loopback, Secrets: vault{
+		arnOf("acme", "token"): "t0p-secret", arnOf("acme", "hook"): signingKey,
+	}})
+	w := work(fmt.Sprintf(`{"url":%q,"headers":{"X-Correlation":%q,"X-Key":%q},"auth":{"bearer":%q},"sign_with":%q}`,
+		tg.URL, arnOf("acme", "token"), arnOf("acme", "token"), arnOf("acme", "token"), arnOf("acme", "hook")))
+	rendered := map[string]bool{"headers.X-Correlation": true}
+	w.Text = func(field string) bool { return rendered[field] }
+	raw, err := http.Run(t.Context(), w)
+	requireResult(t, raw, err)
+	h := tg.last(t).Header
+	if h.Get("X-Correlation") != arnOf("acme", "token") {
+		t.Errorf("the target received %q", h.Get("X-Correlation"))
+	}
+	if h.Get("X-Key") != "t0p-secret" || h.Get("Authorization") != "Bearer t0p-secret" ||
+		h.Get("Webhook-Signature") == "" {
+		t.Errorf("the secrets of the definition were not sent: %v", h)
+	}
+	for _, field := range []string{"auth.bearer", "sign_with"} {
+		w.Text = func(f string) bool { return f == field }
+		_, err := http.Run(t.Context(), w)
+		requireFailure(t, err, executor.CodeSecret, true)
+	}
+	if n := len(tg.requests()); n != 1 {
+		t.Errorf("%d requests went out", n)
+	}
+}

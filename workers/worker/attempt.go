@@ -581,5 +581,6 @@ func (w *Worker) work(f *firing, l lease, r *job.Row, payload []byte, p *progres
 	return executor.Work{
 		Key: f.key, Task: r.Task, HandlerKey: r.HandlerKey(), Attempt: f.attempt, Token: l.token,
 		DueAt: r.DueAt, NominalAt: r.NominalAt, Payload: payload, Progress: p.note,
+		Text: func(field string) bool { return !r.MayResolve(field) },
 	}
 }

@@ -148,7 +148,7 @@ func TestRegistry_EncodesResults(t *testing.T) {
 
 func TestRegistry_FindsWrappedVerdicts(t *testing.T) {
 	t.Parallel()
-	o := outcomeOf(ended{err: fmt.Errorf("charging: %w", Permanent(errors.New("card stolen")))})
+	o := outcomeOf(ended{err: fmt.Errorf("charging: %w", Permanent(errors.New("card stolen")))}, keeping{})
 	if !o.Permanent || o.Error.Code != job.CodePermanent || o.Error.Message != "charging: card stolen" {
 		t.Errorf("recorded %+v %+v", o, o.Error)
 	}

@@ -25,6 +25,8 @@ import (
 const (
 	// beatRetry is when a heartbeat that got no answer is retried.
 	beatRetry = time.Second
+	// checkTime bounds one look for a cancel.
+	checkTime = time.Second
 	// beatTime bounds one heartbeat.
 	beatTime = 3 * time.Second
 	// lateReturn is how long a handler may take to return after its timeout before the outcome is
@@ -59,6 +61,9 @@ type ended struct {
 	err    error
 	cause  error // of its context's end, at the moment it returned; nil if that had not ended
 	at     time.Time
+
+	shortens  bool // the executor keeps its results within their limit itself
+	shortened bool // and has shortened this one
 }
 
 // progress is the handler's latest note.
@@ -125,6 +130,7 @@ func (w *Worker) execute(f *firing, l lease, row *job.Row, payload []byte, log *
 	f.source.intake.running(1)
 	defer f.source.intake.running(-1)
 	work := w.work(f, l, row, payload, r.progress)
+	work.MaxResult = keepingOf(row).most
 	go handle(ctx, w.executors[row.Executor], work, w.clock.Now, log, r.done)
 	r.watch()
 }
@@ -151,6 +157,9 @@ func handle(
 	}()
 	result, err := e.Run(ctx, work)
 	end = ended{result: result, err: err}
+	if _, end.shortens = e.(executor.Shortens); end.shortens && errors.Is(err, executor.ErrShortened) {
+		end.shortened, end.err = true, nil
+	}
 }
 
 // loggable says what a handler panicked with. Its own text may quote the payload, so that goes to the
@@ -168,7 +177,7 @@ func Attempt(ctx context.Context, e executor.Executor, work executor.Work) (job.
 	done := make(chan ended, 1)
 	go handle(ctx, e, work, time.Now, telemetry.Silent(), done)
 	end := <-done
-	return outcomeOf(end), end.err
+	return outcomeOf(end, keeping{most: work.Most()}), end.err
 }
 
 // watch beats until the handler has returned, and records what came of the attempt.
@@ -177,6 +186,8 @@ func (r *run) watch() {
 	defer r.leaseEnd.Stop()
 	beat := time.NewTimer(max(contract.HeartbeatEvery-time.Since(r.l.from), 0))
 	defer beat.Stop()
+	check := time.NewTimer(r.w.opts.CancelCheck)
+	defer check.Stop()
 	var giveUp <-chan time.Time // no longer waiting for the handler
 	over, expired := r.w.over, r.timed.Done()
 	for {
@@ -186,6 +197,11 @@ func (r *run) watch() {
 			return
 		case <-beat.C:
 			beat.Reset(r.beat())
+			check.Reset(r.w.opts.CancelCheck)
+		case <-check.C:
+			if r.checkCancel() {
+				check.Reset(r.w.opts.CancelCheck)
+			}
 		case <-expired:
 			expired = nil
 			giveUp = time.After(lateReturn)
@@ -257,6 +273,23 @@ func (r *run) beat() time.Duration {
 	return contract.HeartbeatEvery
 }
 
+// checkCancel looks for a cancel between two heartbeats. It reports whether to look again. What it cannot read, or
+// reads too early, the next look or heartbeat brings.
+func (r *run) checkCancel() bool {
+	if r.lost || r.ctx.Err() != nil {
+		return false
+	}
+	ctx, cancel := context.WithTimeout(r.w.ctx, checkTime)
+	defer cancel()
+	c, err := r.w.store.PeekClaim(ctx, r.f.key)
+	if err == nil && c.Cancel && c.Attempt == r.f.attempt && c.Token == r.l.token {
+		r.log.Info("cancelled a running attempt")
+		r.cancel(ErrCancelled)
+		return false
+	}
+	return true
+}
+
 // extend keeps the message out of others' sight. SQS does so for twelve hours from the receive;
 // an attempt that takes longer goes on without its message: should this worker die, the sweeper
 // finds the job by its lease's end.
@@ -295,7 +328,7 @@ func (r *run) conclude(end ended) {
 		w.giveBack(f, 0)
 		return
 	}
-	o := outcomeOf(end)
+	o := outcomeOf(end, keepingOf(r.row))
 	if end.err != nil && errors.Is(end.cause, ErrDraining) {
 		o = job.Outcome{Kind: job.OutcomeFailed, FinishedAt: o.FinishedAt, Error: r.broken(end).Error}
 	}
@@ -321,6 +354,9 @@ func (r *run) broken(end ended) job.Attempt {
 // that names no worker is this one's.
 func (w *Worker) settle(f *firing, l lease, o job.Outcome, log *slog.Logger) {
 	o.Worker, o.Lost = cmp.Or(o.Worker, w.opts.Name), l.lost
+	if len(o.Result) > contract.MaxClaimResult && !w.storeResult(f, l, &o, log) {
+		return
+	}
 	write := job.RecordOutcome(f.key, f.attempt, l.token, o)
 	for failures := 0; ; failures++ {
 		err := w.put(write)
@@ -351,6 +387,34 @@ func (w *Worker) settle(f *firing, l lease, o job.Outcome, log *slog.Logger) {
 	}
 	w.intake.reached()
 	w.ended(f, l.token)
+}
+
+// storeResult puts a result that is too large for the claim into an object, before the outcome names it. The object's
+// name has the token, so that another owner of the attempt never overwrites it. Where it cannot be stored in the time
+// of the lease, the outcome keeps a preview: the work is done, and must not be done once more. false: the worker stops.
+func (w *Worker) storeResult(f *firing, l lease, o *job.Outcome, log *slog.Logger) bool {
+	ref := job.ResultRef(f.attempt, l.token)
+	for failures := 0; ; failures++ {
+		ctx, cancel := w.call()
+		err := w.store.PutResult(ctx, f.key, ref, o.Result)
+		cancel()
+		if err == nil {
+			o.Result, o.ResultRef = nil, ref
+			return true
+		}
+		w.fault("storing a result", err)
+		wait := doubled(100*time.Millisecond, failures, 5*time.Second)
+		if !fault.Retryable(err) || l.left() < wait+callTime {
+			log.Error("kept only a preview of a result that could not be stored", telemetry.Err, err)
+			o.Result, o.Partial = preview(o.Result, contract.MaxPreview), job.PartialLost
+			return true
+		}
+		select {
+		case <-time.After(wait):
+		case <-w.ctx.Done():
+			return false
+		}
+	}
 }
 
 // ended reports that an outcome is recorded; the message is deleted once that is sent. What the outcome is

@@ -67,6 +67,9 @@ type Options struct {
 	// shutting down are waited for, because a broken-off one may take messages out of sight;
 	// so this must stay under 5 s for messages to be back that soon. Default 4 s.
 	Poll time.Duration
+	// CancelCheck is how often a running attempt looks for a cancel between its heartbeats, which bring one too.
+	// Default contract.CancelCheckEvery. Each costs half a read unit; in one process it is free, and may be shorter.
+	CancelCheck time.Duration
 }
 
 func (o Options) withDefaults() Options {
@@ -94,6 +97,9 @@ func (o Options) withDefaults() Options {
 	}
 	if o.Poll <= 0 {
 		o.Poll = 4 * time.Second
+	}
+	if o.CancelCheck <= 0 {
+		o.CancelCheck = contract.CancelCheckEvery
 	}
 	return o
 }

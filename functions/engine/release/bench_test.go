@@ -45,6 +45,8 @@ type bench struct {
 	fails func(row job.Row) bool
 	// gives is the result of a node that succeeds; "" for none.
 	gives func(row job.Row) string
+	// partial is why that result is not the value; job.Whole for one that is.
+	partial func(row job.Row) job.Partial
 }
 
 var noon = time.Date(2026, 11, 28, 12, 0, 0, 0, time.UTC)
@@ -58,6 +60,7 @@ func setup(t testing.TB) *bench {
 	b.key = run.Key{Tenant: "acme", ID: job.DerivedID(noon, "run")}
 	b.fails = func(job.Row) bool { return false }
 	b.gives = func(job.Row) string { return "" }
+	b.partial = func(job.Row) job.Partial { return job.Whole }
 	return b
 }
 
@@ -304,7 +307,14 @@ func (b *bench) finish(row job.Row, announce bool) {
 	}
 	o := job.Outcome{Kind: job.OutcomeSucceeded, StartedAt: b.Now(), FinishedAt: b.Now(), Worker: "w"}
 	if result := b.gives(row); result != "" {
-		o.Result = json.RawMessage(result)
+		o.Result, o.Partial = json.RawMessage(result), b.partial(row)
+	}
+	if len(o.Result) > contract.MaxClaimResult {
+		o.ResultRef = job.ResultRef(rows[0].Attempt, 1)
+		if b.store.PutResult(ctx, row.Key, o.ResultRef, o.Result) != nil {
+			return
+		}
+		o.Result = nil
 	}
 	if b.fails(row) {
 		o = job.Outcome{Kind: job.OutcomeFailed, Permanent: true, StartedAt: b.Now(), FinishedAt: b.Now(),

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 	"time"
 
 	"punctual/functions/engine/accept"
@@ -192,7 +193,7 @@ func (r *Releaser) filled(ctx context.Context, f *facts, row job.Row) (job.Row, 
 
 // ofTask sets on a row what its node leaves to the task.
 func (r *Releaser) ofTask(row job.Row, t job.Task, n dag.Node) (job.Row, error) {
-	row.Executor, row.Retry = t.Executor, t.Retry
+	row.Executor, row.Retry, row.Keeping = t.Executor, t.Retry, t.Keeping
 	if row.Pool == "" {
 		row.Pool = cmp.Or(t.Pool, contract.DefaultPool)
 	}
@@ -249,9 +250,15 @@ func (r *Releaser) failed(ctx context.Context, f *facts, name string, err error)
 	if !errors.As(err, &wrong) {
 		return nil, err
 	}
-	return r.end(ctx, f, name, job.Dead, job.Reason{
-		Code: dag.ReasonExpressionFailed, Message: job.Cut(wrong.Error(), contract.MaxErrorMessage),
-	})
+	return r.end(ctx, f, name, job.Dead, reasonOf(wrong))
+}
+
+// reasonOf is why a node or an item is DEAD whose expression failed.
+func reasonOf(e *dag.ExpressionError) job.Reason {
+	return job.Reason{
+		Code:    cmp.Or(e.Code, dag.ReasonExpressionFailed),
+		Message: job.Cut(e.Error(), contract.MaxErrorMessage),
+	}
 }
 
 // force puts the row of a node that an operator has ended.
@@ -352,6 +359,7 @@ func (r *Releaser) accept(
 	if row, err = r.ofTask(row, task, n); err != nil {
 		return nil, false, err
 	}
+	row.DefinedSecrets = strings.Join(executor.DefinedSecrets(row.Executor, n.Payload), " ")
 	if f.run.DueAt.After(now) {
 		row.DueAt = f.run.DueAt
 	}
@@ -479,12 +487,13 @@ func (r *Releaser) inPlaceOf(
 
 // sight is what the node's expressions see.
 func (r *Releaser) sight(ctx context.Context, f *facts, name string) (dag.Facts, error) {
-	return r.sightOf(ctx, f, f.graph.Needs(name), f.run.Job)
+	return r.sightOf(ctx, f, f.graph.Needs(name), f.graph.ResultsRead(name), f.run.Job)
 }
 
-// sightOf is what expressions see that name these nodes; row is where the row of each is.
-func (r *Releaser) sightOf(ctx context.Context, f *facts, needs []string, row func(node string) job.Key) (dag.Facts,
-	error) {
+// sightOf is what expressions see that name these nodes, and read the results of some; row is where the row of each is.
+func (r *Releaser) sightOf(
+	ctx context.Context, f *facts, needs, reads []string, row func(node string) job.Key,
+) (dag.Facts, error) {
 	see := dag.Facts{Nodes: map[string]dag.NodeFacts{}, Run: dag.RunFacts{
 		ID: string(f.run.ID), Dag: f.run.Dag, Version: f.run.Version, NominalAt: stamp(f.run.NominalAt),
 		CreatedAt: stamp(f.run.CreatedAt),
@@ -498,6 +507,7 @@ func (r *Releaser) sightOf(ctx context.Context, f *facts, needs []string, row fu
 			return see, err
 		}
 	}
+	left := maxResultsSeen
 	rows, err := r.rowsAt(ctx, f, needs, row)
 	if err != nil {
 		return see, err
@@ -506,10 +516,16 @@ func (r *Releaser) sightOf(ctx context.Context, f *facts, needs []string, row fu
 		row := rows[i]
 		facts := dag.NodeFacts{Status: string(row.Status), Attempt: row.Attempt, Forced: row.Forced != job.NotForced}
 		switch {
-		case row.Status == job.Succeeded, row.IsMapped(): // a mapped node has results even if some items failed
-			if facts.Result, err = r.result(ctx, f, row); err != nil {
+		case (row.Status == job.Succeeded || row.IsMapped()) && slices.Contains(reads, n):
+			// A mapped node has results even if some of its items failed.
+			most := min(left, contract.MaxResultsRead)
+			facts.Result, facts.Size, err = r.result(ctx, f, row, most)
+			if wrong := new(dag.ResultError); errors.As(err, &wrong) {
+				facts.Unusable = wrong
+			} else if err != nil {
 				return see, err
 			}
+			left -= facts.Size
 		case row.Status == job.Skipped && row.Reason.Code == dag.ReasonEmpty && f.graph.Nodes[n].ForEach != "":
 			facts.Result = []any{} // it had no items, so it has no results
 		}
@@ -518,42 +534,97 @@ func (r *Releaser) sightOf(ctx context.Context, f *facts, needs []string, row fu
 	return see, nil
 }
 
-// result reads the result of a node. That of a mapped node is the list of its items' results.
-func (r *Releaser) result(ctx context.Context, f *facts, row job.Row) (any, error) {
+// maxResultsSeen bounds the results that all expressions of one node read, in bytes: they are in memory together.
+const maxResultsSeen = 4 * contract.MaxResultsRead
+
+// result reads the result of a node, and its size as JSON. That of a mapped node is the list of its items' results. A
+// partial result, or one of more than most bytes, is a *dag.ResultError.
+func (r *Releaser) result(ctx context.Context, f *facts, row job.Row, most int) (value any, size int, err error) {
 	if !row.IsMapped() {
-		raw := row.Result
-		if row.ResultIn == job.InItem {
-			var err error
-			if raw, err = r.Store.Content(ctx, row.Key, job.ResultContent); err != nil {
-				return nil, err
-			}
-		}
-		if row.Executor == executor.HTTP {
-			return dag.DecodeAnswer(json.RawMessage(raw))
-		}
-		return dag.DecodeResult(json.RawMessage(raw))
+		return r.resultOf(ctx, row, most)
 	}
+	read := func(ctx context.Context) (results, error) { return r.itemsResults(ctx, f, row) }
+	var all results
 	if row.Status.Final() {
-		return r.lists.Get(ctx, row.Key, func(ctx context.Context) (any, error) { return r.itemsResults(ctx, f, row) })
+		all, err = r.lists.Get(ctx, row.Key, read)
+	} else {
+		all, err = read(ctx)
 	}
-	return r.itemsResults(ctx, f, row)
+	switch {
+	case err != nil:
+		return nil, 0, err
+	case all.wrong != nil:
+		return nil, 0, all.wrong
+	case all.size > most:
+		return nil, 0, tooMuch(row)
+	}
+	return all.list, all.size, nil
 }
 
-// itemsResults are the results of a mapped node's items.
-func (r *Releaser) itemsResults(ctx context.Context, f *facts, row job.Row) (any, error) {
+// results are those of a mapped node's items, or why they cannot be read.
+type results struct {
+	list  any // from dag.ResultList
+	size  int
+	wrong *dag.ResultError
+}
+
+// itemsResults reads the results of a mapped node's items.
+func (r *Releaser) itemsResults(ctx context.Context, f *facts, row job.Row) (results, error) {
 	items, err := r.items(ctx, f, row)
 	if err != nil {
-		return nil, err
+		return results{}, err
 	}
-	list := make([]any, len(items))
+	list, size := make([]any, len(items)), 0
 	for i, it := range items {
-		if it.Status == job.Succeeded {
-			if list[i], err = r.result(ctx, f, it); err != nil {
-				return nil, err
-			}
+		if it.Status != job.Succeeded {
+			continue
 		}
+		value, n, err := r.resultOf(ctx, it, contract.MaxResultsRead-size)
+		if wrong := new(dag.ResultError); errors.As(err, &wrong) {
+			return results{wrong: wrong}, nil
+		}
+		if err != nil {
+			return results{}, err
+		}
+		list[i], size = value, size+n
 	}
-	return dag.ResultList(list), nil
+	return results{list: dag.ResultList(list), size: size}, nil
+}
+
+// resultOf is result for a node or an item that is one job.
+func (r *Releaser) resultOf(ctx context.Context, row job.Row, most int) (value any, size int, err error) {
+	if row.Partial != job.Whole {
+		why := row.Partial.Reason()
+		return nil, 0, &dag.ResultError{Code: why.Code, Message: nodeName(row) + ": " + why.Message}
+	}
+	raw, err := r.Store.Result(ctx, row)
+	if err != nil {
+		return nil, 0, err
+	}
+	if len(raw) > most {
+		return nil, 0, tooMuch(row)
+	}
+	if row.Executor == executor.HTTP {
+		value, err = dag.DecodeAnswer(json.RawMessage(raw))
+	} else {
+		value, err = dag.DecodeResult(json.RawMessage(raw))
+	}
+	return value, len(raw), err
+}
+
+// tooMuch says that the expressions read more than they may together with that result.
+func tooMuch(row job.Row) *dag.ResultError {
+	return &dag.ResultError{Code: job.CodeResultTooLarge, Message: fmt.Sprintf(
+		"%s: with its result the expressions read more than %d MiB of results together", nodeName(row),
+		contract.MaxResultsRead>>20)}
+}
+
+// nodeName names a node, or an item of a mapped one by its index.
+func nodeName(row job.Row) string {
+	if row.ItemNo > 0 {
+		return fmt.Sprintf("node %s, item %d", row.Node, row.ItemNo-1)
+	}
+	return "node " + row.Node
 }
 
 func stamp(t time.Time) string {

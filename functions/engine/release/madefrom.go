@@ -63,7 +63,7 @@ func (r *Releaser) madeFrom(ctx context.Context, f *facts, own job.Row) (from ma
 	if from, err = r.readMadeFrom(ctx, own); err != nil {
 		return from, see, err
 	}
-	see, err = r.sightOf(ctx, f, f.graph.PayloadNeeds(own.Node), func(n string) job.Key {
+	see, err = r.sightOf(ctx, f, f.graph.PayloadNeeds(own.Node), f.graph.ResultsRead(own.Node), func(n string) job.Key {
 		return f.run.Key.Job(n, max(from.Generations[n], 1), 0)
 	})
 	return from, see, err

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"cmp"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"slices"
@@ -568,19 +567,21 @@ func (r *Releaser) replaceItem(ctx context.Context, f *facts, x job.Row, no int6
 
 // carry puts an item that succeeded in the generation before, with its result.
 func (r *Releaser) carry(ctx context.Context, f *facts, from, to job.Row) ([]job.Row, error) {
-	result := from.Result
-	if from.ResultIn == job.InItem {
-		var err error
-		if result, err = r.Store.Content(ctx, from.Key, job.ResultContent); err != nil {
-			return nil, err
-		}
-	}
 	to.StartedAt = from.StartedAt
-	return r.putEnded(ctx, f, to, job.Succeeded, job.Reason{}, r.Clock.Now(), to.SetResult(json.RawMessage(result))...)
+	with, err := r.Store.CopyResult(ctx, from, &to)
+	if err != nil {
+		return nil, err
+	}
+	return r.putEnded(ctx, f, to, job.Succeeded, job.Reason{}, r.Clock.Now(), with...)
 }
 
 func (r *Releaser) failedItem(ctx context.Context, f *facts, row job.Row, err error) ([]job.Row, error) {
-	return r.putEnded(ctx, f, row, job.Dead, job.Reason{
-		Code: dag.ReasonExpressionFailed, Message: job.Cut(err.Error(), contract.MaxErrorMessage),
-	}, r.Clock.Now())
+	if ctx.Err() != nil {
+		return nil, err // the call has ended, and its next repetition goes on here
+	}
+	why := job.Reason{Code: dag.ReasonExpressionFailed, Message: job.Cut(err.Error(), contract.MaxErrorMessage)}
+	if wrong := new(dag.ExpressionError); errors.As(err, &wrong) {
+		why = reasonOf(wrong)
+	}
+	return r.putEnded(ctx, f, row, job.Dead, why, r.Clock.Now())
 }

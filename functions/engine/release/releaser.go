@@ -72,7 +72,10 @@ type Store interface {
 	Claim(ctx context.Context, k job.Key) (job.Claim, error)
 	// Task reads a tenant's task; an absent one is a fault.NotFound.
 	Task(ctx context.Context, t tenant.ID, name string) (job.Task, error)
-	Content(ctx context.Context, k job.Key, name string) (string, error)
+	// Result reads a job's result, wherever it is; "" is none.
+	Result(ctx context.Context, r job.Row) (string, error)
+	// CopyResult gives to, which is not put yet, the result of another row. The writes go with the row.
+	CopyResult(ctx context.Context, from job.Row, to *job.Row) ([]item.Write, error)
 	// LabelsOf reads the labels of jobs, in the order of the rows; labels that are gone count as none.
 	LabelsOf(ctx context.Context, rows ...job.Row) ([]job.Labels, error)
 	// KeepContents writes a job's contents where its row says. It is safe to repeat.
@@ -138,7 +141,7 @@ type Releaser struct {
 	graphs *cache.Cache[item.Ref, *dag.Graph]
 	// lists are the results of mapped nodes that have ended, which never change: each item of the next node is made
 	// from them.
-	lists *cache.Cache[job.Key, any]
+	lists *cache.Cache[job.Key, results]
 }
 
 // listsKept bounds the results of mapped nodes that a process remembers, in bytes of memory.
@@ -161,7 +164,8 @@ func New(d Deps) *Releaser {
 	return &Releaser{
 		Deps:   d,
 		graphs: cache.New[item.Ref](cache.Options[*dag.Graph]{Most: graphsKept, Weigh: (*dag.Graph).Size}),
-		lists:  cache.New[job.Key, any](cache.Options[any]{Most: listsKept, Weigh: dag.Weigh}),
+		lists: cache.New[job.Key](cache.Options[results]{Most: listsKept,
+			Weigh: func(r results) int { return dag.Weigh(r.list) }}),
 	}
 }
 

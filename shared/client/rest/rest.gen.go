@@ -156,6 +156,12 @@ const (
 	DeadLetterPriorityNormal   DeadLetterPriority = "normal"
 )
 
+// Defines values for DeadLetterResultPartial.
+const (
+	DeadLetterResultPartialResultLost     DeadLetterResultPartial = "result_lost"
+	DeadLetterResultPartialResultTooLarge DeadLetterResultPartial = "result_too_large"
+)
+
 // Defines values for DeadLetterStatus.
 const (
 	DeadLetterStatusBLOCKED   DeadLetterStatus = "BLOCKED"
@@ -299,6 +305,12 @@ const (
 	JobViewPriorityHigh     JobViewPriority = "high"
 	JobViewPriorityLow      JobViewPriority = "low"
 	JobViewPriorityNormal   JobViewPriority = "normal"
+)
+
+// Defines values for JobViewResultPartial.
+const (
+	JobViewResultPartialResultLost     JobViewResultPartial = "result_lost"
+	JobViewResultPartialResultTooLarge JobViewResultPartial = "result_too_large"
 )
 
 // Defines values for JobViewRunIf.
@@ -531,6 +543,12 @@ const (
 	RunEventViewActionSkip     RunEventViewAction = "skip"
 )
 
+// Defines values for RunItemViewResultPartial.
+const (
+	RunItemViewResultPartialResultLost     RunItemViewResultPartial = "result_lost"
+	RunItemViewResultPartialResultTooLarge RunItemViewResultPartial = "result_too_large"
+)
+
 // Defines values for RunItemViewStatus.
 const (
 	RunItemViewStatusBLOCKED   RunItemViewStatus = "BLOCKED"
@@ -542,6 +560,12 @@ const (
 	RunItemViewStatusSCHEDULED RunItemViewStatus = "SCHEDULED"
 	RunItemViewStatusSKIPPED   RunItemViewStatus = "SKIPPED"
 	RunItemViewStatusSUCCEEDED RunItemViewStatus = "SUCCEEDED"
+)
+
+// Defines values for RunNodeDetailResultPartial.
+const (
+	RunNodeDetailResultPartialResultLost     RunNodeDetailResultPartial = "result_lost"
+	RunNodeDetailResultPartialResultTooLarge RunNodeDetailResultPartial = "result_too_large"
 )
 
 // Defines values for RunNodeDetailStatus.
@@ -661,6 +685,12 @@ const (
 	TaskRequestExecutorSqs    TaskRequestExecutor = "sqs"
 )
 
+// Defines values for TaskRequestOnLargeResult.
+const (
+	TaskRequestOnLargeResultFail    TaskRequestOnLargeResult = "fail"
+	TaskRequestOnLargeResultPreview TaskRequestOnLargeResult = "preview"
+)
+
 // Defines values for TaskRequestPool.
 const (
 	TaskRequestPoolLong  TaskRequestPool = "long"
@@ -682,6 +712,12 @@ const (
 	TaskViewExecutorHTTP   TaskViewExecutor = "http"
 	TaskViewExecutorLambda TaskViewExecutor = "lambda"
 	TaskViewExecutorSqs    TaskViewExecutor = "sqs"
+)
+
+// Defines values for TaskViewOnLargeResult.
+const (
+	TaskViewOnLargeResultFail    TaskViewOnLargeResult = "fail"
+	TaskViewOnLargeResultPreview TaskViewOnLargeResult = "preview"
 )
 
 // Defines values for TaskViewPool.
@@ -1356,6 +1392,11 @@ type DeadLetter struct {
 	// JobID Examples: 01KB4YJ2V0S6Y3Q4M5N6P7R8T9
 	JobID string `json:"job_id"`
 
+	// LeaseUntil Time until which the worker owns the attempt without another heartbeat; only while it is RUNNING
+	//
+	// Examples: 2027-03-28T01:00:00.000Z
+	LeaseUntil *time.Time `json:"lease_until,omitempty"`
+
 	// Manual A run of the schedule that somebody asked for, beside its times
 	Manual      *bool `json:"manual,omitempty"`
 	MaxAttempts int64 `json:"max_attempts"`
@@ -1382,10 +1423,13 @@ type DeadLetter struct {
 	RedriveOf  *string `json:"redrive_of,omitempty"`
 	RedrivenBy *string `json:"redriven_by,omitempty"`
 
-	// Result What the work answered, numbers as they came; lists show only small ones. The body of an answer that is not UTF-8 is its bytes in base64, and "encoding":"base64" says so
+	// Result What the work answered, numbers as they came; lists show only small ones. The body of an answer that is not UTF-8 is its bytes in base64, and "encoding":"base64" says so. A result that is not kept whole is {"truncated":true,"preview":…}, or an answer whose body is cut, and result_partial says so
 	Result json.RawMessage `json:"result,omitempty"`
-	Retry  *RetryView      `json:"retry,omitempty"`
-	RunID  *string         `json:"run_id,omitempty"`
+
+	// ResultPartial Code with which whatever uses the value of the result fails, because result is not the value but a preview or a part of it; absent where result is the value
+	ResultPartial *DeadLetterResultPartial `json:"result_partial,omitempty"`
+	Retry         *RetryView               `json:"retry,omitempty"`
+	RunID         *string                  `json:"run_id,omitempty"`
 
 	// RunIf What must have become of them
 	RunIf    *string `json:"run_if,omitempty"`
@@ -1395,7 +1439,7 @@ type DeadLetter struct {
 	StartLatenessMs *int64  `json:"start_lateness_ms,omitempty"`
 	StartWithin     *string `json:"start_within,omitempty"`
 
-	// StartedAt Of the newest attempt that started
+	// StartedAt Start of the newest attempt that started; in its first seconds, the time at which its worker took it
 	//
 	// Examples: 2027-03-28T01:00:00.000Z
 	StartedAt *time.Time `json:"started_at,omitempty"`
@@ -1412,6 +1456,9 @@ type DeadLetter struct {
 
 	// WaitingFor handler: the workers that have seen it do not know its task
 	WaitingFor *DeadLetterWaitingFor `json:"waiting_for,omitempty"`
+
+	// Worker Name of the worker that runs the job; only while it is RUNNING
+	Worker *string `json:"worker,omitempty"`
 }
 
 // DeadLetterPool defines model for DeadLetter.Pool.
@@ -1419,6 +1466,9 @@ type DeadLetterPool string
 
 // DeadLetterPriority defines model for DeadLetter.Priority.
 type DeadLetterPriority string
+
+// DeadLetterResultPartial Code with which whatever uses the value of the result fails, because result is not the value but a preview or a part of it; absent where result is the value
+type DeadLetterResultPartial string
 
 // DeadLetterStatus A job waiting for a retry is SCHEDULED with attempt > 1
 type DeadLetterStatus string
@@ -1908,6 +1958,11 @@ type JobView struct {
 	// JobID Examples: 01KB4YJ2V0S6Y3Q4M5N6P7R8T9
 	JobID string `json:"job_id"`
 
+	// LeaseUntil Time until which the worker owns the attempt without another heartbeat; only while it is RUNNING
+	//
+	// Examples: 2027-03-28T01:00:00.000Z
+	LeaseUntil *time.Time `json:"lease_until,omitempty"`
+
 	// Manual A run of the schedule that somebody asked for, beside its times
 	Manual      *bool `json:"manual,omitempty"`
 	MaxAttempts int64 `json:"max_attempts"`
@@ -1934,10 +1989,13 @@ type JobView struct {
 	RedriveOf  *string `json:"redrive_of,omitempty"`
 	RedrivenBy *string `json:"redriven_by,omitempty"`
 
-	// Result What the work answered, numbers as they came; lists show only small ones. The body of an answer that is not UTF-8 is its bytes in base64, and "encoding":"base64" says so
+	// Result What the work answered, numbers as they came; lists show only small ones. The body of an answer that is not UTF-8 is its bytes in base64, and "encoding":"base64" says so. A result that is not kept whole is {"truncated":true,"preview":…}, or an answer whose body is cut, and result_partial says so
 	Result json.RawMessage `json:"result,omitempty"`
-	Retry  *RetryView      `json:"retry,omitempty"`
-	RunID  *string         `json:"run_id,omitempty"`
+
+	// ResultPartial Code with which whatever uses the value of the result fails, because result is not the value but a preview or a part of it; absent where result is the value
+	ResultPartial *JobViewResultPartial `json:"result_partial,omitempty"`
+	Retry         *RetryView            `json:"retry,omitempty"`
+	RunID         *string               `json:"run_id,omitempty"`
 
 	// RunIf What must have become of them
 	RunIf    *JobViewRunIf `json:"run_if,omitempty"`
@@ -1947,7 +2005,7 @@ type JobView struct {
 	StartLatenessMs *int64  `json:"start_lateness_ms,omitempty"`
 	StartWithin     *string `json:"start_within,omitempty"`
 
-	// StartedAt Of the newest attempt that started
+	// StartedAt Start of the newest attempt that started; in its first seconds, the time at which its worker took it
 	//
 	// Examples: 2027-03-28T01:00:00.000Z
 	StartedAt *time.Time `json:"started_at,omitempty"`
@@ -1964,6 +2022,9 @@ type JobView struct {
 
 	// WaitingFor handler: the workers that have seen it do not know its task
 	WaitingFor *JobViewWaitingFor `json:"waiting_for,omitempty"`
+
+	// Worker Name of the worker that runs the job; only while it is RUNNING
+	Worker *string `json:"worker,omitempty"`
 }
 
 // JobViewPool defines model for JobView.Pool.
@@ -1971,6 +2032,9 @@ type JobViewPool string
 
 // JobViewPriority defines model for JobView.Priority.
 type JobViewPriority string
+
+// JobViewResultPartial Code with which whatever uses the value of the result fails, because result is not the value but a preview or a part of it; absent where result is the value
+type JobViewResultPartial string
 
 // JobViewRunIf What must have become of them
 type JobViewRunIf string
@@ -2524,11 +2588,17 @@ type RunItemView struct {
 	// Result Only a small one; the job has all of it
 	Result json.RawMessage `json:"result,omitempty"`
 
+	// ResultPartial Code with which whatever uses the value of the result fails
+	ResultPartial *RunItemViewResultPartial `json:"result_partial,omitempty"`
+
 	// StartedAt Examples: 2027-03-28T01:00:00.000Z
 	StartedAt    *time.Time        `json:"started_at,omitempty"`
 	Status       RunItemViewStatus `json:"status"`
 	StatusReason *Reason           `json:"status_reason,omitempty"`
 }
+
+// RunItemViewResultPartial Code with which whatever uses the value of the result fails
+type RunItemViewResultPartial string
 
 // RunItemViewStatus defines model for RunItemView.Status.
 type RunItemViewStatus string
@@ -2562,7 +2632,10 @@ type RunNodeDetail struct {
 	// Payload As sent; left out when larger than 256 KB
 	Payload json.RawMessage `json:"payload,omitempty"`
 	Result  json.RawMessage `json:"result,omitempty"`
-	RunID   string          `json:"run_id"`
+
+	// ResultPartial Code with which whatever uses the value of the result fails; absent where result is the value
+	ResultPartial *RunNodeDetailResultPartial `json:"result_partial,omitempty"`
+	RunID         string                      `json:"run_id"`
 
 	// StartedAt Examples: 2027-03-28T01:00:00.000Z
 	StartedAt    *time.Time               `json:"started_at,omitempty"`
@@ -2573,6 +2646,9 @@ type RunNodeDetail struct {
 	// Why What it waits for, as a sentence
 	Why *string `json:"why,omitempty"`
 }
+
+// RunNodeDetailResultPartial Code with which whatever uses the value of the result fails; absent where result is the value
+type RunNodeDetailResultPartial string
 
 // RunNodeDetailStatus defines model for RunNodeDetail.Status.
 type RunNodeDetailStatus string
@@ -2899,6 +2975,12 @@ type TaskRequest struct {
 	// Executor go: the handler that your workers registered under the task's name; http: calls a URL; lambda: invokes a Lambda function; echo: answers with the payload, to try pools, priorities, pauses and limits without a server; sqs: sends a message to a queue of the tenant
 	Executor TaskRequestExecutor `json:"executor"`
 
+	// MaxResult Bytes of a result, or of an HTTP answer's body, that are kept: a whole number and B, KB, KiB, MB or MiB, from 1KiB to 256KiB, which is the default
+	MaxResult *string `json:"max_result,omitempty"`
+
+	// OnLargeResult Effect of a larger result. preview (default): the job succeeds and shows a preview, and whatever uses the value fails; fail: the attempt fails without a retry. The code is result_too_large
+	OnLargeResult *TaskRequestOnLargeResult `json:"on_large_result,omitempty"`
+
 	// PayloadSchema A JSON Schema (2020-12 unless it says otherwise) that payloads are judged by; up to 32 KiB, without references to other documents, $dynamicRef or $recursiveRef; formats are checked (date, date-time, duration, email, hostname, ipv4, ipv6, iri, iri-reference, json-pointer, period, regex, relative-json-pointer, semver, time, uri, uri-reference, uri-template, uuid), and others are not and get a note; patterns are RE2, with the white space of ECMA-262; what would be too dear to compile or to apply is refused
 	PayloadSchema any `json:"payload_schema,omitempty"`
 
@@ -2918,6 +3000,9 @@ type TaskRequest struct {
 // TaskRequestExecutor go: the handler that your workers registered under the task's name; http: calls a URL; lambda: invokes a Lambda function; echo: answers with the payload, to try pools, priorities, pauses and limits without a server; sqs: sends a message to a queue of the tenant
 type TaskRequestExecutor string
 
+// TaskRequestOnLargeResult Effect of a larger result. preview (default): the job succeeds and shows a preview, and whatever uses the value fails; fail: the attempt fails without a retry. The code is result_too_large
+type TaskRequestOnLargeResult string
+
 // TaskRequestPool Default short
 type TaskRequestPool string
 
@@ -2928,20 +3013,27 @@ type TaskRequestPriority string
 type TaskView struct {
 	BuiltIn  *bool            `json:"built_in,omitempty"`
 	Executor TaskViewExecutor `json:"executor"`
-	Name     string           `json:"name"`
+
+	// MaxResult Bytes of a result that are kept
+	MaxResult string `json:"max_result"`
+	Name      string `json:"name"`
 
 	// Notes Sentences about what the payload_schema says and nobody checks; not in lists
-	Notes         *[]string        `json:"notes,omitempty"`
-	PayloadSchema interface{}      `json:"payload_schema,omitempty"`
-	Pool          TaskViewPool     `json:"pool"`
-	Priority      TaskViewPriority `json:"priority"`
-	Retry         RetryView        `json:"retry"`
-	Timeout       string           `json:"timeout"`
-	Version       int64            `json:"version"`
+	Notes         *[]string             `json:"notes,omitempty"`
+	OnLargeResult TaskViewOnLargeResult `json:"on_large_result"`
+	PayloadSchema interface{}           `json:"payload_schema,omitempty"`
+	Pool          TaskViewPool          `json:"pool"`
+	Priority      TaskViewPriority      `json:"priority"`
+	Retry         RetryView             `json:"retry"`
+	Timeout       string                `json:"timeout"`
+	Version       int64                 `json:"version"`
 }
 
 // TaskViewExecutor defines model for TaskView.Executor.
 type TaskViewExecutor string
+
+// TaskViewOnLargeResult defines model for TaskView.OnLargeResult.
+type TaskViewOnLargeResult string
 
 // TaskViewPool defines model for TaskView.Pool.
 type TaskViewPool string
@@ -3984,7 +4076,7 @@ type ClientInterface interface {
 
 	// CancelJob Cancel a job
 	//
-	// 200: it is CANCELLED and no attempt can start any more. 202: it runs, its handler is told within 10 s, and what it then ends with decides.
+	// 200: it is CANCELLED and no attempt can start any more. 202: it runs, its handler is told within 5 s, and what it then ends with decides.
 	//
 	// Corresponds with POST /v1/jobs/{id}/cancel (the `CancelJob` operationId).
 	CancelJob(ctx context.Context, id string, reqEditors ...RequestEditorFn) (*http.Response, error)
@@ -4989,7 +5081,7 @@ func (c *Client) ListAttempts(ctx context.Context, id string, params *ListAttemp
 
 // CancelJob Cancel a job
 //
-// 200: it is CANCELLED and no attempt can start any more. 202: it runs, its handler is told within 10 s, and what it then ends with decides.
+// 200: it is CANCELLED and no attempt can start any more. 202: it runs, its handler is told within 5 s, and what it then ends with decides.
 //
 // Corresponds with POST /v1/jobs/{id}/cancel (the `CancelJob` operationId).
 func (c *Client) CancelJob(ctx context.Context, id string, reqEditors ...RequestEditorFn) (*http.Response, error) {
