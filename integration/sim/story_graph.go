@@ -42,6 +42,16 @@ var Graphs = append([]Story{
 		g := w.Start("g", d)
 		return func() { w.CameTo(g, graphs.Succeeded, "m=SUCCEEDED z=SUCCEEDED") }
 	}},
+	{Name: "a run of two at a time, with a list", Play: func(w *Client) func() {
+		d := w.graphOf(nil, "a", "b", "c", "m: a", "z: b c m")
+		n := d.Nodes["m"]
+		n.ForEach, n.MaxParallel = "${[1, 2, 3]}", 2
+		d.Nodes["m"], d.MaxConcurrency = n, 2
+		g := w.Start("g", d)
+		return func() {
+			w.CameTo(g, graphs.Succeeded, "a=SUCCEEDED b=SUCCEEDED c=SUCCEEDED m=SUCCEEDED z=SUCCEEDED")
+		}
+	}},
 	{Name: "a node whose expression fails", Play: func(w *Client) func() {
 		d := w.graphOf(nil, "a", "b: a", "c: b", "d: b")
 		b, after := d.Nodes["b"], d.Nodes["d"]

@@ -41,10 +41,11 @@ const (
 // Call is one call of a twin, as Options.Faults sees it.
 type Call struct {
 	Op   string
-	N    int64    // counts calls of this Op since the hook was set, from 1
-	Ref  item.Ref // of a table call; the first of several
-	Name string   // the write's name, the queue, the timer, the blob's key, the secret's ARN, or the function
-	Size int      // of several: how many items, messages or receipts
+	N    int64      // counts calls of this Op since the hook was set, from 1
+	Ref  item.Ref   // of a table call; the first of several
+	Refs []item.Ref // of a commit: all of them
+	Name string     // the write's name, the queue, the timer, the blob's key, the secret's ARN, or the function
+	Size int        // of several: how many items, messages or receipts
 }
 
 // Fault is what goes wrong with a call; the zero Fault is nothing.

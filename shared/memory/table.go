@@ -215,6 +215,9 @@ func (t *Table) Commit(ctx context.Context, writes ...item.Write) error {
 		return nil
 	}
 	c := Call{Op: TableCommit, Ref: writes[0].Ref, Name: writes[0].Name, Size: len(writes)}
+	for _, w := range writes {
+		c.Refs = append(c.Refs, w.Ref)
+	}
 	f, err := t.world.enter(ctx, c)
 	if err != nil {
 		return err

@@ -387,7 +387,11 @@ func (r *Releaser) accept(
 		}
 		j.With = append(j.With, p.write(row.ID))
 	}
-	err = r.Jobs.Put(ctx, j)
+	for try := range tries {
+		if err = r.Jobs.Put(ctx, j); err == nil || !r.passes(ctx, err, row.ID, try) {
+			break
+		}
+	}
 	put = err == nil
 	if refused(err) {
 		olds := store.Refused(err).Olds

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
@@ -12,6 +13,8 @@ import (
 	"punctual/functions/engine/release"
 	"punctual/shared/contract"
 	"punctual/shared/dag"
+	"punctual/shared/fault"
+	"punctual/shared/item"
 	"punctual/shared/job"
 	"punctual/shared/memory"
 	"punctual/shared/run"
@@ -41,8 +44,9 @@ func wide(mapped bool, n int) dag.Definition {
 
 // played is how a run went.
 type played struct {
-	took time.Duration // until the last job was done
-	open int64         // jobs that were open at a time, at most
+	took  time.Duration // until the last job was done
+	open  int64         // jobs that were open at a time, at most
+	later int           // how many other invocations were asked for
 }
 
 // claim starts a job with the calls that a worker makes: it claims the attempt, and reads the run and the row.
@@ -82,14 +86,39 @@ func (b *bench) succeed(row job.Row) {
 	}
 }
 
+// slow is a table each of whose calls takes 3 ms.
+func slow() func(memory.Call) memory.Fault {
+	return func(memory.Call) memory.Fault { return memory.Fault{Wait: callIs} }
+}
+
+// conflicting is a slow table that refuses a transaction while another one writes one of its items, as DynamoDB does.
+func conflicting() func(memory.Call) memory.Fault {
+	var mu sync.Mutex
+	busy := map[item.Ref]time.Time{} // until when
+	return func(c memory.Call) memory.Fault {
+		mu.Lock()
+		defer mu.Unlock()
+		now := time.Now()
+		for _, ref := range c.Refs {
+			if now.Before(busy[ref]) {
+				return memory.Fault{Wait: callIs, Fail: fault.Conflict}
+			}
+		}
+		for _, ref := range c.Refs {
+			busy[ref] = now.Add(callIs)
+		}
+		return memory.Fault{Wait: callIs}
+	}
+}
+
 // play runs a run in virtual time with a worker for each job. Each call of the table takes 3 ms.
-func play(t *testing.T, d dag.Definition) (p played) {
+func play(t *testing.T, d dag.Definition, faults func() func(memory.Call) memory.Fault) (p played) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
 		b := setup(t)
 		b.live = true
 		b.heard = make(chan job.Key, 10*jobs)
-		b.world.SetFaults(func(memory.Call) memory.Fault { return memory.Fault{Wait: callIs} })
+		b.world.SetFaults(faults())
 		var open, most, last atomic.Int64
 		over := make(chan struct{})
 		go func() {
@@ -119,7 +148,7 @@ func play(t *testing.T, d dag.Definition) (p played) {
 			}
 		})
 		b.open.Wait()
-		p = played{took: time.Unix(0, last.Load()).Sub(began), open: most.Load()}
+		p = played{took: time.Unix(0, last.Load()).Sub(began), open: most.Load(), later: b.deriveLater + len(b.endedLater)}
 		b.world.SetFaults(nil)
 		if is := b.run(); is.Status != run.Succeeded {
 			t.Errorf("the run is %s", is.Status)
@@ -145,7 +174,7 @@ func TestLimits_AreUsedInFullAtAnyWidth(t *testing.T) {
 			t.Parallel()
 			before := time.Hour
 			for _, n := range []int{10, 25, 50, 100} {
-				p := play(t, wide(mapped, n))
+				p := play(t, wide(mapped, n), slow)
 				ideal := jobTakes * jobs / time.Duration(n)
 				t.Logf("%d at a time: %s, %.2f × ideal, at most %d open", n, p.took, float64(p.took)/float64(ideal), p.open)
 				if p.took > ideal*3/2 {
@@ -156,6 +185,27 @@ func TestLimits_AreUsedInFullAtAnyWidth(t *testing.T) {
 				}
 				if p.took > before {
 					t.Errorf("%d at a time take longer than fewer: %s after %s", n, p.took, before)
+				}
+				before = p.took
+			}
+		})
+	}
+}
+
+// TestLimits_BearConflictsOfTransactions plays the same with a table that refuses transactions which meet at an item.
+func TestLimits_BearConflictsOfTransactions(t *testing.T) {
+	t.Parallel()
+	for name, mapped := range map[string]bool{"max_concurrency": false, "max_parallel": true} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			before := time.Hour
+			for _, n := range []int{10, 25, 50, 100} {
+				p := play(t, wide(mapped, n), conflicting)
+				ideal := jobTakes * jobs / time.Duration(n)
+				t.Logf("%d at a time: %s, %.2f × ideal, %d asked for later", n, p.took, float64(p.took)/float64(ideal), p.later)
+				if p.took > 2*ideal || p.took > before || p.open > int64(n) || p.later > 0 {
+					t.Errorf("%d at a time take %s, ideal is %s; %d were open, and %d invocations were asked for", n, p.took,
+						ideal, p.open, p.later)
 				}
 				before = p.took
 			}
