@@ -132,6 +132,7 @@ func limits() []table {
 		{"How long things are kept", []row{
 			{"a finished job, with its result and attempts", of(contract.FinishedKept)},
 			{"a dead job", of(contract.DeadKept)},
+			{"a job of a run's node", of(contract.NodeKept) + " after its end, and as long as the run goes on"},
 			{"its letter in the dead-letter queue", of(contract.DeadLetterKept)},
 			{"an unfinished job", "until it is over"},
 		}},
@@ -204,7 +205,8 @@ func TestLimits_AreThoseOfTheCode(t *testing.T) {
 var inside = map[string]string{
 	"TaskStretch": "a part of how lists find jobs", "ScheduleQuota": "a deployment's, whose line infra/target checks",
 	"TombstoneKept": "a deleted job is not found, tombstone or not", "NamePattern": "said in words",
-	"DurationPattern": "a form, not a limit",
+	"DurationPattern": "a form, not a limit", "MaxClaimResult": "where a result is kept, not whether",
+	"MaxPreview": "of what is shown of a result that is not kept",
 }
 
 // Who adds a limit has it on the page, or says here why not.
