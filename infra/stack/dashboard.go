@@ -100,6 +100,7 @@ func rows(s target.Settings) [][]awscloudwatch.IWidget {
 					"firing-dead"), queue(contract.RedriveQueue, visible, "redrive"),
 				label(own(1, telemetry.DeadLetters, "Sum"), "sent per minute"),
 				label(own(1, telemetry.SetAside, "Sum"), "set aside per minute"),
+				label(own(1, telemetry.Overrun, "Sum"), "took too long, per minute"),
 				label(own(1, telemetry.Redriven, "Sum"), "redriven per minute")),
 			graph(6, "Firings, by lane, and timers", every(telemetry.FiringsSent, "lane"),
 				label(own(1, telemetry.TimersArmed, "Sum"), "timers armed")),

@@ -91,6 +91,9 @@ var accepted = []struct{ rule, path, reason string }{
 	{`AwsSolutions-IAM5\[Resource::arn:aws:secretsmanager:.*:secret:punctual/punctual/\*\]`,
 		`punctual-fleet/worker-(short|long)-role/DefaultPolicy/Resource`,
 		"jobs name the secrets of tenants, which all lie below this prefix"},
+	{`AwsSolutions-IAM5\[Resource::<Payloads[0-9A-F]*\.Arn>/jobs/\*/result#\*\]`,
+		`punctual-fleet/worker-(short|long)-role/DefaultPolicy/Resource`,
+		"a worker keeps results of the jobs of all tenants, each under a name of its own"},
 	{`W9009`, `punctual-fleet/Cluster/Resource`,
 		"CDK's cluster construct writes the deprecated property"},
 }

@@ -14,7 +14,7 @@ import (
 // nameProperties are the properties with which resources take a literal name that others can use in place of a
 // reference.
 var nameProperties = []string{
-	"AliasName", "AlarmName", "ApplicationName", "BucketName", "ClusterName", "DashboardName", "DeploymentConfigName",
+	"AliasName", "AlarmName", "ApplicationName", "BackupPlan.BackupPlanName", "BackupVaultName", "BucketName", "ClusterName", "DashboardName", "DeploymentConfigName",
 	"DeploymentGroupName", "FunctionName", "GroupName", "LogGroupName", "Name", "QueueName", "RoleName", "StageName",
 	"TableName", "TopicName", "UserPoolName",
 }
@@ -53,6 +53,7 @@ var referring = []string{
 var unordered = []struct{ kind, path, why string }{
 	{"AWS::CloudWatch::Alarm", `^(Metrics\.\d+\.MetricStat\.Metric\.)?Dimensions\.`,
 		"an alarm accepts a metric that has no values yet"},
+	{"AWS::Backup::BackupPlan", `\.DestinationBackupVaultArn$`, "the vault is another account's"},
 	{"AWS::Lambda::Function", `^Environment\.`, "a function reads its variables when it is called"},
 	{"AWS::IAM::Policy", `^PolicyDocument\.`, "a policy may name a resource that does not exist yet"},
 	{"AWS::IAM::Role", `^AssumeRolePolicyDocument\.`, "a condition may name a resource that does not exist yet"},
