@@ -5,12 +5,12 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-	"sync"
 	"time"
 	"unicode"
 	"unicode/utf8"
 
 	"punctual/functions/api/wire"
+	"punctual/shared/cache"
 	"punctual/shared/contract"
 	"punctual/shared/dag"
 	"punctual/shared/fault"
@@ -67,30 +67,46 @@ type draft struct {
 	literals []string
 }
 
-// taskBook reads each task once per request.
+// taskBook reads each task once per request. Jobs of a batch that want the same task wait for one read, each until its
+// own context ends; reads of different tasks do not wait for each other.
 type taskBook struct {
 	stage  *stage
 	tenant tenant.ID
-	mu     sync.Mutex
-	known  map[string]job.Task
-	names  []string // for suggestions; nil until the first one
+	known  *cache.Cache[string, job.Task]
+	names  *cache.Cache[struct{}, []string] // for suggestions
 }
 
 func (s *stage) taskBook(t tenant.ID) *taskBook {
-	return &taskBook{stage: s, tenant: t, known: map[string]job.Task{}}
+	return &taskBook{stage: s, tenant: t,
+		known: cache.New[string, job.Task](cache.Options[job.Task]{Most: contract.MaxBatchJobs, Now: s.now}),
+		names: cache.New[struct{}, []string](cache.Options[[]string]{Most: 1, Now: s.now}),
+	}
 }
 
 func (b *taskBook) task(ctx context.Context, name string) (job.Task, error) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	if t, ok := b.known[name]; ok {
-		return t, nil
+	return b.known.Get(ctx, name, func(ctx context.Context) (job.Task, error) {
+		return b.stage.Store.Task(ctx, b.tenant, name)
+	})
+}
+
+// all returns the names of the tenant's tasks, or of the built-in ones when the others cannot be read: the names are
+// only a suggestion.
+func (b *taskBook) all(ctx context.Context) []string {
+	names, err := b.names.Get(ctx, struct{}{}, func(ctx context.Context) (names []string, err error) {
+		for _, t := range job.BuiltInTasks() {
+			names = append(names, t.Name)
+		}
+		if own, _, err := b.stage.Store.Tasks(ctx, b.tenant, "", contract.ListMax); err == nil {
+			for _, t := range own {
+				names = append(names, t.Name)
+			}
+		}
+		return names, nil
+	})
+	if err != nil { // the request has ended
+		return nil
 	}
-	t, err := b.stage.Store.Task(ctx, b.tenant, name)
-	if err == nil {
-		b.known[name] = t
-	}
-	return t, err
+	return names
 }
 
 // defaultTask has the settings of a task that does not set them.
@@ -120,23 +136,12 @@ func (b *taskBook) read(
 
 // unknown reports a task that does not exist, with the most similar name.
 func (b *taskBook) unknown(ctx context.Context, r *reader, pointer, name string) {
-	b.mu.Lock()
-	if b.names == nil {
-		for _, t := range job.BuiltInTasks() {
-			b.names = append(b.names, t.Name)
-		}
-		if own, _, err := b.stage.Store.Tasks(ctx, b.tenant, "", contract.ListMax); err == nil { // only a suggestion
-			for _, t := range own {
-				b.names = append(b.names, t.Name)
-			}
-		}
-	}
-	b.mu.Unlock()
+	names := b.all(ctx)
 	detail := fmt.Sprintf("task %s is not defined", text.Quoted(name))
-	if near := text.Nearest(name, b.names); near != "" {
+	if near := text.Nearest(name, names); near != "" {
 		detail += fmt.Sprintf("; did you mean %q?", near)
 	}
-	r.Mistake(pointer, codeUnknownTask, listedNames(b.names), "%s", detail)
+	r.Mistake(pointer, codeUnknownTask, listedNames(names), "%s", detail)
 }
 
 // listedMost is how many tasks a mistake lists.

@@ -15,10 +15,11 @@ func judge(files []source) []string {
 		breaches = append(breaches, judgeFolder(f)...)
 		breaches = append(breaches, judgePurity(f)...)
 		breaches = append(breaches, judgeDoor(f)...)
+		breaches = append(breaches, judgeLocks(f)...)
 	}
 	breaches = append(breaches, judgeIntroductions(files)...)
 	slices.Sort(breaches)
-	return breaches
+	return slices.Compact(breaches)
 }
 
 // emptyNames are package names that say nothing about their contents.

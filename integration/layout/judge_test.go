@@ -50,6 +50,26 @@ func TestJudge_FindsEachBreach(t *testing.T) {
 		"a folder of functions is unknown": {map[string]string{
 			"functions/reporter/doc.go": "// Package reporter reports.\npackage reporter\n"},
 			"functions/reporter/doc.go is in no known folder"},
+		"a call that gets a context is made under a mutex": {map[string]string{
+			"functions/api/a.go": locked("b.mu.Lock()\ndefer b.mu.Unlock()\nb.read(ctx)")},
+			"calls b.read with a context while b.mu is held"},
+		"a call under a mutex is nested": {map[string]string{
+			"functions/api/a.go": locked("b.mu.Lock()\nfor {\nswitch {\ncase true:\nif b.read(ctx) {\nreturn\n}\n}\n}")},
+			"calls b.read with a context while b.mu is held"},
+		"a call under a mutex makes its context": {map[string]string{
+			"functions/api/a.go": locked("b.mu.RLock()\nb.read(context.Background())\nb.mu.RUnlock()")},
+			"calls b.read with a context while b.mu is held"},
+		"a function that is called under a mutex makes the call": {map[string]string{
+			"functions/api/a.go": locked("b.mu.Lock()\nb.guard(func() { b.read(ctx) })")},
+			"calls b.read with a context while b.mu is held"},
+		"a call that gets a context is made inside a sync.Once": {map[string]string{
+			"functions/api/a.go": locked("_ = sync.OnceValue(func() bool { return b.read(ctx) })")},
+			"calls b.read with a context while sync.OnceValue is held"},
+		"a call is made after the mutex was given back": {map[string]string{
+			"functions/api/a.go": locked("b.mu.Lock()\nif true {\nb.mu.Unlock()\nb.read(ctx)\nreturn\n}\n" +
+				"b.mu.Unlock()\nb.read(ctx)\ngo b.read(ctx)")}, ""},
+		"a goroutine that begins under a mutex may wait": {map[string]string{
+			"functions/api/a.go": locked("b.mu.Lock()\ngo b.read(ctx)\nb.mu.Unlock()")}, ""},
 		"a top-level folder is unknown": {map[string]string{
 			"cmd/doc.go": "// Package cmd runs.\npackage cmd\n"}, "cmd/doc.go is in no known folder"},
 		"a verb of the engine is known": {map[string]string{
@@ -92,4 +112,9 @@ func TestJudgeTop_FindsUnlistedNames(t *testing.T) {
 	if len(got) != 1 || !strings.HasPrefix(got[0], "pkg is at the top level") {
 		t.Errorf("got %q; want a breach that names pkg", got)
 	}
+}
+
+// locked returns a file with a method that has a context and a mutex.
+func locked(body string) string {
+	return "package api\n\nfunc (b *book) all(ctx context.Context) {\n" + body + "\n}\n"
 }

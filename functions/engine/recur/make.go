@@ -30,7 +30,7 @@ var claimWaits = []time.Duration{200 * time.Millisecond, time.Second}
 type maker struct {
 	*Recurrer
 	s        schedule.Schedule
-	contents func() (job.Contents, error) // of each job, read once
+	contents job.Contents // of each job
 
 	mu    sync.Mutex
 	fire  []job.Firing
@@ -45,8 +45,11 @@ func (r *Recurrer) makeAll(ctx context.Context, s schedule.Schedule, list []cale
 	if len(list) == 0 {
 		return nil
 	}
-	m := &maker{Recurrer: r, s: s, did: did,
-		contents: sync.OnceValues(func() (job.Contents, error) { return r.Store.ScheduleContents(ctx, s) })}
+	contents, err := r.Store.ScheduleContents(ctx, s)
+	if err != nil {
+		return fmt.Errorf("reading the contents of the jobs: %w", err)
+	}
+	m := &maker{Recurrer: r, s: s, did: did, contents: contents}
 	var g errgroup.Group
 	g.SetLimit(jobsAtOnce)
 	for _, o := range list {
@@ -140,12 +143,8 @@ func wait(ctx context.Context, d time.Duration) error {
 
 // put puts a new row. It returns false if there is a row already.
 func (m *maker) put(ctx context.Context, row job.Row, send bool) (bool, error) {
-	contents, err := m.contents()
-	if err != nil {
-		return false, fmt.Errorf("reading the contents of the jobs: %w", err)
-	}
-	err = m.accept.Put(ctx, accept.Job{Row: row, With: labelsOf(row, contents),
-		Keep: func(ctx context.Context, row job.Row) error { return m.keep(ctx, row, contents) }})
+	err := m.accept.Put(ctx, accept.Job{Row: row, With: labelsOf(row, m.contents),
+		Keep: func(ctx context.Context, row job.Row) error { return m.keep(ctx, row, m.contents) }})
 	if store.Refused(err) != nil {
 		return false, nil
 	}
@@ -185,11 +184,7 @@ func (m *maker) adopt(ctx context.Context, old, row job.Row, now time.Time) (hel
 		return false, nil
 	}
 	after, w, send := job.Adopt(old, row, now)
-	contents, err := m.contents()
-	if err != nil {
-		return false, fmt.Errorf("reading the contents of the jobs: %w", err)
-	}
-	if err := m.keep(ctx, after, contents); err != nil {
+	if err := m.keep(ctx, after, m.contents); err != nil {
 		return false, err
 	}
 	var claim job.Claim // before it is due nobody can have started it
@@ -198,7 +193,7 @@ func (m *maker) adopt(ctx context.Context, old, row job.Row, now time.Time) (hel
 			return false, err
 		}
 	}
-	writes := append([]item.Write{w, job.Fence(old, claim, after.DueAt, now)}, labelsOf(after, contents)...)
+	writes := append([]item.Write{w, job.Fence(old, claim, after.DueAt, now)}, labelsOf(after, m.contents)...)
 	err = m.Store.Commit(ctx, writes...)
 	if err == nil {
 		m.done(after, send, true)

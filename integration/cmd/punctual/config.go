@@ -14,11 +14,11 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
-	"sync"
 	"time"
 
 	"go.yaml.in/yaml/v4"
 
+	"punctual/shared/cache"
 	"punctual/shared/client"
 )
 
@@ -98,7 +98,7 @@ func (c *commands) signIn(at deployment) ([]client.Option, error) {
 	case at.TokenCommand != "":
 		return []client.Option{client.WithTokenSource(tokenOf(at.TokenCommand))}, nil
 	case at.SigV4 != nil:
-		by := &signing{how: *at.SigV4}
+		by := newSigning(*at.SigV4)
 		return []client.Option{client.WithTokenSource(by.ready),
 			client.WithHTTPClient(&http.Client{Transport: by})}, nil
 	case at.OIDC != nil:
@@ -142,27 +142,23 @@ const tokenKept = time.Minute
 
 // tokenOf runs a command for a token when the last one is a minute old.
 func tokenOf(command string) client.TokenSource {
-	var mu sync.Mutex
-	var token string
-	var at time.Time
+	kept := cache.New[struct{}, string](cache.Options[string]{Age: tokenKept})
 	return func(ctx context.Context) (string, error) {
-		mu.Lock()
-		defer mu.Unlock()
-		if token != "" && time.Since(at) < tokenKept {
-			return token, nil
-		}
-		out, err := exec.CommandContext(ctx, "sh", "-c", command).Output()
-		if e, ok := errors.AsType[*exec.ExitError](err); ok {
-			return "", fmt.Errorf("token_command: %w: %s", err, plain(strings.TrimSpace(string(e.Stderr))))
-		}
-		if err != nil {
-			return "", fmt.Errorf("token_command: %w", err)
-		}
-		if token = strings.TrimSpace(string(out)); token == "" || strings.ContainsAny(token, " \n") {
-			token = ""
-			return "", errors.New("token_command: it wrote no token, or more than one word")
-		}
-		at = time.Now()
-		return token, nil
+		return kept.Get(ctx, struct{}{}, func(ctx context.Context) (string, error) { return runForToken(ctx, command) })
 	}
+}
+
+func runForToken(ctx context.Context, command string) (string, error) {
+	out, err := exec.CommandContext(ctx, "sh", "-c", command).Output()
+	if e, ok := errors.AsType[*exec.ExitError](err); ok {
+		return "", fmt.Errorf("token_command: %w: %s", err, plain(strings.TrimSpace(string(e.Stderr))))
+	}
+	if err != nil {
+		return "", fmt.Errorf("token_command: %w", err)
+	}
+	token := strings.TrimSpace(string(out))
+	if token == "" || strings.ContainsAny(token, " \n") {
+		return "", errors.New("token_command: it wrote no token, or more than one word")
+	}
+	return token, nil
 }

@@ -12,7 +12,6 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
-	"sync"
 	"time"
 
 	"golang.org/x/oauth2"
@@ -186,11 +185,15 @@ func (c logout) Run(s *shell) error {
 
 // tokenOf gives the token that login has kept, and a new one for it when it has expired.
 func (o oidc) tokenOf(address, path string) client.TokenSource {
-	var mu sync.Mutex
+	busy := make(chan struct{}, 1) // full while a request reads the file or asks the issuer
 	var kept *session
 	return func(ctx context.Context) (string, error) {
-		mu.Lock()
-		defer mu.Unlock()
+		select {
+		case busy <- struct{}{}:
+			defer func() { <-busy }()
+		case <-ctx.Done():
+			return "", context.Cause(ctx)
+		}
 		if kept == nil {
 			var n session
 			text, err := os.ReadFile(path)

@@ -9,12 +9,13 @@ import (
 	"fmt"
 	"io"
 	"net/http"
-	"sync"
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	v4 "github.com/aws/aws-sdk-go-v2/aws/signer/v4"
 	awsconfig "github.com/aws/aws-sdk-go-v2/config"
+
+	"punctual/shared/cache"
 )
 
 // sigv4 is how to sign requests to a deployment of auth=iam, by the credentials that AWS's tools would take.
@@ -28,11 +29,12 @@ const apiGateway = "execute-api"
 
 // signing signs each request.
 type signing struct {
-	how sigv4
+	how    sigv4
+	config *cache.Cache[struct{}, aws.Config]
+}
 
-	mu     sync.Mutex
-	config aws.Config
-	loaded bool
+func newSigning(how sigv4) *signing {
+	return &signing{how: how, config: cache.New[struct{}, aws.Config](cache.Options[aws.Config]{})}
 }
 
 // ready is asked before each request, in place of a token: without credentials it returns a *notSignedIn, which
@@ -79,19 +81,15 @@ func (s *signing) RoundTrip(r *http.Request) (*http.Response, error) {
 
 // load finds the region and the credentials, once.
 func (s *signing) load(ctx context.Context) (aws.Config, error) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.loaded {
-		return s.config, nil
-	}
-	c, err := awsconfig.LoadDefaultConfig(ctx, awsconfig.WithRegion(s.how.Region),
-		awsconfig.WithSharedConfigProfile(s.how.Profile))
-	if err != nil {
-		return c, &notSignedIn{fmt.Errorf("reading AWS's settings: %w", err)}
-	}
-	if c.Region == "" {
-		return c, &notSignedIn{errors.New("signing wants a region: sigv4.region of the context, or AWS_REGION")}
-	}
-	s.config, s.loaded = c, true
-	return c, nil
+	return s.config.Get(ctx, struct{}{}, func(ctx context.Context) (aws.Config, error) {
+		c, err := awsconfig.LoadDefaultConfig(ctx, awsconfig.WithRegion(s.how.Region),
+			awsconfig.WithSharedConfigProfile(s.how.Profile))
+		if err != nil {
+			return c, &notSignedIn{fmt.Errorf("reading AWS's settings: %w", err)}
+		}
+		if c.Region == "" {
+			return c, &notSignedIn{errors.New("signing wants a region: sigv4.region of the context, or AWS_REGION")}
+		}
+		return c, nil
+	})
 }
