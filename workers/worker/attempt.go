@@ -78,6 +78,10 @@ func (w *Worker) attend(f *firing) {
 		return
 	default:
 	}
+	if d := w.troubles.away(f.key, time.Now()); d > 0 {
+		w.giveBack(f, max(d, backoff(f.receives, time.Second, time.Minute)))
+		return
+	}
 
 	limitedTask, ok := w.preflight(f, log)
 	if !ok {
@@ -161,14 +165,21 @@ func (w *Worker) call() (context.Context, context.CancelFunc) {
 	return context.WithTimeout(w.ctx, callTime)
 }
 
-// unanswered gives a message back because the table did not answer. If more than this job is
-// concerned, the worker polls less often. A claim of ours may be there: then it is first retried
-// a few times under the same nonce, which shows whether it is. A claim that is left to run out delays
-// the job and counts as one more owner who died.
-func (w *Worker) unanswered(f *firing, doing string, err error) {
+// unanswered gives a message back because a call got no answer. The back-off belongs to the message, and to the tenant
+// if calls for several of its jobs fail; only if the store does not answer a call for another key either, the worker
+// polls less often. A claim of ours may be there: then it is first retried a few times under the same nonce, which
+// shows whether it is. A claim that is left to run out delays the job and counts as one more owner who died.
+func (w *Worker) unanswered(f *firing, kind access, doing string, err error) {
 	w.fault(doing, err)
 	if !ofOneKey(fault.KindOf(err)) {
-		w.intake.unreached()
+		ctx, cancel := w.call()
+		defer cancel()
+		if w.probes.answered(ctx, kind) {
+			w.intake.reached()
+			w.troubles.failed(f.key, time.Now())
+		} else {
+			w.intake.unreached()
+		}
 	}
 	if !f.asked.IsZero() && f.asks < unansweredRetries && fault.Retryable(err) {
 		d := doubled(aliveRetries[0], f.asks, time.Second)
@@ -180,9 +191,15 @@ func (w *Worker) unanswered(f *firing, doing string, err error) {
 	w.giveBack(f, backoff(f.receives, time.Second, time.Minute))
 }
 
+// reached notes that the store took a write for a firing.
+func (w *Worker) reached(f *firing) {
+	w.intake.reached()
+	w.troubles.answered(f.key)
+}
+
 // ofOneKey says whether a fault concerns only the key that was asked for: a transaction holds it,
 // its partition is hot, or its item is broken. Anything else, such as an outage or a missing grant,
-// concerns the table.
+// may concern the store.
 func ofOneKey(kind fault.Kind) bool {
 	switch kind {
 	case fault.Conflict, fault.Throttled, fault.Undecodable, fault.Invalid, fault.TooLarge:
@@ -238,7 +255,7 @@ func (w *Worker) preflight(f *firing, log *slog.Logger) (string, bool) {
 		w.setAside(f, "read a row that this worker cannot decode", err)
 		return "", false
 	default:
-		w.unanswered(f, "reading a row", err)
+		w.unanswered(f, reading, "reading a row", err)
 		return "", false
 	}
 	now := w.clock.Now()
@@ -254,7 +271,7 @@ func (w *Worker) preflight(f *firing, log *slog.Logger) (string, bool) {
 	default:
 		return limitedTask(&row), true
 	}
-	w.intake.reached()
+	w.reached(f)
 	return "", false
 }
 
@@ -287,7 +304,7 @@ func (w *Worker) claim(f *firing, log *slog.Logger) (lease, bool) {
 		}
 		c, err := w.write(write)
 		if err == nil {
-			w.intake.reached()
+			w.reached(f)
 			f.asked = from // an earlier request had no effect, or this one would have been refused
 			if c.Takeovers > 1 {
 				w.meter.Count(telemetry.ClaimsTakenOver, 1)
@@ -297,10 +314,10 @@ func (w *Worker) claim(f *firing, log *slog.Logger) (lease, bool) {
 		}
 		refused := store.Refused(err)
 		if refused == nil {
-			w.unanswered(f, "claiming an attempt", err)
+			w.unanswered(f, writing, "claiming an attempt", err)
 			return lease{}, false
 		}
-		w.intake.reached()
+		w.reached(f)
 		old, err := store.OldClaim(refused, 0)
 		if err != nil {
 			w.setAside(f, "read a claim that this worker cannot decode", err)
@@ -367,7 +384,7 @@ func (w *Worker) mayStart(f *firing, l lease, log *slog.Logger) (*facts, bool) {
 		return seen, false
 	default:
 		w.letGo(f, l, log)
-		w.unanswered(f, "reading a row", err)
+		w.unanswered(f, reading, "reading a row", err)
 		return seen, false
 	}
 	return seen, w.judged(f, l, seen, log)
@@ -431,7 +448,7 @@ func (w *Worker) lastCheck(f *firing, l lease, seen *facts, log *slog.Logger) bo
 	reads.Wait()
 	if err := errors.Join(failed, failed2, failed3, failed4); err != nil {
 		w.letGo(f, l, log)
-		w.unanswered(f, "looking at a claim before its start", err)
+		w.unanswered(f, reading, "looking at a claim before its start", err)
 		return false
 	}
 	if claim.Attempt != f.attempt || claim.Token != l.token || claim.Outcome != nil {

@@ -294,8 +294,8 @@ const (
 	shutLast  = 30 * time.Second
 )
 
-// unreached stops polling for a while, each time longer: the table is out of reach. Trouble of a
-// single key is no reason, see ofOneKey.
+// unreached stops polling for a while, each time longer: the table is out of reach. Trouble of a key or a tenant is no
+// reason, see probes.
 func (in *intake) unreached() {
 	in.mu.Lock()
 	defer in.mu.Unlock()
@@ -312,7 +312,7 @@ func (in *intake) unreached() {
 	})
 }
 
-// reached notes that the table took a claim or a heartbeat, or that no claim was needed.
+// reached notes that the table answered a read, or took a claim, an outcome or a heartbeat.
 func (in *intake) reached() {
 	in.mu.Lock()
 	defer in.mu.Unlock()

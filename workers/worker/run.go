@@ -385,7 +385,7 @@ func (w *Worker) settle(f *firing, l lease, o job.Outcome, log *slog.Logger) {
 			return
 		}
 	}
-	w.intake.reached()
+	w.reached(f)
 	w.ended(f, l.token)
 }
 

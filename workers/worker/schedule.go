@@ -113,7 +113,7 @@ func (w *Worker) admitted(f *firing, l lease, seen *facts, log *slog.Logger) boo
 		return false
 	case err != nil:
 		w.letGo(f, l, log)
-		w.unanswered(f, "taking the slot of a schedule", err)
+		w.unanswered(f, writing, "taking the slot of a schedule", err)
 		return false
 	case !ok:
 		w.askToReevaluate(f, l, why, log)

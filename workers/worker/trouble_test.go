@@ -200,6 +200,90 @@ func TestWorker_KeepsTakingWorkWhileOneKeyIsInTrouble(t *testing.T) {
 	}
 }
 
+// A tenant's rows, claims or pauses that get no answer are no reason to poll less for the others, however many of its
+// jobs are due and however long each call takes.
+func TestWorker_RunsOtherTenantsJobsWhileOneTenantsKeysDoNotAnswer(t *testing.T) {
+	rows := func(c memory.Call) bool { return c.Op == memory.TableGet && c.Ref.Table == contract.Jobs }
+	claims := func(c memory.Call) bool { return c.Op == memory.TableWrite && c.Ref.Table == contract.Claims }
+	pauses := func(c memory.Call) bool { return c.Op == memory.TableQuery }
+	for name, c := range map[string]struct {
+		of func(memory.Call) bool
+		is memory.Fault
+	}{
+		"its rows answer with an error":    {rows, memory.Fault{Fail: fault.Unavailable}},
+		"its rows do not answer":           {rows, memory.Fault{Hang: true}},
+		"its rows answer with a new error": {rows, memory.Fault{Fail: "unheard of"}},
+		"its claims answer with an error":  {claims, memory.Fault{Fail: fault.Unavailable}},
+		"its claims do not answer":         {claims, memory.Fault{Hang: true}},
+		"its pauses answer with an error":  {pauses, memory.Fault{Fail: fault.Unavailable}},
+		"its pauses do not answer":         {pauses, memory.Fault{Hang: true}},
+	} {
+		t.Run("runs other tenants' jobs while of one tenant "+name, func(t *testing.T) {
+			within(t, func(b *bench) {
+				b.world.SetFaults(func(call memory.Call) memory.Fault {
+					if strings.Contains(call.Ref.PK, "sick") && c.of(call) {
+						return c.is
+					}
+					return memory.Fault{}
+				})
+				var sick []job.Row
+				for range 400 {
+					sick = append(sick, b.put(0, func(r *job.Row) { r.Tenant = "sick" }))
+					b.fire(sick[len(sick)-1], 0)
+				}
+				b.start("a")
+				b.sleep(2 * time.Second)
+				for range 200 {
+					r := b.put(0)
+					b.fire(r, 0)
+				}
+				b.sleep(30 * time.Second)
+				if n := b.started(); n != 200 {
+					t.Errorf("after 30 s %d of another tenant's 200 jobs have started", n)
+				}
+				b.sleep(10 * time.Minute)
+				b.world.SetFaults(nil)
+				b.sleep(3 * time.Minute)
+				if n := b.started() - 200; n != len(sick) {
+					t.Errorf("3 min after the trouble %d of the tenant's own %d jobs have started", n, len(sick))
+				}
+			})
+		})
+	}
+}
+
+func TestWorker_PollsLessWhileTheStoreTakesNoWrites(t *testing.T) {
+	within(t, func(b *bench) {
+		for range 200 {
+			b.fire(b.put(0), 0)
+		}
+		receives := 0
+		b.world.SetFaults(func(c memory.Call) memory.Fault {
+			switch {
+			case c.Op == memory.TableWrite:
+				return memory.Fault{Fail: fault.Unavailable}
+			case c.Op == memory.QueueReceive:
+				b.mu.Lock()
+				defer b.mu.Unlock()
+				receives++
+			}
+			return memory.Fault{}
+		})
+		b.start("a")
+		b.sleep(5 * time.Minute)
+		b.mu.Lock()
+		if receives > 400 { // of four queues
+			t.Errorf("the worker has received %d times in five minutes", receives)
+		}
+		b.mu.Unlock()
+		b.world.SetFaults(nil)
+		b.sleep(2 * time.Minute)
+		if n := b.started(); n != 200 {
+			t.Errorf("two minutes after the outage %d of 200 jobs have started", n)
+		}
+	})
+}
+
 func TestWorker_KeepsTakingWorkWhileASlotsHolderCannotBeRead(t *testing.T) {
 	within(t, func(b *bench) {
 		s := b.rule(func(s *schedule.Schedule) { s.Overlap = schedule.OverlapSkip })

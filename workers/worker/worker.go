@@ -119,6 +119,8 @@ type Worker struct {
 	polls    *polls
 	pauses   *pauses
 	rules    *schedules
+	probes   *probes
+	troubles troubles
 	reports  *reports
 	deletes  *deletes
 	attempts sync.WaitGroup // those in slots
@@ -156,6 +158,7 @@ func New(d Deps, o Options) *Worker {
 	w.intake = newIntakes(o, w.clock)
 	w.polls = newPolls()
 	w.pauses, w.rules = newPauses(d.Store), newSchedules(d.Store)
+	w.probes = newProbes(d.Store)
 	w.reports = newReports(w)
 	w.deletes = newDeletes(w)
 	return w
