@@ -56,7 +56,7 @@ func setup(t testing.TB, change ...func(*memory.Options, *api.Deps)) *bench {
 	}
 	b.world = memory.New(o)
 	t.Cleanup(b.world.Close)
-	b.store = store.New(b.world.Table(), b.world.Blobs())
+	b.store = store.By(clk, b.world.Table(), b.world.Blobs())
 	d.Store, d.Queues, d.Timers = b.store, b.world.Queues(), b.world.Timers()
 	b.handler = api.New(d)
 	return b

@@ -16,6 +16,7 @@ func judge(files []source) []string {
 		breaches = append(breaches, judgePurity(f)...)
 		breaches = append(breaches, judgeDoor(f)...)
 		breaches = append(breaches, judgeLocks(f)...)
+		breaches = append(breaches, judgeClock(f)...)
 	}
 	breaches = append(breaches, judgeIntroductions(files)...)
 	slices.Sort(breaches)
@@ -58,6 +59,34 @@ func judgePurity(f source) []string {
 		if p, ok := s.X.(*ast.Ident); ok && p.Name == "time" && slices.Contains(clockCalls, s.Sel.Name) {
 			breaches = append(breaches, fmt.Sprintf("%s (core) uses time.%s: time is handed in, "+
 				"so that the same facts always give the same answer", f.path(), s.Sel.Name))
+		}
+		return true
+	})
+	return breaches
+}
+
+// ownTime lists the files outside of the core that may read the machine's clock, and why.
+var ownTime = map[string]string{
+	"functions/api/proxy.go":        "CloudWatch dates metrics by the machine's clock",
+	"functions/batch/metered.go":    "CloudWatch dates metrics by the machine's clock",
+	"functions/engine/scan/time.go": "a context's deadline is a time of the machine's clock",
+}
+
+// judgeClock checks that what goes by a clock that it is handed (a laptop may be set to another time, the simulation's
+// clocks differ) does not read the machine's as well.
+func judgeClock(f source) []string {
+	if !inAny(clocked, f.dir) || f.test() || inAny(doors, f.dir) || ownTime[f.path()] != "" {
+		return nil
+	}
+	var breaches []string
+	ast.Inspect(f.syntax, func(n ast.Node) bool {
+		s, ok := n.(*ast.SelectorExpr)
+		if !ok {
+			return true
+		}
+		if p, ok := s.X.(*ast.Ident); ok && p.Name == "time" && slices.Contains(machineTime, s.Sel.Name) {
+			breaches = append(breaches, fmt.Sprintf("%s uses time.%s: it is handed a clock, and two clocks in one "+
+				"decision disagree", f.path(), s.Sel.Name))
 		}
 		return true
 	})

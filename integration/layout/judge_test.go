@@ -26,6 +26,12 @@ func TestJudge_FindsEachBreach(t *testing.T) {
 			"shared/job/a.go (core) uses time.Now"},
 		"a test of the core may read the clock": {map[string]string{
 			"shared/job/a_test.go": "package job\n\nimport \"time\"\n\nvar late = time.Now\n"}, ""},
+		"the store reads the machine's clock": {map[string]string{
+			"shared/store/doc.go": "// Package store stores.\npackage store\n",
+			"shared/store/a.go":   "package store\n\nimport \"time\"\n\nfunc old() bool { return time.Now().IsZero() }\n"},
+			"shared/store/a.go uses time.Now: it is handed a clock"},
+		"a file that dates metrics may read the machine's clock": {map[string]string{
+			"functions/api/proxy.go": "package api\n\nimport \"time\"\n\nvar at = time.Now()\n"}, ""},
 		"a door holds an if": {map[string]string{
 			"functions/api/lambda/main.go": "package main\n\nfunc main() { if true { println() } }\n"},
 			"(door) decides something"},

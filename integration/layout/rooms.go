@@ -76,6 +76,16 @@ var core = []string{
 // doors are the programs of the Lambda functions.
 var doors = []string{"functions/*/lambda"}
 
+// clocked lists the folders that go by a clock that they are handed.
+var clocked = []string{
+	"shared/memory", "shared/store", "functions/api", "functions/authorizer", "functions/batch", "functions/dispatch",
+	"functions/engine", "functions/forecast", "functions/promoter", "functions/redrive", "functions/status",
+	"functions/stream", "functions/sweeper",
+}
+
+// machineTime are the functions of package time that read the machine's clock.
+var machineTime = []string{"Now", "Since", "Until"}
+
 // clockCalls are the functions of package time that read the clock or wait for it.
 var clockCalls = []string{"After", "AfterFunc", "NewTicker", "NewTimer", "Now", "Since", "Sleep", "Tick", "Until"}
 

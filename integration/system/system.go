@@ -37,7 +37,7 @@ func Compose(p Ports, o Options) *System {
 	if o.Pumps == 0 {
 		o.Pumps = 2
 	}
-	storeOf := func(p Ports) *store.Store { return store.New(p.Table, p.Blobs) }
+	storeOf := func(p Ports) *store.Store { return store.By(p.Clock, p.Table, p.Blobs) }
 
 	// REST: writes jobs to the table.
 	var rest http.Handler

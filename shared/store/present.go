@@ -7,6 +7,7 @@ import (
 	"slices"
 	"time"
 
+	"punctual/shared/clock"
 	"punctual/shared/contract"
 	"punctual/shared/item"
 )
@@ -18,7 +19,10 @@ import (
 // pauses, schedules' tombstones, ledgers and replaced payloads. Claims are left out: their time to live only
 // clears away what no attempt can ask about any more, and a claim is judged by its attempt, lease and outcome
 // alone. Entries of an index carry no expires_at; the row that an entry leads to is absent.
-type present struct{ Table }
+type present struct {
+	Table
+	clock clock.Clock
+}
 
 // over says that the item's time has passed.
 func over(i item.Item, now time.Time) bool {
@@ -31,7 +35,7 @@ func expires(table string) bool { return table != contract.Claims }
 
 func (p present) Get(ctx context.Context, ref item.Ref) (item.Item, error) {
 	i, err := p.Table.Get(ctx, ref)
-	if expires(ref.Table) && over(i, time.Now()) {
+	if expires(ref.Table) && over(i, p.clock.Now()) {
 		return nil, err
 	}
 	return i, err
@@ -39,7 +43,7 @@ func (p present) Get(ctx context.Context, ref item.Ref) (item.Item, error) {
 
 func (p present) GetMany(ctx context.Context, refs []item.Ref) ([]item.Item, error) {
 	items, err := p.Table.GetMany(ctx, refs)
-	now := time.Now()
+	now := p.clock.Now()
 	for n, i := range items {
 		if expires(refs[n].Table) && over(i, now) {
 			items[n] = nil
@@ -51,19 +55,20 @@ func (p present) GetMany(ctx context.Context, refs []item.Ref) ([]item.Item, err
 func (p present) Query(ctx context.Context, q item.Query) (item.Page, error) {
 	page, err := p.Table.Query(ctx, q)
 	if expires(q.Table) {
-		now := time.Now()
+		now := p.clock.Now()
 		page.Items = slices.DeleteFunc(page.Items, func(i item.Item) bool { return over(i, now) })
 	}
 	return page, err
 }
 
 func (p present) Write(ctx context.Context, w item.Write) (item.Item, error) {
-	i, err := p.Table.Write(ctx, replacing(w))
-	return i, unseen(err, w)
+	now := p.clock.Now()
+	i, err := p.Table.Write(ctx, replacing(w, now))
+	return i, unseen(err, now, w)
 }
 
 func (p present) Commit(ctx context.Context, writes ...item.Write) error {
-	out := writes
+	out, now := writes, p.clock.Now()
 	for n, w := range writes {
 		if !mayReplace(w) {
 			continue
@@ -71,9 +76,9 @@ func (p present) Commit(ctx context.Context, writes ...item.Write) error {
 		if &out[0] == &writes[0] {
 			out = slices.Clone(writes)
 		}
-		out[n] = replacing(w)
+		out[n] = replacing(w, now)
 	}
-	return unseen(p.Table.Commit(ctx, out...), writes...)
+	return unseen(p.Table.Commit(ctx, out...), now, writes...)
 }
 
 // mayReplace says that the write puts an item where there must be none.
@@ -88,21 +93,20 @@ func asksForNone(all item.All) bool {
 }
 
 // replacing lets a write that asks for no item replace one whose time is over.
-func replacing(w item.Write) item.Write {
+func replacing(w item.Write, now time.Time) item.Write {
 	if mayReplace(w) {
-		isOver := item.Cond{Attr: contract.AttrExpiresAt, Op: item.Le, Value: time.Now().Unix()}
+		isOver := item.Cond{Attr: contract.AttrExpiresAt, Op: item.Le, Value: now.Unix()}
 		w.When = append(slices.Clone(w.When), item.All{isOver})
 	}
 	return w
 }
 
 // unseen takes out of a refusal what was in the way but may not be seen any more.
-func unseen(err error, writes ...item.Write) error {
+func unseen(err error, now time.Time, writes ...item.Write) error {
 	var refused *item.Refused
 	if !errors.As(err, &refused) {
 		return err
 	}
-	now := time.Now()
 	var olds map[int]item.Item
 	for n, old := range refused.Olds {
 		if n < len(writes) && expires(writes[n].Table) && over(old, now) {

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"punctual/shared/calendar"
+	"punctual/shared/clock"
 	"punctual/shared/contract"
 	"punctual/shared/fault"
 	"punctual/shared/job"
@@ -25,6 +26,45 @@ func later(t *testing.T, name string, do func(t *testing.T, s *store.Store, ctx 
 			do(t, store.New(w.Table(), w.Blobs()), context.Background())
 		})
 	})
+}
+
+// A laptop may be set to another time, and a store far from the machine's clock must go by its own.
+func TestStore_GoesByItsOwnClock(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		offset time.Duration
+		there  bool
+	}{
+		"behind the machine's clock a finished job is there":                   {-400 * 24 * time.Hour, true},
+		"ahead of the machine's clock a job that was finished now has expired": {400 * 24 * time.Hour, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			w := memory.New(memory.Options{})
+			defer w.Close()
+			ctx, clk := context.Background(), clock.Skewed{Offset: c.offset}
+			s := store.By(clk, w.Table(), w.Blobs())
+			at := time.Now()
+			if c.there {
+				at = clk.Now()
+			}
+			r := accepted(t, s, "acme", 1, func(r *job.Row) {
+				r.DueAt, r.CreatedAt, r.Status, r.FinishedAt = at, at, job.Succeeded, at
+				r.ExpiresAt = at.Add(contract.FinishedKept)
+			})
+			_, err := s.Row(ctx, r.Key)
+			_, there, err2 := s.Rows(ctx, []job.Key{r.Key})
+			listed := 0
+			for range s.Newest(ctx, "acme", "", "", 10) {
+				listed++
+			}
+			put := s.Put(ctx, job.Accept(r)) // asks for no item
+			if (err == nil) != c.there || err2 != nil || there[0] != c.there || (listed == 1) != c.there ||
+				(store.Refused(put) != nil) != c.there {
+				t.Errorf("read %v, read among several %v, listed %d, put again %v", err, there, listed, put)
+			}
+		})
+	}
 }
 
 func finished(s job.Status) func(*job.Row) {

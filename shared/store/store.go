@@ -7,6 +7,7 @@ import (
 	"maps"
 	"time"
 
+	"punctual/shared/clock"
 	"punctual/shared/contract"
 	"punctual/shared/fault"
 	"punctual/shared/item"
@@ -50,8 +51,16 @@ type Store struct {
 	taskNotes refs // notes of tasks that this process wrote
 }
 
-// New returns a Store over a table and a blob store.
-func New(t Table, b Blobs) *Store { return &Store{table: present{t}, blobs: b} }
+// New returns a Store over a table and a blob store. What has outlived its expires_at by the system's clock is absent.
+func New(t Table, b Blobs) *Store { return By(clock.System{}, t, b) }
+
+// By is New by another clock, such as that of a laptop that is set to another time. A nil clock is the system's.
+func By(c clock.Clock, t Table, b Blobs) *Store {
+	if c == nil {
+		c = clock.System{}
+	}
+	return &Store{table: present{t, c}, blobs: b}
+}
 
 // Row reads a job's row. An absent or forgotten job is a fault.NotFound.
 func (s *Store) Row(ctx context.Context, k job.Key) (job.Row, error) {
