@@ -56,6 +56,8 @@ type Deps struct {
 	// Unready returns why this process should be sent no requests now, in words for a client; "" for no reason. Nil:
 	// there never is one.
 	Unready func() string
+	// Waiting is how many requests of a tenant may wait at once; 0 is no bound.
+	Waiting int
 	// Allowance bounds the requests of each tenant; the zero Allowance is no bound.
 	Allowance store.Allowance
 }

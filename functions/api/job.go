@@ -3,13 +3,10 @@ package api
 import (
 	"context"
 	"net/http"
-	"time"
 
 	"punctual/functions/api/wire"
 	"punctual/shared/contract"
-	"punctual/shared/fault"
 	"punctual/shared/job"
-	"punctual/shared/span"
 	"punctual/shared/telemetry"
 	"punctual/shared/tenant"
 )
@@ -20,7 +17,9 @@ type jobAnswer struct {
 	Location string `header:"Location"`
 	ETag     string `header:"ETag" doc:"The version in quotes, for If-Match"`
 	Replayed string `header:"Idempotency-Replayed" doc:"true when this is the answer to an earlier request with the same key"`
-	Body     JobView
+	// RetryAfter is set where a request with wait did not wait.
+	RetryAfter string `header:"Retry-After" doc:"Seconds after which to ask again: too many requests of the tenant wait already, so this one did not"`
+	Body       JobView
 }
 
 func (s *stage) jobRoutes() {
@@ -180,7 +179,7 @@ func (r *reader) batchKey(f wire.Fields) string {
 
 type getJobInput struct {
 	ID   string `path:"id" doc:"The job's id"`
-	Wait string `query:"wait" doc:"How long to wait for a final status; what stands then is answered" example:"20s"`
+	Wait string `query:"wait" doc:"Maximum wait for a final status; on timeout the current state is answered, and at once with Retry-After when too many requests of the tenant wait" example:"20s"`
 }
 
 // keyOf returns the key of the job with that id. A text that is no id is a job that does not exist.
@@ -219,8 +218,9 @@ func (s *stage) getJob(ctx context.Context, who tenant.Identity, in *getJobInput
 	if err != nil {
 		return nil, err
 	}
+	retryAfter := ""
 	if wait > 0 && !r.Status.Final() {
-		err := poll(ctx, wait, func() (_ bool, err error) {
+		retryAfter, err = s.await(ctx, who.Tenant, wait, func() (_ bool, err error) {
 			r, err = s.row(ctx, k)
 			return r.Status.Final(), err
 		})
@@ -228,7 +228,11 @@ func (s *stage) getJob(ctx context.Context, who tenant.Identity, in *getJobInput
 			return nil, err
 		}
 	}
-	return s.answerJob(ctx, r, http.StatusOK, true)
+	out, err := s.answerJob(ctx, r, http.StatusOK, true)
+	if err == nil {
+		out.RetryAfter = retryAfter
+	}
+	return out, err
 }
 
 // answerJob answers with one job; all adds its payload, labels and result.
@@ -241,49 +245,4 @@ func (s *stage) answerJob(ctx context.Context, r job.Row, status int, all bool) 
 		return nil, err
 	}
 	return &jobAnswer{Status: status, ETag: etag(r.Version), Body: v}, nil
-}
-
-func readWait(s string) (time.Duration, error) {
-	if s == "" {
-		return 0, nil
-	}
-	d, err := span.Parse(s)
-	if err != nil {
-		return 0, wire.OneMistake("wait", wire.CodeInvalidValue, span.Allowed, "%s", err.Error())
-	}
-	if d > contract.MaxWait {
-		return 0, wire.OneMistake("wait", wire.CodeOutOfRange, "at most "+span.Format(contract.MaxWait),
-			"%s is too long to wait", span.Format(d))
-	}
-	return d, nil
-}
-
-// How often a waiting request reads the row: soon at first, then less and less often. Each pause is half as long again
-// as the one before, so that an end is seen after at most a third of the time that it took.
-const (
-	firstLook = 10 * time.Millisecond
-	lastLook  = 500 * time.Millisecond
-)
-
-// poll calls look until it is done or fails, the time is up, or the client has left. It calls look once more at the
-// end of the time.
-func poll(ctx context.Context, wait time.Duration, look func() (done bool, err error)) error {
-	deadline := time.NewTimer(wait)
-	defer deadline.Stop()
-	next := time.NewTimer(firstLook)
-	defer next.Stop()
-	for pause := firstLook; ; pause = min(pause+pause/2, lastLook) {
-		next.Reset(pause)
-		over := false
-		select {
-		case <-ctx.Done():
-			return fault.New(fault.Unavailable, ctx.Err(), "waiting for an end")
-		case <-deadline.C:
-			over = true
-		case <-next.C:
-		}
-		if done, err := look(); done || over || err != nil {
-			return err
-		}
-	}
 }

@@ -35,6 +35,10 @@ type Store interface {
 	TakeRequests(
 		ctx context.Context, t tenant.ID, a store.Allowance, n int, now time.Time,
 	) (wait time.Duration, err error)
+	// TakeWaiting takes one of a tenant's slots for waiting requests until a time; false if all are taken.
+	TakeWaiting(ctx context.Context, t tenant.ID, slots int, until, now time.Time) (store.WaitingSlot, bool, error)
+	// GiveWaiting gives a slot back before its time.
+	GiveWaiting(ctx context.Context, w store.WaitingSlot) error
 	// UsedByRequests returns how many requests of its burst a tenant has not yet rested from.
 	UsedByRequests(ctx context.Context, t tenant.ID, a store.Allowance, now time.Time) (int64, error)
 	// UsedBySchedules returns how many runs a minute a tenant's schedules take of its quota.

@@ -93,10 +93,10 @@ func (s *stage) runActs() {
 
 type getRunInput struct {
 	ID   string `path:"id" doc:"The run's id"`
-	Wait string `query:"wait" doc:"How long to wait for a final status; what stands then is answered" example:"20s"`
+	Wait string `query:"wait" doc:"Maximum wait for a final status; on timeout the current state is answered, and at once with Retry-After when too many requests of the tenant wait" example:"20s"`
 }
 
-func (s *stage) getRun(ctx context.Context, who tenant.Identity, in *getRunInput) (*answer[RunView], error) {
+func (s *stage) getRun(ctx context.Context, who tenant.Identity, in *getRunInput) (*waitedRun, error) {
 	k, err := runKey(who, in.ID)
 	if err != nil {
 		return nil, err
@@ -105,6 +105,7 @@ func (s *stage) getRun(ctx context.Context, who tenant.Identity, in *getRunInput
 	if err != nil {
 		return nil, err
 	}
+	retryAfter := ""
 	if wait > 0 {
 		look := func() (bool, error) {
 			is, err := s.Store.Run(ctx, k)
@@ -112,14 +113,20 @@ func (s *stage) getRun(ctx context.Context, who tenant.Identity, in *getRunInput
 		}
 		over, err := look()
 		if err == nil && !over {
-			err = poll(ctx, wait, look)
+			retryAfter, err = s.await(ctx, who.Tenant, wait, look)
 		}
 		if err != nil {
 			return nil, err
 		}
 	}
 	v, err := s.showRun(ctx, k)
-	return &answer[RunView]{v}, err
+	return &waitedRun{retryAfter, v}, err
+}
+
+// waitedRun answers a request that may have waited for the end of a run.
+type waitedRun struct {
+	RetryAfter string `header:"Retry-After" doc:"Seconds after which to ask again: too many requests of the tenant wait already, so this one did not"`
+	Body       RunView
 }
 
 type listRunsInput struct {

@@ -82,7 +82,8 @@ func (v vars) api() []construct.Var {
 	env := append(v.arming(), construct.Var{Name: "PUNCTUAL_SCHEDULE_QUOTA", Value: strconv.Itoa(v.s.Quota)},
 		construct.Var{Name: "PUNCTUAL_AUTH", Value: string(v.s.Tokens.Auth)},
 		construct.Var{Name: "PUNCTUAL_TENANT_RATE", Value: strconv.Itoa(v.s.API.TenantRate)},
-		construct.Var{Name: "PUNCTUAL_TENANT_BURST", Value: strconv.Itoa(v.s.API.TenantBurst)})
+		construct.Var{Name: "PUNCTUAL_TENANT_BURST", Value: strconv.Itoa(v.s.API.TenantBurst)},
+		construct.Var{Name: "PUNCTUAL_TENANT_WAITING", Value: strconv.Itoa(v.s.Flow.Waiting())})
 	if len(v.s.HTTPAllow) > 0 {
 		env = append(env, construct.Var{Name: "PUNCTUAL_HTTP_ALLOW", Value: strings.Join(v.s.HTTPAllow, ",")})
 	}

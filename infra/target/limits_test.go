@@ -29,6 +29,8 @@ func TestTargets_AreOnThePageOfLimits(t *testing.T) {
 		{"requests at once, of all tenants together", number(d.API.Burst), number(p.API.Burst)},
 		{"requests a second, of each tenant", number(d.API.TenantRate), number(p.API.TenantRate)},
 		{"requests at once after a rest, of each tenant", number(d.API.TenantBurst), number(p.API.TenantBurst)},
+		{"requests with `wait` that wait at once, of each tenant; more are answered at once, with `Retry-After`",
+			number(d.Flow.Waiting()), number(p.Flow.Waiting())},
 		{"runs a minute of a tenant's schedules, each at its busiest", number(d.Quota), number(p.Quota)},
 		{"pods of pool short", pods(d.Fleet.Short), pods(p.Fleet.Short)},
 		{"slots of a pod of pool short", number(d.Fleet.Short.Slots), number(p.Fleet.Short.Slots)},

@@ -184,6 +184,18 @@ const LeastUnreserved = 100
 // Reserved is how many invocations at once are kept for functions in all.
 func (f Flow) Reserved() int { return f.Reads + f.Writes + f.Authorizer }
 
+// Waiting is how many requests of one tenant may wait for the end of a job or run at once, each in an invocation that is
+// kept for reads: a tenth of those, so that one tenant leaves the others room. Without a reserve there are a few.
+func (f Flow) Waiting() int {
+	if f.Reads == 0 {
+		return waitingWithoutReserve
+	}
+	return max(1, f.Reads/10)
+}
+
+// waitingWithoutReserve is Waiting in an account that keeps no invocations for reads: a new one allows 10 in all.
+const waitingWithoutReserve = 3
+
 // Within is f in an account that allows so many invocations at once; 0 is enough. Reservations that
 // do not fit shrink in proportion, and none is made where nothing can be reserved: a new account
 // allows 10. The queues' consumers get no more than a fifth each.

@@ -126,6 +126,7 @@ func limits() []table {
 			{"items of a page", n(contract.ListMax) + "; " + n(contract.ListDefault) + " unless said"},
 			{"time that a page may search", of(contract.MaxListRead) + "; then it is short and has a cursor"},
 			{"`wait`", of(contract.MaxWait)},
+			{"until a request whose `wait` was not granted may be repeated", of(contract.WaitingRetryAfter)},
 			{"jobs of one redrive", n(contract.RedriveMax) + "; " + n(contract.RedriveDefault) + " unless said"},
 			{"headers of a request", size(contract.MaxHeaders)},
 		}},
@@ -156,6 +157,7 @@ These differ by target. What is more is answered 429; with ` + "`Retry-After`" +
 | requests at once, of all tenants together | 200 | 5,000 | |
 | requests a second, of each tenant | 50 | 1,000 | ` + "`tenant_rate`" + ` |
 | requests at once after a rest, of each tenant | 100 | 2,000 | ` + "`tenant_burst`" + ` |
+| requests with ` + "`" + `wait` + "`" + ` that wait at once, of each tenant; more are answered at once, with ` + "`" + `Retry-After` + "`" + ` | 3 | 20 | |
 | runs a minute of a tenant's schedules, each at its busiest | 1,000 | 1,000 | ` + "`schedule_quota`" + ` |
 | pods of pool short | 1 to 4 | 2 to 60 | |
 | slots of a pod of pool short | 25 | 25 | |

@@ -90,9 +90,13 @@ func (c *Client) Job(ctx context.Context, id string) (rest.JobView, error) {
 func (c *Client) Wait(ctx context.Context, id string) (rest.JobView, error) {
 	wait := c.wait.String()
 	for {
-		job, err := Read[rest.JobView](c.rest.GetJob(ctx, id, &rest.GetJobParams{Wait: &wait}))
+		answer, err := c.rest.GetJob(ctx, id, &rest.GetJobParams{Wait: &wait})
+		job, err := Read[rest.JobView](answer, err)
 		if err != nil || Over(string(job.Status)) {
 			return job, err
+		}
+		if !pause(ctx, retryAfter(answer.Header)) {
+			return job, context.DeadlineExceeded
 		}
 	}
 }

@@ -52,9 +52,13 @@ func (c *Client) Run(ctx context.Context, id string) (rest.RunView, error) {
 func (c *Client) WaitRun(ctx context.Context, id string) (rest.RunView, error) {
 	wait := c.wait.String()
 	for {
-		run, err := Read[rest.RunView](c.rest.GetRun(ctx, id, &rest.GetRunParams{Wait: &wait}))
+		answer, err := c.rest.GetRun(ctx, id, &rest.GetRunParams{Wait: &wait})
+		run, err := Read[rest.RunView](answer, err)
 		if err != nil || Over(string(run.Status)) {
 			return run, err
+		}
+		if !pause(ctx, retryAfter(answer.Header)) {
+			return run, context.DeadlineExceeded
 		}
 	}
 }

@@ -33,6 +33,8 @@ type Env struct {
 	TenantRate int // PUNCTUAL_TENANT_RATE: requests a second of each tenant; default 0, which bounds none
 	// PUNCTUAL_TENANT_BURST: requests at once of each tenant after a rest; default 0, with a rate 1 or more
 	TenantBurst int
+	// PUNCTUAL_TENANT_WAITING: requests with wait= of each tenant that wait at once; default 0, which bounds none
+	TenantWaiting int
 
 	AudienceClaim string // PUNCTUAL_AUDIENCE_CLAIM: the claim that says whom a token is meant for; default "aud"
 	TenantScope   string // PUNCTUAL_TENANT_SCOPE: prefix of the scope that names the tenant; "" takes the claim
@@ -129,6 +131,7 @@ func LoadEnv(lookup func(string) (string, bool), needs ...string) (Env, error) {
 		{"PUNCTUAL_SCHEDULE_QUOTA", &e.Quota, ScheduleQuota, 1},
 		{"PUNCTUAL_TENANT_RATE", &e.TenantRate, 0, 0},
 		{"PUNCTUAL_TENANT_BURST", &e.TenantBurst, 0, 0},
+		{"PUNCTUAL_TENANT_WAITING", &e.TenantWaiting, 0, 0},
 	} {
 		v, err := strconv.Atoi(get(n.name, strconv.Itoa(n.fallback)))
 		if err != nil || v < n.least {

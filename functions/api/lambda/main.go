@@ -42,6 +42,7 @@ func main() {
 		HTTPAllow:  api.MustRanges(env.HTTPAllow),
 
 		ScheduleQuota: env.Quota,
+		Waiting:       env.TenantWaiting,
 		Allowance:     store.Allowance{Rate: env.TenantRate, Burst: env.TenantBurst},
 	})
 	stage := strings.TrimPrefix(lambdacontext.FunctionName, env.Prefix+"-")

@@ -3159,7 +3159,7 @@ type CreateJobParams struct {
 
 // GetJobParams defines parameters for GetJob.
 type GetJobParams struct {
-	// Wait How long to wait for a final status; what stands then is answered; 0s to 25s
+	// Wait Maximum wait for a final status; on timeout the current state is answered, and at once with Retry-After when too many requests of the tenant wait; 0s to 25s
 	Wait *string `form:"wait,omitempty" json:"wait,omitempty"`
 }
 
@@ -3229,7 +3229,7 @@ type CreateRunParams struct {
 
 // GetRunParams defines parameters for GetRun.
 type GetRunParams struct {
-	// Wait How long to wait for a final status; what stands then is answered; 0s to 25s
+	// Wait Maximum wait for a final status; on timeout the current state is answered, and at once with Retry-After when too many requests of the tenant wait; 0s to 25s
 	Wait *string `form:"wait,omitempty" json:"wait,omitempty"`
 }
 
