@@ -7,6 +7,8 @@ import (
 	"io"
 	"math/rand/v2"
 	"net/http"
+	"net/netip"
+	"net/url"
 	"strconv"
 	"strings"
 	"time"
@@ -66,6 +68,10 @@ func (c *caller) once(req *http.Request) (*http.Response, error) {
 			cancel()
 			return nil, fmt.Errorf("getting a token: %w", err)
 		}
+		if token != "" && !mayCarryToken(sent.URL) {
+			cancel()
+			return nil, fmt.Errorf("a token is not sent over plain http to %s: use https", sent.URL.Host)
+		}
 		if token != "" {
 			sent.Header.Set("Authorization", "Bearer "+token)
 		}
@@ -85,6 +91,12 @@ func (c *caller) once(req *http.Request) (*http.Response, error) {
 		return nil, fmt.Errorf("reading the answer to %s: %w", req.URL.Path, err)
 	}
 	return nil, problem(answer, text)
+}
+
+// mayCarryToken reports whether a token may be sent to an address: nobody can read it on the way.
+func mayCarryToken(u *url.URL) bool {
+	ip, err := netip.ParseAddr(u.Hostname())
+	return u.Scheme == "https" || u.Hostname() == "localhost" || err == nil && ip.Unmap().IsLoopback()
 }
 
 // bounded is a body that ends its request's time limit when it is closed.

@@ -26,7 +26,8 @@ type Option func(*caller)
 // request and every repetition, so it keeps the token until shortly before it expires.
 type TokenSource func(ctx context.Context) (string, error)
 
-// WithToken sends the same bearer token with every request. Default: none.
+// WithToken sends the same bearer token with every request. Default: none. Over plain http a token goes to loopback
+// addresses only; a call elsewhere fails and sends nothing.
 func WithToken(token string) Option {
 	return WithTokenSource(func(context.Context) (string, error) { return token, nil })
 }
@@ -49,7 +50,8 @@ func WithBackoff(first, longest time.Duration) Option {
 	return func(c *caller) { c.first, c.longest = first, longest }
 }
 
-// WithHTTPClient sends by h, whose transport may sign requests or go through a proxy.
+// WithHTTPClient sends by h, whose transport may sign requests or go through a proxy. Redirects are never followed,
+// whatever its CheckRedirect.
 // Default: an http.Client of its own.
 func WithHTTPClient(h *http.Client) Option { return func(c *caller) { c.http = h } }
 
@@ -72,6 +74,7 @@ func New(baseURL string, options ...Option) (*Client, error) {
 	for _, o := range options {
 		o(c)
 	}
+	c.http = withoutRedirects(c.http)
 	u.Path = strings.TrimSuffix(strings.TrimRight(u.Path, "/"), "/v1")
 	generated, err := rest.NewClient(u.String(), rest.WithHTTPClient(c))
 	if err != nil {
@@ -82,6 +85,14 @@ func New(baseURL string, options ...Option) (*Client, error) {
 		wait = max(min(wait, c.timeout/2).Truncate(time.Second), time.Second)
 	}
 	return &Client{rest: generated, wait: wait}, nil
+}
+
+// withoutRedirects returns h without redirects. The API has none: one that is followed would take the token or the
+// payload to another host.
+func withoutRedirects(h *http.Client) *http.Client {
+	own := *h
+	own.CheckRedirect = func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
+	return &own
 }
 
 // REST returns the generated calls, one an operation of the document. They sign in, repeat and return

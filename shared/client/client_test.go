@@ -332,3 +332,83 @@ func TestCode_ListsEveryCodeOfTheDocument(t *testing.T) {
 		t.Errorf("%d constants for %d codes", n, len(codes))
 	}
 }
+
+func TestClient_FollowsNoRedirect(t *testing.T) {
+	t.Parallel()
+	for _, status := range []int{301, 302, 303, 307, 308} {
+		var elsewhere atomic.Int64
+		other := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { elsewhere.Add(1) }))
+		t.Cleanup(other.Close)
+		asked := 0
+		h := func(w http.ResponseWriter, r *http.Request) {
+			asked++
+			http.Redirect(w, r, other.URL, status)
+		}
+		c := over(t, h, client.WithToken("secret"), client.WithHTTPClient(&http.Client{
+			CheckRedirect: func(*http.Request, []*http.Request) error { return nil },
+		}))
+		_, err := c.CreateJob(t.Context(), "", rest.JobRequest{Task: "echo"})
+		if e, ok := errors.AsType[*client.Error](err); !ok || e.Status != int64(status) ||
+			!strings.Contains(e.Detail, "redirect, which was not followed") {
+			t.Errorf("%d: %v", status, err)
+		}
+		if asked != 1 || elsewhere.Load() != 0 {
+			t.Errorf("%d: asked %d times, and elsewhere %d times", status, asked, elsewhere.Load())
+		}
+	}
+}
+
+func TestClient_SendsATokenOverPlainHTTPToLoopbackOnly(t *testing.T) {
+	t.Parallel()
+	for address, sends := range map[string]bool{
+		"http://localhost:8080": true, "http://127.0.0.1": true, "http://127.9.9.9:1": true, "http://[::1]:8080": true,
+		"https://punctual.example.com": true, "http://punctual.example.com": false, "http://10.0.0.1": false,
+		"http://localhost.example.com": false, "http://0.0.0.0": false,
+	} {
+		sent := ""
+		c, err := client.New(address, client.WithToken("secret"), client.WithRetries(0),
+			client.WithHTTPClient(&http.Client{Transport: roundTrip(func(r *http.Request) (*http.Response, error) {
+				sent += r.Header.Get("Authorization")
+				return nil, errors.New("no network")
+			})}))
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, err = c.Job(t.Context(), "x")
+		if (sent == "Bearer secret") != sends || err == nil || !sends && !strings.Contains(err.Error(), "use https") {
+			t.Errorf("%s was sent %q: %v", address, sent, err)
+		}
+	}
+}
+
+func TestClient_WaitsBeforeItRepeatsAWaitThatWasNotGranted(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		asked := 0
+		c, err := client.New("http://localhost", client.WithHTTPClient(&http.Client{
+			Transport: roundTrip(func(r *http.Request) (*http.Response, error) {
+				asked++
+				w := httptest.NewRecorder()
+				status := "QUEUED"
+				if asked == 4 {
+					status = "SUCCEEDED"
+				} else {
+					w.Header().Set("Retry-After", "2")
+				}
+				answer(w, 200, `{"job_id":"x","status":"`+status+`"}`)
+				out := w.Result()
+				out.Request = r
+				return out, nil
+			})}))
+		if err != nil {
+			t.Fatal(err)
+		}
+		start := time.Now()
+		if job, err := c.Wait(t.Context(), "x"); err != nil || job.Status != "SUCCEEDED" {
+			t.Errorf("%v %v", job.Status, err)
+		}
+		if time.Since(start) != 6*time.Second {
+			t.Errorf("it waited %v", time.Since(start))
+		}
+	})
+}

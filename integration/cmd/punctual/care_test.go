@@ -125,8 +125,8 @@ func TestConfig_TakesAFlagBeforeTheEnvironment(t *testing.T) {
 		t.Cleanup(s.Close)
 		return s.URL
 	}
-	elsewhere := server("elsewhere")
-	path := file(t, "contexts:\n  dev: {url: "+server("dev")+"}\n  prod: {url: "+server("prod")+
+	elsewhere, dev := server("elsewhere"), server("dev")
+	path := file(t, "contexts:\n  dev: {url: "+dev+"}\n  prod: {url: "+server("prod")+
 		", token_command: echo own}\n")
 	for _, c := range []struct {
 		name, url, context string // the variables
@@ -136,9 +136,17 @@ func TestConfig_TakesAFlagBeforeTheEnvironment(t *testing.T) {
 	}{
 		{"a context beats the variable of the address", elsewhere, "", []string{"--context", "dev"}, exitDone, "dev "},
 		{"an address beats the variable of the context", "", "dev", []string{"--url", elsewhere}, exitDone,
+			"elsewhere "},
+		{"an address is sent the token of the same address", elsewhere, "", []string{"--url", elsewhere}, exitDone,
 			"elsewhere Bearer exported"},
-		{"a context beats the variable of the context", "", "prod", []string{"--context", "dev"}, exitDone,
+		{"an address is sent the token of a context with the same address", "", "dev", []string{"--url", dev}, exitDone,
 			"dev Bearer exported"},
+		{"an address is sent no token that belongs nowhere", "", "", []string{"--url", elsewhere}, exitDone,
+			"elsewhere "},
+		{"a context is sent a token that the environment gives no address", "", "", []string{"--context", "dev"},
+			exitDone, "dev Bearer exported"},
+		{"a context beats the variable of the context", "", "prod", []string{"--context", "dev"}, exitDone,
+			"dev "},
 		{"a context's own sign-in beats the variable of the token", "", "", []string{"--context", "prod"}, exitDone,
 			"prod Bearer own"},
 		{"a token that is typed beats all", elsewhere, "", []string{"--context", "prod", "--token", "typed"}, exitDone,

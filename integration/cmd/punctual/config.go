@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -9,6 +10,7 @@ import (
 	"io/fs"
 	"maps"
 	"net/http"
+	"net/url"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -40,17 +42,53 @@ type deployment struct {
 }
 
 // where finds the API: --url, else a context of the config file, whose name it sets, else the laptop. A flag beats
-// the environment: a typed context takes no token of an environment that says another URL.
+// the environment, and a token of the environment goes only to the host that the environment means; see ownsToken.
 func (c *commands) where() (deployment, error) {
+	envURL, envContext := c.URL, c.Context
 	switch url, context := c.typed["url"], c.typed["context"]; {
 	case url && !context:
-		c.Context = ""
+		envURL, c.Context = os.Getenv("PUNCTUAL_URL"), ""
 	case context && !url:
-		if c.URL != "" && !c.typed["token"] {
-			c.Token = ""
-		}
-		c.URL = ""
+		envContext, c.URL = os.Getenv("PUNCTUAL_CONTEXT"), ""
+	default:
+		return c.chosen()
 	}
+	at, err := c.chosen()
+	if err == nil && c.Token != "" && !c.typed["token"] && !c.ownsToken(at, envURL, envContext) {
+		c.Token, c.kept = "", true
+	}
+	return at, err
+}
+
+// ownsToken reports whether PUNCTUAL_TOKEN belongs to the deployment that a flag names. It belongs to the host of
+// PUNCTUAL_URL, else of the context that PUNCTUAL_CONTEXT names. Where the environment names neither, it belongs to a
+// context that is typed; a typed address must be that of the current context, or of the laptop.
+func (c *commands) ownsToken(at deployment, envURL, envContext string) bool {
+	if envURL != "" {
+		return sameHost(at.URL, envURL)
+	}
+	if envContext == "" && c.typed["context"] {
+		return true
+	}
+	owner := deployment{URL: laptopURL}
+	if file, err := readConfig(c.Config); err == nil {
+		if known, ok := file.Contexts[cmp.Or(envContext, file.Current)]; ok {
+			owner = known
+		}
+	}
+	return sameHost(at.URL, owner.URL)
+}
+
+// sameHost reports whether two addresses have the same scheme, host and port.
+func sameHost(a, b string) bool {
+	one, err := url.Parse(a)
+	two, err2 := url.Parse(b)
+	return err == nil && err2 == nil && one.Host != "" && strings.EqualFold(one.Scheme, two.Scheme) &&
+		strings.EqualFold(one.Host, two.Host)
+}
+
+// chosen returns the deployment that the flags and the environment choose.
+func (c *commands) chosen() (deployment, error) {
 	if c.URL != "" {
 		if c.Context != "" {
 			return deployment{}, errors.New("--url and --context (or their variables) are not given together")

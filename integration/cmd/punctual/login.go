@@ -68,11 +68,15 @@ func (n session) write(path string) error {
 	return os.Rename(temporary, path)
 }
 
+// issuerClient follows no redirect: it would take the refresh token elsewhere.
+var issuerClient = &http.Client{Timeout: askIssuer,
+	CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
+
 // askIssuer bounds each request to an issuer.
 const askIssuer = 20 * time.Second
 
 func withIssuer(ctx context.Context) context.Context {
-	return context.WithValue(ctx, oauth2.HTTPClient, &http.Client{Timeout: askIssuer})
+	return context.WithValue(ctx, oauth2.HTTPClient, issuerClient)
 }
 
 // discover asks the issuer where it gives tokens.
@@ -88,7 +92,7 @@ func (o oidc) discover(ctx context.Context) (*oauth2.Config, error) {
 	if err != nil {
 		return nil, err
 	}
-	answer, err := (&http.Client{Timeout: askIssuer}).Do(req)
+	answer, err := issuerClient.Do(req)
 	if err != nil {
 		return nil, &notSignedIn{fmt.Errorf("asking the issuer: %w", err)}
 	}

@@ -26,6 +26,7 @@ type commands struct {
 
 	Version kong.VersionFlag `help:"Say which version of the command this is."`
 
+	kept  bool            // PUNCTUAL_TOKEN is not sent, because it belongs to another host
 	typed map[string]bool // the flags of the command line; what else is set comes from the environment
 
 	Serve    serve        `cmd:"" help:"Serve Punctual on this machine."`
@@ -156,6 +157,11 @@ func say(s *shell, err error) {
 	case exitForbidden:
 		if _, ok := errors.AsType[*notSignedIn](err); ok {
 			return // it says what to do
+		}
+		if s.chosen.kept {
+			_, _ = fmt.Fprintf(s.err, "PUNCTUAL_TOKEN belongs to another host and was not sent to %s; --token sends one.\n",
+				s.url)
+			return
 		}
 		_, _ = fmt.Fprintln(s.err, "--token or PUNCTUAL_TOKEN sets the token; it may have expired, or lack a scope.")
 	}
