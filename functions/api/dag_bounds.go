@@ -56,7 +56,7 @@ var (
 		"priority": oneOf(contract.Priorities), "start_within": windowForm, "expire_after": windowForm,
 		"tags": tagsForm, "allow_literals": literalsForm,
 	}
-	actBounds = fieldBounds{"reason": textOf(0, contract.MaxReason)}
+	actBounds = fieldBounds{"reason": reasonForm}
 
 	// ownParameterBounds replace parameterBounds where an operation gives a parameter another meaning.
 	ownParameterBounds = map[string]fieldBounds{"listRuns": {"status": oneOf(dag.RunStatuses)}}

@@ -7,7 +7,6 @@ import (
 	"maps"
 	"slices"
 	"strings"
-	"unicode"
 
 	"github.com/danielgtaylor/huma/v2"
 
@@ -19,7 +18,7 @@ import (
 
 // LabelsRequest holds the labels in a request that makes a job.
 type LabelsRequest struct {
-	Tags     map[string]string `json:"tags,omitempty" doc:"Up to {=tags}, names up to {=tag_key} and values up to {=tag_value} characters, none of them control characters"`
+	Tags     map[string]string `json:"tags,omitempty" doc:"Up to {=tags}, names up to {=tag_key} and values up to {=tag_value} characters, none of them control characters, or characters that change the direction of text"`
 	Metadata wire.Anything     `json:"metadata,omitempty" doc:"An object for whoever looks at the job: shown with it, in lists and in its dead letter, kept by redrives, and never acted on"`
 }
 
@@ -45,7 +44,7 @@ var literalFields = []string{"payload", "metadata"}
 // labelBounds are the bounds of the fields of LabelsRequest.
 var labelBounds = fieldBounds{"tags": tagsForm, "metadata": func(s *huma.Schema) {
 	s.Type, s.AdditionalProperties = huma.TypeObject, true
-	s.Description += fmt.Sprintf("; up to %d bytes of compact JSON, without control characters", contract.MaxMetadata)
+	s.Description += fmt.Sprintf("; up to %d bytes of compact JSON, without control characters, or characters that change the direction of text", contract.MaxMetadata)
 }}
 
 var labelFields = wire.NamesOf[LabelsRequest]()
@@ -91,9 +90,9 @@ func (r *reader) metadata(v wire.Value) string {
 // noControls reports control characters in the names and strings of metadata.
 func (r *reader) noControls(v any, pointer string) {
 	blame := func(pointer, what, s string) {
-		if strings.ContainsFunc(s, unicode.IsControl) {
+		if strings.ContainsFunc(s, text.Hidden) {
 			r.Mistake(pointer, wire.CodeInvalidValue, "characters that can be seen, and spaces",
-				"%s in the metadata has control characters", what)
+				"%s in the metadata has control characters, or characters that change the direction of text", what)
 		}
 	}
 	switch v := v.(type) {

@@ -6,7 +6,6 @@ import (
 	"slices"
 	"strings"
 	"time"
-	"unicode"
 	"unicode/utf8"
 
 	"punctual/functions/api/wire"
@@ -265,18 +264,18 @@ func (r *reader) tags(v wire.Value) map[string]string {
 			r.Mistake(at.Pointer, wire.CodeOutOfRange, fmt.Sprintf("1 to %d characters", contract.MaxTagKey),
 				"the name of a tag is too long, or empty")
 		}
-		if strings.ContainsFunc(name, unicode.IsControl) {
+		if strings.ContainsFunc(name, text.Hidden) {
 			r.Mistake(at.Pointer, wire.CodeInvalidValue, "characters that can be seen, and spaces",
-				"the name of a tag has control characters")
+				"the name of a tag has control characters, or characters that change the direction of text")
 		}
 		if s, ok := r.Text(at); ok {
 			if runes(s) > contract.MaxTagValue {
 				r.Mistake(at.Pointer, wire.CodeOutOfRange, fmt.Sprintf("at most %d characters", contract.MaxTagValue),
 					"the value of the tag has %d characters", runes(s))
 			}
-			if strings.ContainsFunc(s, unicode.IsControl) {
+			if strings.ContainsFunc(s, text.Hidden) {
 				r.Mistake(at.Pointer, wire.CodeInvalidValue, "characters that can be seen, and spaces",
-					"the value of the tag has control characters")
+					"the value of the tag has control characters, or characters that change the direction of text")
 			}
 			tags[name] = s
 		}

@@ -133,12 +133,13 @@ const (
 	pointerPattern = `^/`
 	zonePattern    = `^[A-Za-z0-9_+/-]+$`
 	cursorPattern  = `^[A-Za-z0-9_-]+$`
-	printable      = `^[^\x00-\x1f\x7f-\x9f]*$` // without the characters of unicode.IsControl
+	printable      = "^[^\\x00-\\x1f\\x7f-\\x9f\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]*$" // without those of text.Hidden
 	jobIDLength    = 26
 	maxTimeText    = 35 // 2027-03-28T01:00:00.123456789+02:00
 )
 
 var (
+	reasonForm  = allOf(textOf(0, contract.MaxReason), func(s *huma.Schema) { s.Pattern = printable })
 	nameForm    = matching(contract.NamePattern, contract.MaxName)
 	instantForm = formatted("date-time", wire.InstantPattern.String(), maxTimeText)
 	keyForm     = matching(keyPattern, contract.MaxIdempotencyKey)
@@ -266,7 +267,7 @@ var bounds = map[string]fieldBounds{
 		"executor": executors, "payload_schema": anySchema, "max_result": sizeForm,
 		"on_large_result": oneOf(largeWords),
 	}),
-	"PauseRequest":  {"reason": textOf(0, contract.MaxReason), "until": instantForm, "missed": oneOf(missedWords)},
+	"PauseRequest":  {"reason": reasonForm, "until": instantForm, "missed": oneOf(missedWords)},
 	"ResumeRequest": {"missed": oneOf(missedWords)},
 	"DeadLettersRequest": {
 		"job_ids": listOf(1, contract.RedriveMax, idForm), "limit": numberFrom(1, contract.RedriveMax),

@@ -4,7 +4,6 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
-	"fmt"
 	"net/http"
 	"slices"
 	"strings"
@@ -136,10 +135,7 @@ func readPause(ctx context.Context, now time.Time) (job.Pause, error) {
 	r := newReader(doc)
 	f := r.Object(0, "", wire.NamesOf[pauseRequest]())
 	if v, ok := f["reason"]; ok {
-		if p.Reason, ok = r.Text(v); ok && runes(p.Reason) > contract.MaxReason {
-			r.Mistake(v.Pointer, wire.CodeOutOfRange, fmt.Sprintf("at most %d characters", contract.MaxReason),
-				"the reason is too long")
-		}
+		p.Reason = r.reason(v)
 		r.NoSecrets(v, nil)
 	}
 	if v, ok := f["until"]; ok {

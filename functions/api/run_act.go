@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"slices"
+	"strings"
 
 	"punctual/functions/api/wire"
 	"punctual/functions/engine/release"
@@ -87,12 +88,16 @@ func (s *stage) act(
 	return &answer[RunView]{v}, err
 }
 
-// reason reads the reason of an act.
+// reason reads the reason of an operation or a pause.
 func (r *reader) reason(v wire.Value) string {
 	s, ok := r.Text(v)
 	if ok && runes(s) > contract.MaxReason {
 		r.Mistake(v.Pointer, wire.CodeOutOfRange, fmt.Sprintf("at most %d characters", contract.MaxReason),
 			"the reason has %d characters", runes(s))
+	}
+	if ok && strings.ContainsFunc(s, text.Hidden) {
+		r.Mistake(v.Pointer, wire.CodeInvalidValue, "characters that can be seen, and spaces",
+			"the reason has control characters, or characters that change the direction of text")
 	}
 	if ok && text.TokenShaped(s) {
 		r.Mistake(v.Pointer, wire.CodeSecretInPayload, "", "this looks like a secret, and would be kept in the clear")

@@ -8,13 +8,13 @@ import (
 	"slices"
 	"strings"
 	"time"
-	"unicode"
 
 	"github.com/lestrrat-go/jwx/v3/jwa"
 	"github.com/lestrrat-go/jwx/v3/jws"
 	"github.com/lestrrat-go/jwx/v3/jwt"
 
 	"punctual/shared/tenant"
+	"punctual/shared/text"
 )
 
 const (
@@ -49,7 +49,7 @@ const (
 	wrongTenant   cause = "its tenant claim is missing or no tenant"
 	noTenantScope cause = "it has not exactly one group or scope that names a tenant"
 	wrongGroups   cause = "its group claim is no list of texts"
-	wrongSubject  cause = "its subject is too long, or has control characters"
+	wrongSubject  cause = "its subject is too long, or has control characters, or characters that change the direction of text"
 	wrongScopes   cause = "its scope claim is neither a text nor a list of texts"
 )
 
@@ -173,7 +173,7 @@ func (a *Authorizer) read(claims map[string]any) (tenant.Identity, cause) {
 		return tenant.Identity{}, wrongTenant
 	}
 	id.Subject, _ = claims["sub"].(string)
-	if len(id.Subject) > maxSubject || strings.ContainsFunc(id.Subject, unicode.IsControl) {
+	if len(id.Subject) > maxSubject || strings.ContainsFunc(id.Subject, text.Hidden) {
 		return tenant.Identity{}, wrongSubject
 	}
 	if value == nil {

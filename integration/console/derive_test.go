@@ -27,6 +27,14 @@ func TestViews_DeriveWhatTheyShow(t *testing.T) {
 		"a node stands right of its deepest parent": {"core/graph.js", `(() => { const { at } = m.layoutOf({ a: {},
 			b: { depends_on: ['a'] }, c: { depends_on: ['a', 'b'] } })
 			return at.a.x < at.b.x && at.b.x < at.c.x })()`, `true`},
+		"nodes may be named as what every object has": {"core/graph.js", `(() => { const nodes = JSON.parse(
+			'{"constructor":{},"__proto__":{"depends_on":["constructor"]},"toString":{"depends_on":["__proto__"]},' +
+			'"valueOf":{"depends_on":["hasOwnProperty"]}}')
+			const { at } = m.layoutOf(nodes)
+			return [at.constructor.x < at['__proto__'].x && at['__proto__'].x < at.toString.x, at.valueOf.x ===
+				at.constructor.x, Object.keys(at).length] })()`, `[true,true,4]`},
+		"a status named as what every object has looks like any other": {"core/form.js", `m.look('constructor')`,
+			`["idle","·"]`},
 		"no two of 500 nodes overlap": {"core/graph.js", `(() => { const nodes = {}
 			for (let i = 0; i < 500; i++) nodes['n' + i] = { depends_on: i < 20 ? [] : ['n' + (i * 7) % 20] }
 			const places = Object.values(m.layoutOf(nodes).at)

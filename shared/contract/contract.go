@@ -110,7 +110,7 @@ const (
 	MaxAhead          = 2 * 366 * 24 * time.Hour // the API says "up to 2 years"; AddDate decides, this bounds
 	PastAllowed       = 60 * time.Second
 	MaxWait           = 25 * time.Second
-	WaitingRetryAfter = 2 * time.Second // of a request that did not wait because too many of its tenant do
+	WaitingRetryAfter = 2 * time.Second  // of a request that did not wait because too many of its tenant do
 	MaxHeaders        = 64 << 10         // bytes of a request's headers
 	TaskStretch       = 15 * time.Minute // of ids: what is noted once for each task with jobs in it; never changes
 	MaxListRead       = time.Second      // how long a page of a list searches for what its filters select

@@ -92,7 +92,7 @@ func run(ctx context.Context, args []string, in io.Reader, out, errs io.Writer) 
 		kong.Vars{"version": "punctual " + version()},
 		kong.ConfigureHelp(kong.HelpOptions{Compact: true}), kong.Exit(func(n int) { panic(leave(n)) }))
 	if err != nil {
-		_, _ = fmt.Fprintln(errs, "punctual:", err)
+		_, _ = fmt.Fprintln(errs, "punctual:", worded(err))
 		return exitUsage
 	}
 	if len(args) > 0 && args[0] == completing {
@@ -103,7 +103,7 @@ func run(ctx context.Context, args []string, in io.Reader, out, errs io.Writer) 
 	}
 	chosen, err := parser.Parse(args)
 	if err != nil {
-		_, _ = fmt.Fprintf(errs, "punctual: %v; see punctual --help\n", err)
+		_, _ = fmt.Fprintf(errs, "punctual: %s; see punctual --help\n", worded(err))
 		return exitUsage
 	}
 	c.typed = map[string]bool{}
@@ -118,15 +118,15 @@ func run(ctx context.Context, args []string, in io.Reader, out, errs io.Writer) 
 		options, err = c.signIn(at)
 	}
 	if err != nil {
-		_, _ = fmt.Fprintln(errs, "punctual:", err)
+		_, _ = fmt.Fprintln(errs, "punctual:", worded(err))
 		return exitUsage
 	}
-	s := &shell{ctx: ctx, in: in, out: out, err: errs, output: c.Output, url: at.URL, at: at, chosen: c,
+	s := &shell{ctx: ctx, in: in, out: &seen{to: out}, err: &seen{to: errs}, output: c.Output, url: at.URL, at: at, chosen: c,
 		colour: colours(out, os.Getenv), moves: terminal(errs), asks: terminal(in), seen: terminal(out)}
 	options = append(options, client.WithRetries(3), client.WithBackoff(200*time.Millisecond, 5*time.Second))
 	s.client, err = client.New(at.URL, options...)
 	if err != nil {
-		_, _ = fmt.Fprintln(errs, "punctual:", err)
+		_, _ = fmt.Fprintln(errs, "punctual:", worded(err))
 		return exitUsage
 	}
 	err = chosen.Run(s)
@@ -149,7 +149,7 @@ func say(s *shell, err error) {
 		_, _ = fmt.Fprintln(s.err, "punctual:", word)
 		return
 	}
-	_, _ = fmt.Fprintln(s.err, "punctual:", err)
+	_, _ = fmt.Fprintln(s.err, "punctual:", worded(err))
 	switch code(err) {
 	case exitUnreached:
 		_, _ = fmt.Fprintf(s.err,

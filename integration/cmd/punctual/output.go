@@ -12,6 +12,8 @@ import (
 	"unicode/utf8"
 
 	"go.yaml.in/yaml/v4"
+
+	"punctual/shared/text"
 )
 
 // column is one of a table.
@@ -98,16 +100,16 @@ func table[T any](s *shell, values []T, columns []column[T]) error {
 }
 
 // plain keeps a cell on its line, and a terminal from obeying what somebody else wrote.
-func plain(text string) string {
-	if text == "" {
+func plain(s string) string {
+	if s == "" {
 		return "-"
 	}
 	return strings.Map(func(r rune) rune {
-		if r < ' ' || r == 0x7f {
+		if text.Hidden(r) {
 			return ' '
 		}
 		return r
-	}, text)
+	}, s)
 }
 
 // encode writes a value as JSON, or as the YAML of the same fields in the same order.

@@ -885,7 +885,7 @@ type BatchJobRequest struct {
 	// IdempotencyKey Printable ASCII; one key space with the Idempotency-Key header
 	IdempotencyKey *string `json:"idempotency_key,omitempty"`
 
-	// Metadata An object for whoever looks at the job: shown with it, in lists and in its dead letter, kept by redrives, and never acted on; up to 2048 bytes of compact JSON, without control characters
+	// Metadata An object for whoever looks at the job: shown with it, in lists and in its dead letter, kept by redrives, and never acted on; up to 2048 bytes of compact JSON, without control characters, or characters that change the direction of text
 	Metadata *map[string]interface{} `json:"metadata,omitempty"`
 
 	// Payload Up to 1 MiB, 100 levels deep. What it holds is up to the executor of the task
@@ -909,7 +909,7 @@ type BatchJobRequest struct {
 	// Examples: 30s
 	StartWithin *string `json:"start_within,omitempty"`
 
-	// Tags Up to 10, names up to 64 and values up to 256 characters, none of them control characters
+	// Tags Up to 10, names up to 64 and values up to 256 characters, none of them control characters, or characters that change the direction of text
 	Tags *map[string]string `json:"tags,omitempty"`
 
 	// Task echo, http, lambda, or one of your own
@@ -1727,7 +1727,7 @@ type JobPatchRequest struct {
 	// Examples: 30s
 	Delay *string `json:"delay,omitempty"`
 
-	// Metadata The whole new metadata, {} for none; up to 2048 bytes of compact JSON, without control characters
+	// Metadata The whole new metadata, {} for none; up to 2048 bytes of compact JSON, without control characters, or characters that change the direction of text
 	Metadata *map[string]interface{} `json:"metadata,omitempty"`
 
 	// Payload The whole new payload
@@ -1757,7 +1757,7 @@ type JobRequest struct {
 	// Examples: 30s
 	ExpireAfter *string `json:"expire_after,omitempty"`
 
-	// Metadata An object for whoever looks at the job: shown with it, in lists and in its dead letter, kept by redrives, and never acted on; up to 2048 bytes of compact JSON, without control characters
+	// Metadata An object for whoever looks at the job: shown with it, in lists and in its dead letter, kept by redrives, and never acted on; up to 2048 bytes of compact JSON, without control characters, or characters that change the direction of text
 	Metadata *map[string]interface{} `json:"metadata,omitempty"`
 
 	// Payload Up to 1 MiB, 100 levels deep. What it holds is up to the executor of the task
@@ -1781,7 +1781,7 @@ type JobRequest struct {
 	// Examples: 30s
 	StartWithin *string `json:"start_within,omitempty"`
 
-	// Tags Up to 10, names up to 64 and values up to 256 characters, none of them control characters
+	// Tags Up to 10, names up to 64 and values up to 256 characters, none of them control characters, or characters that change the direction of text
 	Tags *map[string]string `json:"tags,omitempty"`
 
 	// Task echo, http, lambda, or one of your own
@@ -1814,7 +1814,7 @@ type JobTemplatePatchRequest struct {
 	// Examples: 30s
 	ExpireAfter *string `json:"expire_after,omitempty"`
 
-	// Metadata An object for whoever looks at the job: shown with it, in lists and in its dead letter, kept by redrives, and never acted on; up to 2048 bytes of compact JSON, without control characters
+	// Metadata An object for whoever looks at the job: shown with it, in lists and in its dead letter, kept by redrives, and never acted on; up to 2048 bytes of compact JSON, without control characters, or characters that change the direction of text
 	Metadata *map[string]interface{} `json:"metadata,omitempty"`
 
 	// Payload As in POST /v1/jobs
@@ -1832,7 +1832,7 @@ type JobTemplatePatchRequest struct {
 	// Examples: 30s
 	StartWithin *string `json:"start_within,omitempty"`
 
-	// Tags Up to 10, names up to 64 and values up to 256 characters, none of them control characters
+	// Tags Up to 10, names up to 64 and values up to 256 characters, none of them control characters, or characters that change the direction of text
 	Tags *map[string]*string `json:"tags,omitempty"`
 
 	// Task echo, http, lambda, or one of your own
@@ -1862,7 +1862,7 @@ type JobTemplateRequest struct {
 	// Examples: 30s
 	ExpireAfter *string `json:"expire_after,omitempty"`
 
-	// Metadata An object for whoever looks at the job: shown with it, in lists and in its dead letter, kept by redrives, and never acted on; up to 2048 bytes of compact JSON, without control characters
+	// Metadata An object for whoever looks at the job: shown with it, in lists and in its dead letter, kept by redrives, and never acted on; up to 2048 bytes of compact JSON, without control characters, or characters that change the direction of text
 	Metadata *map[string]interface{} `json:"metadata,omitempty"`
 
 	// Payload As in POST /v1/jobs
@@ -1880,7 +1880,7 @@ type JobTemplateRequest struct {
 	// Examples: 30s
 	StartWithin *string `json:"start_within,omitempty"`
 
-	// Tags Up to 10, names up to 64 and values up to 256 characters, none of them control characters
+	// Tags Up to 10, names up to 64 and values up to 256 characters, none of them control characters, or characters that change the direction of text
 	Tags *map[string]string `json:"tags,omitempty"`
 
 	// Task echo, http, lambda, or one of your own

@@ -66,7 +66,7 @@ export function Time({ at, bare }) {
 }
 
 // looks has a tone and a sign for each status: colour is never all that tells two apart.
-const looks = {}
+const looks = Object.create(null)
 for (const [tone, signs] of Object.entries({
   good: { SUCCEEDED: '✓', ran: '✓', succeeded: '✓', active: '●' },
   busy: { RUNNING: '▶' },

@@ -4,12 +4,12 @@ import { look } from './form.js'
 
 const wide = 158, high = 46, across = 218, down = 62, edge = 16
 
-const parentsOf = (nodes, name) => (nodes[name].depends_on || []).filter((p) => nodes[p])
+const parentsOf = (nodes, name) => (nodes[name].depends_on || []).filter((p) => Object.hasOwn(nodes, p))
 
 // layoutOf returns places {x, y} by node and the size. A node's level is one more than its deepest parent's;
 // in a level, nodes stand in the order of their parents, which keeps lines short.
 export function layoutOf(nodes) {
-  const level = {}
+  const level = Object.create(null) // a node may be named as something that every object has, such as constructor
   const deep = (name) => {
     if (level[name] === undefined) {
       level[name] = 0 // the API takes no cycle; this ends even if there were one
@@ -20,7 +20,7 @@ export function layoutOf(nodes) {
   const columns = []
   for (const name of Object.keys(nodes).sort()) (columns[deep(name)] ||= []).push(name)
   const most = Math.max(1, ...columns.map((c) => c.length))
-  const at = {}
+  const at = Object.create(null)
   columns.forEach((names, x) => {
     const weight = (name) => {
       const ys = parentsOf(nodes, name).map((p) => at[p].y)

@@ -70,7 +70,7 @@ export function Dag({ name, node, can }) {
       ['At once', dag.max_concurrency], ['Expires after', dag.expire_after],
       ['Changed', html`<${Time} at=${dag.updated_at} />`]]} />
     <${Graph} nodes=${dag.nodes} label=${`Nodes of ${name}`} chosen=${node} link=${(n) => `#/dags/${name}/${n}`} />
-    ${dag.nodes[node] && html`<${Json} label=${`Node ${node}`} value=${dag.nodes[node]} />`}
+    ${Object.hasOwn(dag.nodes, node) && html`<${Json} label=${`Node ${node}`} value=${dag.nodes[node]} />`}
     <h2>Runs</h2><${Runs} filter=${{ dag: name }} none="It has not run yet." />
     <${Json} label="Definition" value=${{ params: dag.params, nodes: dag.nodes }} />`}<//>`
 }

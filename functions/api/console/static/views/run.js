@@ -54,7 +54,7 @@ export function Run({ id, node, can }) {
     <${Facts} of=${factsOf(run)} />
     <${Graph} nodes=${run.nodes} label="Nodes of the run" chosen=${node} link=${(n) => `#/runs/${id}/${n}`} />
     <div class="halves">
-      <section aria-labelledby="node-title">${run.nodes[node]
+      <section aria-labelledby="node-title">${Object.hasOwn(run.nodes, node)
         ? html`<${Node} key=${node} path=${path} id=${id} name=${node} nodes=${run.nodes} can=${can} act=${act} />`
         : html`<h2 id="node-title">Node</h2><p class="mute">Choose a node in the picture.</p>`}</section>
       <section><h2>Who did what</h2>
