@@ -54,7 +54,7 @@ func (s *stage) jobRoutes() {
 			"payload, result, tags and attempts; then it is not found.",
 	}, s.getJob)
 	wire.Register(s.router, wire.Route{
-		Method: http.MethodPatch, Path: "/v1/jobs/{id}", ID: "patchJob", Tag: tagJobs, Scope: mayWrite,
+		Method: http.MethodPatch, Path: "/v1/jobs/{id}", ID: "patchJob", Tag: tagJobs, Scope: mayWrite, MergePatch: true,
 		Body:    jobPatchRequest{},
 		Summary: "Change a job while no attempt runs",
 		Errors:  []int{http.StatusNotFound, http.StatusConflict, http.StatusPreconditionFailed},

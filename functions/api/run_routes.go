@@ -299,7 +299,7 @@ type RunNodeDetail struct {
 	Node  string `json:"node"`
 	NodeState
 	Payload json.RawMessage         `json:"payload,omitempty" doc:"As sent; left out when larger than {=item_kib} KB"`
-	Result  json.RawMessage         `json:"result,omitempty"`
+	Result  json.RawMessage         `json:"result,omitempty" doc:"Absent for a node with for_each: its result is the list of the results in items"`
 	Partial string                  `json:"result_partial,omitempty" enum:"result_too_large,result_lost" doc:"Code with which whatever uses the value of the result fails; absent where result is the value"`
 	Error   *job.Reason             `json:"error,omitempty" doc:"Of the newest attempt that failed"`
 	Items   *wire.Page[runItemView] `json:"items,omitempty" doc:"Of a node with for_each"`

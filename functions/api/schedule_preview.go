@@ -16,7 +16,7 @@ import (
 func (s *stage) previewRoutes() {
 	wire.Register(s.router, wire.Route{
 		Method: http.MethodPost, Path: "/v1/schedules/preview", Status: http.StatusOK, ID: "previewCalendar",
-		Tag: tagSchedules, Scope: mayRead, Body: previewRequest{},
+		Tag: tagSchedules, Scope: mayRead, Body: previewRequest{}, AlsoName: true,
 		Summary: "Preview a calendar",
 		About: "Nothing is kept. The exclusions that it names are the tenant's. The times may be past, also all of " +
 			"them; a schedule is refused a calendar that has ended.",

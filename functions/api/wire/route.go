@@ -36,6 +36,7 @@ type Route struct {
 	OptionalBody bool
 	Errors       []int // in addition to those of every call
 	Also         []int // more statuses of success; a PUT always has 201
+	AlsoName     bool  // the last element of Path may be a resource's name: other methods mean that resource
 	MergePatch   bool  // also accepts application/merge-patch+json (RFC 7396)
 }
 

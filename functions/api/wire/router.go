@@ -158,9 +158,9 @@ func wrongMethod(allow string) *Problem {
 }
 
 // noteLiteral records the methods of each path without a parameter. For any other method the mux would choose a path
-// with a parameter: it would take PATCH /v1/jobs/batch as the job called batch.
+// with a parameter: it would take PATCH /v1/jobs/batch as the job called batch. Where that is meant, AlsoName says so.
 func (s *Router) noteLiteral(r Route) {
-	if strings.Contains(r.Path, "{") {
+	if strings.Contains(r.Path, "{") || r.AlsoName {
 		return
 	}
 	methods := append(slices.Clone(s.literal[r.Path]), r.Method)

@@ -46,7 +46,7 @@ type runJob struct {
 	In       string            `xor:"when" help:"How long from now, such as 3s."`
 	At       time.Time         `xor:"when" help:"When, with a zone, such as 2027-03-28T01:00:00Z."`
 	Key      string            `help:"Idempotency key; default: a random one."`
-	Priority string            `help:"high, normal or low; default: the task's."`
+	Priority string            `help:"critical, high, normal or low; default: the task's."`
 	Tag      map[string]string `help:"name=value; may be given again."`
 	Wait     bool              `short:"w" help:"Wait for the end, and end with the job's exit code."`
 }
