@@ -68,7 +68,6 @@ func judgePurity(f source) []string {
 // ownTime lists the files outside of the core that may read the machine's clock, and why.
 var ownTime = map[string]string{
 	"functions/api/proxy.go":        "CloudWatch dates metrics by the machine's clock",
-	"functions/batch/metered.go":    "CloudWatch dates metrics by the machine's clock",
 	"shared/memory/log.go":          "it counts how long ago it looked at the disk",
 	"functions/engine/scan/time.go": "a context's deadline is a time of the machine's clock",
 }

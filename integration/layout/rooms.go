@@ -78,7 +78,7 @@ var doors = []string{"functions/*/lambda"}
 
 // clocked lists the folders that go by a clock that they are handed.
 var clocked = []string{
-	"shared/memory", "shared/store", "functions/api", "functions/authorizer", "functions/batch", "functions/dispatch",
+	"shared/memory", "shared/store", "functions/api", "functions/authorizer", "functions/dispatch",
 	"functions/engine", "functions/forecast", "functions/promoter", "functions/redrive", "functions/status",
 	"functions/stream", "functions/sweeper",
 }
