@@ -11,10 +11,10 @@ import (
 func TestSeen_EscapesWhatCommandsATerminal(t *testing.T) {
 	t.Parallel()
 	for text, want := range map[string]string{
-		"plain é 漢 😀\t\x1b[1m\n":         "plain é 漢 😀\t\x1b[1m\n",
-		"a\u009bb\u0080\u009f":           `a\u009bb\u0080\u009f`,
+		"plain é 漢 😀\t\x1b[1m\n":        "plain é 漢 😀\t\x1b[1m\n",
+		"a\u009bb\u0080\u009f":          `a\u009bb\u0080\u009f`,
 		"\u202eevil\u2066x\u2069\u200f": `\u202eevil\u2066x\u2069\u200f`,
-		"raw \x9b byte":                  "raw \ufffd byte",
+		"raw \x9b byte":                 "raw \ufffd byte",
 	} {
 		for cut := range len(text) { // however it comes
 			var out bytes.Buffer
