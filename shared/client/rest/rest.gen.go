@@ -2631,7 +2631,9 @@ type RunNodeDetail struct {
 
 	// Payload As sent; left out when larger than 256 KB
 	Payload json.RawMessage `json:"payload,omitempty"`
-	Result  json.RawMessage `json:"result,omitempty"`
+
+	// Result Absent for a node with for_each: its result is the list of the results in items
+	Result json.RawMessage `json:"result,omitempty"`
 
 	// ResultPartial Code with which whatever uses the value of the result fails; absent where result is the value
 	ResultPartial *RunNodeDetailResultPartial `json:"result_partial,omitempty"`
