@@ -213,6 +213,9 @@ func (s *stage) follow(ctx context.Context, who tenant.Identity, name string, e 
 func (s *stage) followOne(
 	ctx context.Context, who tenant.Identity, k schedule.Key, name string, e calendar.Exclusion,
 ) error {
+	if err := s.promoteFirst(ctx, k); err != nil {
+		return err
+	}
 	after, changed, err := s.changeSchedule(ctx, k, 0,
 		func(old schedule.Schedule, now time.Time) ([]item.Write, error) {
 			wanted := following(old, name, e)

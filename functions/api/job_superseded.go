@@ -27,10 +27,10 @@ func mayBeSuperseded(r job.Row) bool {
 // superseded returns the row as it will end, if the schedule no longer has the job's time and no worker runs it. It is
 // false if the job will run.
 func superseded(r job.Row, c job.Claim, of *schedule.Schedule, now time.Time) (job.Row, bool) {
-	if of == nil || !mayBeSuperseded(r) || c.Live(r.Attempt, now) {
+	if of == nil || !mayBeSuperseded(r) || c.Live(r.Attempt, now) || job.HasStarted(r, c) {
 		return r, false
 	}
-	switch of.StandingOf(r) {
+	switch of.StandingOf(r, false) {
 	case schedule.IsDeleted, schedule.Passed:
 	default:
 		return r, false

@@ -21,6 +21,7 @@ var limits = strings.NewReplacer(
 	"{=batch_jobs}", itoa(contract.MaxBatchJobs),
 	"{=batch_mib}", itoa(contract.MaxBatchBody>>20),
 	"{=catch_up_cap}", itoa(schedule.DefaultCatchUp.Cap),
+	"{=catch_up_after}", span.Format(schedule.DefaultAfter),
 	"{=catch_up_window}", span.Format(schedule.DefaultCatchUp.Window),
 	"{=dead_days}", days(contract.DeadKept),
 	"{=dead_letter_attempts}", itoa(deadLetterAttempts),

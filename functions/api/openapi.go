@@ -299,7 +299,9 @@ var bounds = map[string]fieldBounds{
 		"policy": oneOf(schedule.Policies),
 		"window": lasting(contract.MinWindow, schedule.MaxCatchUpWindow),
 		"cap":    numberFrom(1, schedule.MaxCatchUpCap),
+		"after":  lasting(schedule.MinCatchUpAfter, schedule.MaxCatchUpAfter),
 	},
+	"RunNowRequest": {"overlap": oneOf(runNowOverlaps)},
 	"ExclusionRequest": {
 		"dates":    listOf(0, calendar.MaxDates, formatted("date", datePattern, len(time.DateOnly))),
 		"ranges":   listOf(0, calendar.MaxRanges, nil),

@@ -46,7 +46,7 @@ const heldStartsWithin = 5 * time.Second
 type pauseRequest struct {
 	Reason string `json:"reason,omitempty"`
 	Until  string `json:"until,omitempty" format:"date-time" doc:"It lifts itself then; default: until it is lifted"`
-	Missed string `json:"missed,omitempty" doc:"Which of the schedules' nominal times in the pause run after it; default last. One-off jobs always run"`
+	Missed string `json:"missed,omitempty" doc:"Which of the schedules' nominal times in the pause run after it; default: as each schedule's catch_up says. One-off jobs always run"`
 }
 
 var missedWords = []string{"drop", "last", "all"}
@@ -58,7 +58,7 @@ type pauseView struct {
 	Since       wire.Instant `json:"since"`
 	EffectiveAt wire.Instant `json:"effective_at"`
 	Until       wire.Instant `json:"until,omitzero"`
-	Missed      string       `json:"missed"`
+	Missed      string       `json:"missed,omitempty" doc:"Absent: as each schedule's catch_up says"`
 }
 
 func viewPause(p job.Pause) pauseView {
@@ -127,7 +127,7 @@ func (s *stage) effectiveAt(stored time.Time) time.Time {
 func passed(p job.Pause, now time.Time) bool { return !p.Until.IsZero() && !now.Before(p.Until) }
 
 func readPause(ctx context.Context, now time.Time) (job.Pause, error) {
-	p := job.Pause{Missed: "last"}
+	var p job.Pause
 	doc, err := wire.ReadBody(ctx, contract.MaxBody)
 	if err != nil || doc == nil {
 		return p, err

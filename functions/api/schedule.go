@@ -33,7 +33,8 @@ func (s *stage) scheduleRoutes() {
 		Summary: "Create or replace a schedule",
 		Errors:  []int{http.StatusPreconditionFailed, http.StatusTooManyRequests},
 		About: fmt.Sprintf("201 when it is new. The same body again changes nothing. One that is replaced goes on "+
-			"with its first time after now, and a pause stays. "+
+			"with its first time after now, and a pause stays: times due up to effective_at keep the job, overlap and "+
+			"catch_up that they had. "+
 			"The schedules of a tenant may run %d times a minute in all, each counted at its busiest and at least "+
 			"once (a deployment may set another number); beyond that is 429.", contract.ScheduleQuota),
 	}, s.putSchedule)
@@ -73,10 +74,12 @@ func (s *stage) scheduleRoutes() {
 	}, s.listSchedules)
 	wire.Register(s.router, wire.Route{
 		Method: http.MethodPost, Path: "/v1/schedules/{name}/run-now", Status: http.StatusAccepted,
-		ID: "runScheduleNow", Tag: tagSchedules, Scope: mayWrite,
+		ID: "runScheduleNow", Tag: tagSchedules, Scope: mayWrite, Body: runNowRequest{}, OptionalBody: true,
 		Summary: "Run a schedule's job, or its dag, once, now", Errors: []int{http.StatusNotFound, http.StatusConflict},
 		About: "A job or run of its own, apart from the schedule's times: neither a pause of the schedule nor " +
-			"overlap nor max_runs touches it. It is listed among the occurrences as manual.",
+			"max_runs touches it, and overlap only where it is asked for. While an earlier run is not over, overlap " +
+			"obey then answers the job as it is: SKIPPED, or waiting for that run. A run that has not begun is " +
+			"answered as a job, too, and has the same id. It is listed among the occurrences as manual.",
 	}, s.runScheduleNow)
 	s.schedulePauseRoutes()
 }
@@ -173,7 +176,26 @@ func (s *stage) putSchedule(ctx context.Context, who tenant.Identity, in *Schedu
 	if changed {
 		s.promote(ctx, after.Key)
 	}
-	return s.answerSchedule(ctx, after, status, err)
+	out, err := s.answerSchedule(ctx, after, status, err)
+	if err == nil && changed && status == http.StatusOK {
+		out.Body.EffectiveAt = wire.Instant{Time: after.UpdatedAt}
+	}
+	return out, err
+}
+
+// promoteFirst makes the jobs of a schedule's times that are due by now, so that an edit or a pause that follows does
+// not decide about them. Usually they are made already.
+func (s *stage) promoteFirst(ctx context.Context, k schedule.Key) error {
+	found, err := s.Store.Schedule(ctx, k)
+	if err != nil || found.Deleted() || found.Paused != nil || found.Next.IsZero() || found.Next.After(s.now()) {
+		return nil // the change itself reports what is wrong
+	}
+	within, cancel := context.WithTimeout(ctx, promoteTimeout)
+	defer cancel()
+	if _, err = s.engine.Recur.Promote(within, k); fault.Retryable(err) {
+		return err
+	}
+	return nil // a calendar that cannot be read has no times
 }
 
 type dryRunAnswer struct{ Body ScheduleDiff }
@@ -207,6 +229,9 @@ func (s *stage) putOrTry(
 	}
 	doc, err := scheduleBody(ctx)
 	if err != nil {
+		return after, false, err
+	}
+	if err := s.promoteFirst(ctx, k); err != nil {
 		return after, false, err
 	}
 	return s.updateSchedule(ctx, k, func(old *schedule.Schedule, now time.Time) ([]item.Write, error) {
@@ -397,6 +422,9 @@ func (s *stage) patchSchedule(
 	if err != nil {
 		return nil, err
 	}
+	if err := s.promoteFirst(ctx, k); err != nil {
+		return nil, err
+	}
 	out := &patchScheduleAnswer{}
 	after, changed, err := s.changeSchedule(ctx, k, epoch,
 		func(old schedule.Schedule, now time.Time) ([]item.Write, error) {
@@ -426,6 +454,9 @@ func (s *stage) patchSchedule(
 		v, err := s.showSchedule(ctx, after)
 		if err != nil {
 			return nil, err
+		}
+		if changed {
+			v.EffectiveAt = wire.Instant{Time: after.UpdatedAt}
 		}
 		out.Body.one = &v
 	}
@@ -560,8 +591,31 @@ type runNowAnswer struct {
 	Body     either[JobView, RunView]
 }
 
+// runNowRequest documents the body of POST /v1/schedules/{name}/run-now.
+type runNowRequest struct {
+	Overlap string `json:"overlap,omitempty" doc:"Whether the run obeys the schedule's overlap policy: ignore (default) or obey"`
+}
+
+// runNowOverlaps are the values of overlap in a runNowRequest.
+var runNowOverlaps = []string{"ignore", "obey"}
+
+func readRunNow(ctx context.Context) (obey bool, err error) {
+	doc, err := wire.ReadBody(ctx, contract.MaxBody)
+	if err != nil || doc == nil {
+		return false, err
+	}
+	r := newReader(doc)
+	overlap := ""
+	set(r.Object(0, "", wire.NamesOf[runNowRequest]()), "overlap", &overlap, wordOf[string](r, runNowOverlaps))
+	return overlap == "obey", r.Wrong.Err()
+}
+
 // runScheduleNow accepts a job of the template that is due now, or begins a run.
 func (s *stage) runScheduleNow(ctx context.Context, who tenant.Identity, in *namedInput) (*runNowAnswer, error) {
+	obey, err := readRunNow(ctx)
+	if err != nil {
+		return nil, err
+	}
 	found, contents, err := s.withContents(ctx, schedule.Key{Tenant: who.Tenant, Name: in.Name})
 	if err != nil {
 		return nil, err
@@ -571,7 +625,7 @@ func (s *stage) runScheduleNow(ctx context.Context, who tenant.Identity, in *nam
 		return nil, err
 	}
 	now := s.now()
-	r, send := found.RunNow(job.NewID(now, random), s.Shards, now)
+	r, send := found.RunNow(job.NewID(now, random), obey, s.Shards, now)
 	if err := s.Store.KeepContents(ctx, r, contents); err != nil {
 		return nil, err
 	}
@@ -581,10 +635,29 @@ func (s *stage) runScheduleNow(ctx context.Context, who tenant.Identity, in *nam
 	if r.StartsRun() {
 		return s.beginNow(ctx, r)
 	}
-	if send {
+	if schedule.Obeys(r) {
+		r = s.decideNow(ctx, r)
+	} else if send {
 		s.fire(ctx, r.Firing())
 	}
 	s.Meter.Count(telemetry.JobsAccepted, 1)
+	return s.answerRunNow(ctx, r)
+}
+
+// decideNow decides at once about a job that obeys the overlap policy, and returns it as it then is. If that fails, the
+// job is fired, and its worker asks for the decision.
+func (s *stage) decideNow(ctx context.Context, r job.Row) job.Row {
+	if _, err := s.engine.Decide.Reevaluate(ctx, r.Key, r.Version, r.Attempt); err != nil {
+		s.fire(ctx, r.Firing())
+		return r
+	}
+	if is, err := s.Store.Row(ctx, r.Key); err == nil {
+		return is
+	}
+	return r
+}
+
+func (s *stage) answerRunNow(ctx context.Context, r job.Row) (*runNowAnswer, error) {
 	out, err := s.answerJob(ctx, r, http.StatusAccepted, true)
 	if err != nil {
 		return nil, err
@@ -600,6 +673,15 @@ func (s *stage) beginNow(ctx context.Context, r job.Row) (*runNowAnswer, error) 
 		return nil, err
 	}
 	v, err := s.showRun(ctx, run.Key{Tenant: r.Tenant, ID: r.ID})
+	if isNotFound(err) && schedule.Obeys(r) {
+		if is, err := s.Store.Row(ctx, r.Key); err == nil && (is.QueuedBehind || is.Reason.Code == job.CodeOverlap) {
+			out, err := s.answerRunNow(ctx, is)
+			if err == nil {
+				out.Location, out.ETag = "/v1/runs/"+string(r.ID), ""
+			}
+			return out, err
+		}
+	}
 	if isNotFound(err) {
 		return nil, s.notBegun(ctx, r)
 	}

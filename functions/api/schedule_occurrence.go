@@ -107,6 +107,7 @@ type occurrenceFilter struct {
 type fact struct {
 	at    time.Time
 	job   *job.Row
+	claim job.Claim // of the job, where it decides whether the job has started
 	entry *schedule.Entry
 }
 
@@ -192,7 +193,7 @@ func (s *stage) pendingOccurrences(
 		}
 		same++
 		if !at.Equal(after) || same > skip {
-			if v := viewOccurrence(of, fact{at: at, job: row}); v.Outcome == schedule.Pending {
+			if v := viewOccurrence(of, fact{at: at, job: row, claim: jobs.claims[row.ID]}); v.Outcome == schedule.Pending {
 				items = append(items, v)
 			}
 		}
@@ -219,7 +220,7 @@ func together(ctx context.Context, jobs *jobsAhead, entries *entriesAhead) ([]fa
 	}
 	var group, stretches, manual []fact
 	for row != nil && row.OccurredAt().Equal(at) {
-		if t := (fact{at: at, job: row}); t.manual() {
+		if t := (fact{at: at, job: row, claim: jobs.claims[row.ID]}); t.manual() {
 			manual = append(manual, t)
 		} else {
 			group = append(group, t)
@@ -272,7 +273,7 @@ func viewOccurrence(of schedule.Schedule, t fact) occurrenceView {
 		v.StartLatenessMS = new(r.LatenessMS)
 	}
 	if v.Outcome == schedule.Pending {
-		v.Outcome, v.Reason, v.Why = pending(of, r)
+		v.Outcome, v.Reason, v.Why = pending(of, r, t.claim)
 	}
 	if v.Outcome != schedule.Pending && r.Status == job.Scheduled {
 		v.Status = string(job.Skipped) // it will not run, and its row says so once it is due
@@ -352,12 +353,16 @@ func (s *stage) withRuns(ctx context.Context, t tenant.ID, items []occurrenceVie
 
 // pending returns why a job is not over. A job of an older epoch that has not started, and that the newer epoch did not
 // keep, will not run any more.
-func pending(of schedule.Schedule, r job.Row) (outcome, reason, why string) {
+func pending(of schedule.Schedule, r job.Row, c job.Claim) (outcome, reason, why string) {
+	if r.ManualOf != "" && r.QueuedBehind {
+		return schedule.Pending, job.CodeOverlap, waitsForEarlier
+	}
 	if r.ManualOf != "" {
 		return schedule.Pending, "", ""
 	}
-	stale := r.Epoch < of.Epoch && r.Attempt == 1 && r.Status == job.Scheduled
-	standing := of.StandingOf(r)
+	started := job.HasStarted(r, c)
+	stale := r.Epoch < of.Epoch && !started && r.Status == job.Scheduled
+	standing := of.StandingOf(r, started)
 	switch {
 	case stale && standing == schedule.IsDeleted:
 		return schedule.Superseded, job.CodeDeleted, "the schedule was deleted before it started"
@@ -383,6 +388,7 @@ type jobsAhead struct {
 	forward       bool // from the oldest to the newest
 	cursor        string
 	rows          []job.Row
+	claims        map[job.ID]job.Claim // of those that may have started without their rows saying so
 	done          bool
 }
 
@@ -403,10 +409,18 @@ func (a *jobsAhead) peek(ctx context.Context) (*job.Row, error) {
 		if err != nil {
 			return nil, err
 		}
+		var due []job.Key
 		for i, r := range rows {
-			if there[i] {
-				a.rows = append(a.rows, r)
+			if !there[i] {
+				continue
 			}
+			a.rows = append(a.rows, r)
+			if mayBeSuperseded(r) && !r.DueAt.After(a.stage.now()) {
+				due = append(due, r.Key)
+			}
+		}
+		if a.claims, _, err = a.stage.claims(ctx, a.of.Tenant, due); err != nil {
+			return nil, err
 		}
 	}
 	if len(a.rows) == 0 {

@@ -21,8 +21,8 @@ func (s *stage) schedulePauseRoutes() {
 		Tag: tagSchedules, Scope: mayWrite, Body: pauseRequest{}, OptionalBody: true,
 		Summary: "Pause a schedule", Errors: []int{http.StatusNotFound, http.StatusPreconditionFailed},
 		About: "Nothing of it starts after effective_at; what runs already, in_flight, goes on. What passes " +
-			"meanwhile is decided when it is resumed or until has passed. A second pause takes the place of the " +
-			"first.",
+			"meanwhile is decided when it is resumed or until has passed; what was due before waits, and runs then. " +
+			"A second pause takes the place of the first.",
 	}, s.pauseSchedule)
 	wire.Register(s.router, wire.Route{
 		Method: http.MethodPost, Path: "/v1/schedules/{name}/resume", Status: http.StatusOK, ID: "resumeSchedule",
@@ -44,6 +44,9 @@ func (s *stage) pauseSchedule(ctx context.Context, who tenant.Identity, in *Sche
 	}
 	p, err := readPause(ctx, s.now())
 	if err != nil {
+		return nil, err
+	}
+	if err := s.promoteFirst(ctx, k); err != nil {
 		return nil, err
 	}
 	after, changed, err := s.changeSchedule(ctx, k, epoch,

@@ -20,8 +20,8 @@ type scheduleRequest struct {
 	Calendar           calendarRequest    `json:"calendar" doc:"When"`
 	Job                jobTemplateRequest `json:"job,omitempty" doc:"What each nominal time makes: a job as in POST /v1/jobs, without run_at and delay"`
 	Dag                dagTemplateRequest `json:"dag,omitempty" doc:"In place of job: each nominal time makes a run of that dag. What is said of jobs here is then said of runs: a FAILED one counts as a job that failed for good"`
-	Overlap            string             `json:"overlap,omitempty" doc:"What becomes of a run that is due while an earlier one is not over (one that waits for a retry is not): default allow. With buffer_all those that wait go by their times; one that falls due in the instant in which a run ends may go before them"`
-	CatchUp            catchUpRequest     `json:"catch_up,omitempty" doc:"Which of the times that an outage swallowed still run"`
+	Overlap            string             `json:"overlap,omitempty" doc:"What becomes of a run that is due while an earlier one is not over (one that waits for a retry is not): default allow. With buffer_all they start in the order of their times"`
+	CatchUp            catchUpRequest     `json:"catch_up,omitempty" doc:"Which of the times still run that could not start in time"`
 	PauseAfterFailures int                `json:"pause_after_failures,omitempty" doc:"So many jobs in a row that fail for good pause the schedule; default 0: none do"`
 }
 
@@ -39,6 +39,7 @@ type catchUpRequest struct {
 	Policy string        `json:"policy,omitempty" doc:"Default last"`
 	Window wire.Duration `json:"window,omitempty" doc:"Older times do not run; default {=catch_up_window}"`
 	Cap    int           `json:"cap,omitempty" doc:"With all: of these the newest are kept; default {=catch_up_cap}"`
+	After  wire.Duration `json:"after,omitempty" doc:"Time after due_at from which a run that has not started is late, and the policy decides: because of an outage, or because no worker was free. Time behind an earlier run, under a limit or under a pause does not count; default {=catch_up_after}"`
 }
 
 // jobTemplateRequest is a JobRequest without a time.
@@ -181,6 +182,10 @@ func (r *reader) catchUp(v wire.Value) schedule.CatchUp {
 	set(f, "policy", &c.Policy, wordOf[schedule.Policy](r, schedule.Policies))
 	set(f, "window", &c.Window, r.duration(contract.MinWindow, schedule.MaxCatchUpWindow))
 	set(f, "cap", &c.Cap, r.whole(1, schedule.MaxCatchUpCap))
+	set(f, "after", &c.After, r.duration(schedule.MinCatchUpAfter, schedule.MaxCatchUpAfter))
+	if c.After == schedule.DefaultAfter {
+		c.After = 0 // as schedules of an older version have it: the same body again changes nothing
+	}
 	return c
 }
 

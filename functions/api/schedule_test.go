@@ -51,7 +51,7 @@ func TestPutSchedule_ShowsTheNextTimes(t *testing.T) {
 	want := `{"name":"report","calendar":{"cron":"0 9 * * 1-5","timezone":"Europe/Berlin","max_runs":100,"spread":"5m"},` +
 		`"job":{"task":"echo","pool":"short","priority":"high","timeout":"2m","start_within":"10m","expire_after":"1d",` +
 		`"retry":{"max_attempts":3,"initial_delay":"1s","factor":2,"max_delay":"5m","jitter":0.3,"on_worker_lost":"fail"},"tags":{"team":"billing"},"payload_size":11,"payload":{"x":[1,2]}},` +
-		`"overlap":"skip","catch_up":{"policy":"all","window":"6h","cap":7},"pause_after_failures":5,` +
+		`"overlap":"skip","catch_up":{"policy":"all","window":"6h","cap":7,"after":"1m"},"pause_after_failures":5,` +
 		`"version":1,"created_at":"2027-03-01T12:00:00.000Z","updated_at":"2027-03-01T12:00:00.000Z",` +
 		`"next":["2027-03-02T08:00:00.000Z","2027-03-03T08:00:00.000Z","2027-03-04T08:00:00.000Z"],"last":null,"paused":null}`
 	if strings.TrimSpace(r.text) != want || r.header.Get("ETag") != `"1"` {
@@ -61,7 +61,7 @@ func TestPutSchedule_ShowsTheNextTimes(t *testing.T) {
 		t.Errorf("GET answers %s", g.text)
 	}
 	least := b.want(t, 201, "PUT", "/v1/schedules/least", `{"calendar":{"every":"1d"},"job":{"task":"echo"}}`)
-	if least.at("overlap") != "allow" || least.at("catch_up") != "map[cap:100 policy:last window:1h]" ||
+	if least.at("overlap") != "allow" || least.at("catch_up") != "map[after:1m cap:100 policy:last window:1h]" ||
 		least.at("job", "timeout") != "30s" || least.at("pause_after_failures") != "0" {
 		t.Errorf("the defaults are %s", least.text)
 	}
@@ -601,11 +601,11 @@ func TestPauseSchedule_HoldsItUntilItIsResumed(t *testing.T) {
 		t.Errorf("the same pause once more: %s", r.text)
 	}
 	r = b.want(t, 200, "POST", "/v1/schedules/s/pause", "")
-	if r.at("paused", "missed") != "last" || r.at("paused", "until") != "<nil>" || r.at("next") != "[]" ||
+	if r.at("paused", "missed") != "<nil>" || r.at("paused", "until") != "<nil>" || r.at("next") != "[]" ||
 		r.body["version"] != 3.0 {
 		t.Errorf("paused without an end: %s", r.text)
 	}
-	if r := b.want(t, 200, "PATCH", "/v1/schedules/s", `{"overlap":"skip"}`); r.at("paused", "missed") != "last" ||
+	if r := b.want(t, 200, "PATCH", "/v1/schedules/s", `{"overlap":"skip"}`); r.at("paused", "missed") != "<nil>" ||
 		r.body["version"] != 4.0 {
 		t.Errorf("an edit lifts no pause: %s", r.text)
 	}
@@ -925,4 +925,111 @@ func TestDryRunSchedule_RefusesWhatPuttingWould(t *testing.T) {
 				done.body)
 		}
 	}
+}
+
+// What an edit or a pause finds due already is not its to decide.
+func TestSchedules_AnswerFromWhenAnEditCounts(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	b.want(t, 201, "PUT", "/v1/schedules/s", `{"calendar":{"cron":"* * * * *"},"job":{"task":"echo"}}`)
+	b.clock.at = noon.Add(time.Minute + 1500*time.Millisecond)
+	first := b.schedule(t, "s").JobID(noon.Add(time.Minute))
+	r := b.want(t, 200, "PATCH", "/v1/schedules/s", `{"overlap":"skip","catch_up":{"policy":"all","after":"5m"}}`)
+	if r.str("effective_at") != "2027-03-01T12:01:01.500Z" || !strings.Contains(r.text, `"after":"5m"`) {
+		t.Errorf("answered %s", r.text)
+	}
+	if again := b.want(t, 200, "PATCH", "/v1/schedules/s", `{"overlap":"skip"}`); again.body["effective_at"] != nil {
+		t.Errorf("an edit that changes nothing answers %s", again.text)
+	}
+	s, row := b.schedule(t, "s"), b.row(t, string(first))
+	if row.Epoch != 1 || s.StandingOf(row, false) != schedule.Current || s.For(row).Overlap != schedule.OverlapAllow {
+		t.Errorf("the job that was due is of epoch %d, %s", row.Epoch, s.StandingOf(row, false))
+	}
+	if v := b.want(t, 200, "GET", "/v1/jobs/"+string(first), ""); v.str("status") != "QUEUED" {
+		t.Errorf("it is shown as %s", v.text)
+	}
+	next := b.row(t, string(s.JobID(noon.Add(2*time.Minute))))
+	if next.Epoch != s.Epoch || s.For(next).CatchUp.After != 5*time.Minute {
+		t.Errorf("the next job is of epoch %d, %q", next.Epoch, next.Rule)
+	}
+	for _, c := range []wrong{
+		{"less than a minute", `{"catch_up":{"after":"59s"}}`, 400, "out_of_range", "/catch_up/after"},
+		{"more than a day", `{"catch_up":{"after":"25h"}}`, 400, "out_of_range", "/catch_up/after"},
+	} {
+		requireRefused(t, b, c, b.do(t, "PATCH", "/v1/schedules/s", c.body))
+	}
+}
+
+// After an outage of the promoter an edit comes before it: the times that were due are decided by the catch-up of then.
+func TestSchedules_PromoteWhatWasDueBeforeAnEdit(t *testing.T) {
+	t.Parallel()
+	for name, change := range map[string]func(b *bench){
+		"a patch": func(b *bench) { b.want(t, 200, "PATCH", "/v1/schedules/s", `{"overlap":"skip"}`) },
+		"a put": func(b *bench) {
+			b.want(t, 200, "PUT", "/v1/schedules/s", `{"calendar":{"cron":"0 15 * * *"},"job":{"task":"echo"}}`)
+		},
+		"a pause": func(b *bench) { b.want(t, 200, "POST", "/v1/schedules/s/pause", `{"missed":"drop"}`) },
+	} {
+		b := setup(t)
+		b.want(t, 201, "PUT", "/v1/schedules/s",
+			`{"calendar":{"cron":"*/10 * * * *"},"job":{"task":"echo"},"catch_up":{"policy":"all"}}`)
+		b.clock.at = noon.Add(time.Hour + time.Second)
+		change(b)
+		entries, _, err := b.store.Recorded(context.Background(), b.schedule(t, "s").Key, time.Time{}, time.Time{}, false,
+			0, "")
+		if err != nil || len(entries) != 0 {
+			t.Errorf("%s recorded %+v, %v", name, entries, err)
+		}
+		for at := noon.Add(10 * time.Minute); !at.After(b.clock.at); at = at.Add(10 * time.Minute) {
+			if row := b.row(t, string(b.schedule(t, "s").JobID(at))); row.Status != job.Scheduled || row.Epoch != 1 {
+				t.Errorf("%s: the job of %s is %s, of epoch %d", name, at, row.Status, row.Epoch)
+			}
+		}
+	}
+}
+
+func TestRunNow_ObeysOverlapWhenAsked(t *testing.T) {
+	t.Parallel()
+	for _, kind := range []string{"job", "dag"} {
+		for overlap, want := range map[string]string{"skip": "SKIPPED overlap", "buffer_all": "QUEUED overlap",
+			"allow": "", "buffer_one": "QUEUED overlap"} {
+			b := setup(t)
+			body := `{"calendar":{"cron":"0 10 * * *"},"job":{"task":"echo"},"overlap":"` + overlap + `"}`
+			if kind == "dag" {
+				b.want(t, 201, "PUT", "/v1/dags/d", `{"nodes":{"a":{"task":"echo"}}}`)
+				body = `{"calendar":{"cron":"0 10 * * *"},"dag":{"name":"d"},"overlap":"` + overlap + `"}`
+			}
+			b.want(t, 201, "PUT", "/v1/schedules/s", body)
+			s := b.schedule(t, "s")
+			holder := b.made(t, s, noon.Add(-time.Hour), func(r *job.Row) { r.Status = job.Running })
+			if err := b.store.Put(context.Background(), s.TakeSlot(holder.ID)); err != nil {
+				t.Fatal(err)
+			}
+			r := b.want(t, 202, "POST", "/v1/schedules/s/run-now", `{"overlap":"obey"}`)
+			got := r.str("status") + " " + r.at("status_reason", "code")
+			id := r.str("job_id")
+			if want != "" && (id == "" || b.row(t, id).ManualOf != "s") {
+				t.Errorf("a %s under %s answers %s", kind, overlap, r.text)
+			}
+			if want != "" && !strings.HasSuffix(got, strings.Fields(want)[1]) {
+				t.Errorf("a %s under %s is %q", kind, overlap, got)
+			}
+			if want != "" {
+				row := b.row(t, id)
+				if (row.Status == job.Skipped) != (overlap == "skip") || row.QueuedBehind == (overlap == "skip") {
+					t.Errorf("a %s under %s is %s, queued %v", kind, overlap, row.Status, row.QueuedBehind)
+				}
+			}
+			other := b.want(t, 202, "POST", "/v1/schedules/s/run-now", "")
+			if other.str("status") == "SKIPPED" {
+				t.Errorf("one that does not obey answers %s", other.text)
+			}
+		}
+	}
+	b := setup(t)
+	b.want(t, 201, "PUT", "/v1/schedules/s", daily)
+	requireRefused(t, b, wrong{"another word", "", 400, "invalid_value", "/overlap"},
+		b.do(t, "POST", "/v1/schedules/s/run-now", `{"overlap":"skip"}`))
+	requireRefused(t, b, wrong{"another field", "", 400, "unknown_field", "/x"},
+		b.do(t, "POST", "/v1/schedules/s/run-now", `{"x":1}`))
 }

@@ -1,6 +1,7 @@
 package api
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -30,7 +31,7 @@ type ScheduleView struct {
 	Next               []wire.Instant            `json:"next" doc:"The next {=next_shown} nominal times; none while it is paused without an end, or has ended"`
 	Last               orNull[occurrenceView]    `json:"last,omitzero" doc:"The newest time that has passed; null before the first, absent in lists"`
 	Paused             orNull[schedulePauseView] `json:"paused" doc:"null: it is not"`
-	EffectiveAt        wire.Instant              `json:"effective_at,omitzero" doc:"In the answer to a pause: nothing of it starts after this time"`
+	EffectiveAt        wire.Instant              `json:"effective_at,omitzero" doc:"In the answer to a pause: nothing of it starts after this time. In the answer to an edit: times due up to then keep the job, overlap and catch_up that they had"`
 	InFlight           []job.ID                  `json:"in_flight,omitzero" doc:"In the answer to a pause: those of its newest {=in_flight_looked} jobs that a worker is at"`
 	EndedBy            string                    `json:"ended_by,omitempty" doc:"max_runs: it has run as often as it may"`
 	FailuresInARow     int64                     `json:"failures_in_a_row,omitempty" doc:"Jobs that failed for good since the last that succeeded, while pause_after_failures counts them"`
@@ -58,6 +59,7 @@ type catchUpView struct {
 	Policy schedule.Policy `json:"policy" enum:"none,last,all"`
 	Window string          `json:"window"`
 	Cap    int             `json:"cap"`
+	After  string          `json:"after"`
 }
 
 type schedulePauseView struct {
@@ -86,7 +88,8 @@ const nextShown = 3
 func viewSchedule(c schedule.Schedule, now time.Time) ScheduleView {
 	v := ScheduleView{
 		Name: c.Name, Calendar: calendarView(c.Spec), Overlap: c.Overlap,
-		CatchUp:            catchUpView{c.CatchUp.Policy, span.Format(c.CatchUp.Window), c.CatchUp.Cap},
+		CatchUp: catchUpView{c.CatchUp.Policy, span.Format(c.CatchUp.Window), c.CatchUp.Cap,
+			span.Format(cmp.Or(c.CatchUp.After, schedule.DefaultAfter))},
 		PauseAfterFailures: c.PauseAfter,
 		Version:            c.Epoch, CreatedAt: wire.Instant{Time: c.CreatedAt},
 		UpdatedAt: wire.Instant{Time: c.UpdatedAt}, Next: []wire.Instant{}, EndedBy: c.EndedBy,

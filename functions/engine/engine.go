@@ -67,12 +67,12 @@ func New(d Deps) Engine {
 	jobs.decider = decide.New(decide.Deps{
 		Jobs: d.Store, Queue: d.Queue, Clock: d.Clock, Log: d.Log, Meter: d.Meter,
 		Judge: func(
-			ctx context.Context, by *decide.Decider, row job.Row, step job.Step, now time.Time,
+			ctx context.Context, by *decide.Decider, row job.Row, claim job.Claim, step job.Step, now time.Time,
 		) (job.Step, bool, error) {
 			if row.RunID != "" || row.Status == job.Blocked {
 				return runs.Judge(ctx, by, row, step, now)
 			}
-			return r.Judge(ctx, by, row, step, now)
+			return r.Judge(ctx, by, row, claim, step, now)
 		},
 		OnFinal: []decide.OnFinal{
 			r.Ended,

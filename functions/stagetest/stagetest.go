@@ -173,7 +173,8 @@ func Schedule(name, cron string, change ...func(*schedule.Schedule)) schedule.Sc
 func (s *Setup) Rule(change ...func(*schedule.Schedule)) schedule.Schedule {
 	s.Helper()
 	cron := "0 * * * *"
-	r := schedule.Schedule{Key: schedule.Key{Tenant: jobtest.Tenant, Name: "rule"}, Spec: calendar.Spec{Cron: &cron}}
+	r := schedule.Schedule{Key: schedule.Key{Tenant: jobtest.Tenant, Name: "rule"}, Spec: calendar.Spec{Cron: &cron},
+		CatchUp: schedule.CatchUp{Policy: schedule.CatchUpAll, Window: schedule.MaxCatchUpWindow, Cap: 1000}}
 	for _, f := range change {
 		f(&r)
 	}

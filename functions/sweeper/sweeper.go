@@ -81,21 +81,24 @@ func New(d Deps) *Stage {
 // Summary says what a pass did.
 type Summary struct {
 	scan.Walked
-	Again  scan.Walked    `json:"again"`          // slices of the last day
-	Parked scan.Walked    `json:"parked"`         // parking places
-	Runs   scan.Walked    `json:"runs"`           // slices of runs since the cutoff
-	Came   map[string]int `json:"came,omitempty"` // jobs by the step taken
-	Held   []string       `json:"held,omitempty"` // tables that were restored: nothing was done
+	Again  scan.Walked `json:"again"`  // slices of the last day
+	Parked scan.Walked `json:"parked"` // parking places
+	Runs   scan.Walked `json:"runs"`   // slices of runs since the cutoff
+	// Deadlines counts the slices of the last minutes in which deadlines were looked for.
+	Deadlines scan.Walked    `json:"deadlines"`
+	Came      map[string]int `json:"came,omitempty"` // jobs by the step taken
+	Held      []string       `json:"held,omitempty"` // tables that were restored: nothing was done
 }
 
 // The part of the remaining time that each kind of work may take, in this order. Runs get an eighth of the invocation
-// at most; of the rest, slices get half, parking places and queued jobs a sixth each or more, and the slices of the
+// at most, and deadlines an eighth of what is left; of the rest, slices get half, parking places and queued jobs a sixth each or more, and the slices of the
 // last day the remainder. Time that is left over goes to a backlog of slices.
 const (
-	runShare    = 1.0 / 8
-	sliceShare  = 1.0 / 2
-	parkedShare = 1.0 / 3
-	lineShare   = 1.0 / 2
+	runShare      = 1.0 / 8
+	deadlineShare = 1.0 / 8
+	sliceShare    = 1.0 / 2
+	parkedShare   = 1.0 / 3
+	lineShare     = 1.0 / 2
 )
 
 // Handle makes one pass; the event is ignored.
@@ -145,6 +148,8 @@ func (s *Stage) walk(ctx context.Context) (Summary, error) {
 	// Each kind of work has a share of the time. What one does not need, the later ones get.
 	var sum Summary
 	sum.Runs = s.pass.Revisit(scan.Share(ctx, runShare, scan.Closing), since(cutoff, now, shards), runs)
+	var errDeadlines error
+	sum.Deadlines, errDeadlines = s.deadlines(scan.Share(ctx, deadlineShare, scan.Closing), now, shards, &came)
 	over := scan.Range{
 		Shards: shards, To: cutoff,
 		From: func(mark time.Time) time.Time { return firstSlice(mark, cutoff) },
@@ -175,7 +180,7 @@ func (s *Stage) walk(ctx context.Context) (Summary, error) {
 	}
 	sum.Came = came.Counts()
 	s.Log.InfoContext(ctx, "pass made", "summary", sum)
-	err = errors.Join(err, errParked, errLines)
+	err = errors.Join(err, errParked, errLines, errDeadlines)
 	s.begun.Store(s.begun.Load() || err == nil)
 	return sum, err
 }

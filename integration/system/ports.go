@@ -62,8 +62,10 @@ func (p Ports) of(stage string) Ports {
 
 // Options configure the system; the zero Options are the defaults of the parts.
 type Options struct {
-	Shards    int // of the due index; 0: contract.DefaultShards
-	Pumps     int // pollers of the report queue; 0: 2
+	Shards int // of the due index; 0: contract.DefaultShards
+	Pumps  int // pollers of the report queue; 0: 2
+	// Deadlines is how often the sweeper also looks for deadlines that have passed; 0: only in its passes.
+	Deadlines time.Duration
 	HTTPAllow []netip.Prefix
 	OwnPorts  []uint16
 	NoSignIn  bool // the API needs no token

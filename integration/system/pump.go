@@ -150,15 +150,20 @@ func (p pump) records(ctx context.Context, changes []item.Change,
 	return done, true
 }
 
-// minutes runs a pass at once and then at the start of every minute. Here a slow pass delays the
-// next one; in AWS two may overlap, which the stages tolerate.
+// minutes runs a pass at once and then at the start of every minute.
 func (p pump) minutes(name string, pass func(context.Context) error) func(context.Context) {
+	return p.every(time.Minute, name, pass)
+}
+
+// every runs a pass at once and then at each multiple of a period. Here a slow pass delays the
+// next one; in AWS two may overlap, which the stages tolerate.
+func (p pump) every(period time.Duration, name string, pass func(context.Context) error) func(context.Context) {
 	return func(ctx context.Context) {
 		for ctx.Err() == nil {
 			if err := pass(ctx); err != nil && ctx.Err() == nil {
 				p.log.Error("a pass failed", "pass", name, telemetry.Err, err)
 			}
-			p.until(ctx, p.clock.Now().Truncate(time.Minute).Add(time.Minute))
+			p.until(ctx, p.clock.Now().Truncate(period).Add(period))
 		}
 	}
 }

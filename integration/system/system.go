@@ -97,6 +97,9 @@ func Compose(p Ports, o Options) *System {
 		source.messages(contract.DispatchQueue, onDispatch.Handle),
 		source.messages(contract.RedriveQueue, onLetter.Handle),
 	)
+	if o.Deadlines > 0 {
+		s.pumps = append(s.pumps, source.every(o.Deadlines, "deadlines", sweep.Deadlines))
+	}
 	for range o.Pumps {
 		s.pumps = append(s.pumps, pumpOf(p.of("source")).messages(contract.ReportQueue, onReport.Handle))
 	}

@@ -363,6 +363,10 @@ func (c *Calendar) setEvery(s Spec) *Error {
 	if err := checkEvery("every", *s.Every, everyAllowed, period); err != nil {
 		return err
 	}
+	if s.Timezone != nil && period%(24*time.Hour) == 0 && c.zone.keepsChanging() {
+		c.notes = append(c.notes, "every counts real time: where the clock of the zone changes, the local time of day moves; "+
+			"cron with a fixed hour keeps it")
+	}
 	e := every{period: period.Milliseconds()}
 	if s.StartAt != nil {
 		e.anchor, e.begins = c.start, true

@@ -83,6 +83,9 @@ func newZone(loc *time.Location) *zone {
 	return z
 }
 
+// keepsChanging reports whether the clock of the zone changes each year, for as long as its rules are known.
+func (z *zone) keepsChanging() bool { return z.at[len(z.at)-1] > lastInstant-2*366*day }
+
 // find returns the index of the stretch that contains t, in seconds.
 func (z *zone) find(t int64) int {
 	return sort.Search(len(z.at)-1, func(i int) bool { return z.at[i+1] > t })

@@ -336,6 +336,30 @@ func RecordOutcome(k Key, attempt, token int64, o Outcome) item.Write {
 		Set: map[string]any{"outcome": EncodeOutcome(o)}}
 }
 
+// LostOutcome is the outcome of an attempt that may not start twice and whose workers ended: that of its last start.
+// The earlier starts are listed in it. There is at least one start.
+func LostOutcome(starts []Attempt) Outcome {
+	last := starts[len(starts)-1]
+	return Outcome{
+		Kind: OutcomeFailed, Worker: last.Worker, StartedAt: last.StartedAt, FinishedAt: last.FinishedAt,
+		LatenessMS: last.LatenessMS, Error: last.Error, Lost: starts[:len(starts)-1],
+	}
+}
+
+// RecordLost records on the claim, as it was read, that the attempt of the row failed with its worker: see [LostFails].
+// It fences that worker as a takeover does. Refused means that the claim has changed: decide again. after is the claim
+// as it then is.
+func RecordLost(r Row, c Claim, now time.Time) (after Claim, w item.Write) {
+	o := LostOutcome(c.Starts(r.Attempt, r.DueAt))
+	after = c
+	after.Outcome, after.Token = &o, c.Token+1
+	return after, item.Write{
+		Ref: r.ClaimRef(), Name: "claim.outcome_lost", Add: map[string]int64{"token": 1},
+		Set:  map[string]any{"outcome": EncodeOutcome(o), "lost": nil, "cancel": nil},
+		When: []item.All{append(unheld(r.Attempt, now), asRead(c)...)},
+	}
+}
+
 // EncodeOutcome is the outcome as claims and reports carry it.
 func EncodeOutcome(o Outcome) string {
 	b, err := text.JSON(o)

@@ -71,6 +71,7 @@ type Row struct {
 
 	ScheduleID string // set together with Epoch
 	Epoch      int64
+	Rule       string // of the schedule when the job was made: written by package schedule; "" for none
 	ManualOf   string // instead of ScheduleID: the schedule of which somebody asked for a run
 	Dag        string // the dag of the run that the row stands for; "" for a job
 	DagVersion int64  // 0: the newest when the run begins
@@ -95,6 +96,7 @@ type Row struct {
 	Parked       bool      // held by a pause: the wake-up is in a parking place
 	QueuedBehind bool      // parked in its schedule's line instead, behind a run that is not over
 	Near         bool      // the stream consumer must see this write
+	ReadyAt      time.Time // when a pause or another run last let it go on; zero: nothing has held it
 	Postponed    int64     // times in a row that the sweeper found it without being able to do more
 
 	Payload     string // JSON, when PayloadIn is InRow; "" is no payload
@@ -164,7 +166,7 @@ func (r Row) Slice() string {
 	case r.WakeAt.IsZero():
 		return ""
 	case r.Parked && r.QueuedBehind:
-		return horizon.Line(string(r.Tenant), r.ScheduleID)
+		return horizon.Line(string(r.Tenant), r.Schedule())
 	case r.Parked:
 		return horizon.Parking(string(r.Tenant), r.Shard)
 	}
@@ -224,7 +226,7 @@ func (a attr) value() any {
 }
 
 // space is for the attributes of one row, of which there are fewer. It stays on its user's stack.
-type space [80]attr
+type space [96]attr
 
 // encoder lists attributes, the absent ones too, so that each has the same place in every row.
 type encoder []attr
@@ -298,6 +300,7 @@ func (r *Row) encode(to *space) []attr {
 	e.str("owes", string(r.PendingEffects))
 	e.str("schedule", r.ScheduleID)
 	e.num("epoch", r.Epoch)
+	e.str("rule", r.Rule)
 	e.str("manual_of", r.ManualOf)
 	e.str("dag", r.Dag)
 	e.num("dag_version", r.DagVersion)
@@ -323,6 +326,7 @@ func (r *Row) encode(to *space) []attr {
 	e.flag("parked", r.Parked)
 	e.flag("behind", r.QueuedBehind)
 	e.flag(contract.AttrNear, r.Near)
+	e.at("ready_at", r.ReadyAt)
 	e.num("postponed", r.Postponed)
 	e.str(payloadName, r.Payload)
 	e.str("payload_in", r.PayloadIn)
@@ -474,6 +478,8 @@ func (r *Row) setText(name, v string) {
 		r.PendingEffects = PendingEffects(v)
 	case "schedule":
 		r.ScheduleID = v
+	case "rule":
+		r.Rule = v
 	case "manual_of":
 		r.ManualOf = v
 	case "dag":
@@ -573,6 +579,8 @@ func (r *Row) setNumber(name string, v int64) {
 		r.MaxResult = v
 	case contract.AttrWakeAt:
 		r.WakeAt = at()
+	case "ready_at":
+		r.ReadyAt = at()
 	case "postponed":
 		r.Postponed = v
 	case "payload_ver":

@@ -44,14 +44,22 @@ func Adopt(old, made Row, now time.Time) (after Row, w item.Write, send bool) {
 		stopIs(NoStop))), send
 }
 
-// Skip ends a schedule's job that did not start and is not to. It follows a Fence of attempt 1
-// and goes in one transaction with a check of the schedule's epoch.
+// Skip ends a schedule's job that has not started ([HasStarted]) and is not to. It goes in one transaction with a Fence
+// of attempt 1, by the claim that says so, and with a check of the schedule's epoch.
 func Skip(r Row, reason Reason, now time.Time) (Row, item.Write) {
 	after := r
 	after.Reason = reason
 	finish(&after, Skipped, now)
-	epoch := item.Cond{Attr: "epoch", Op: item.Eq, Value: r.Epoch}
-	return after, change("row.skip", r, after, from("row.skip", atAttempt(1), epoch, stopIs(NoStop), followedAsRead(r)))
+	return after, change("row.skip", r, after,
+		from("row.skip", atAttempt(1), epochAsRead(r), stopIs(NoStop), followedAsRead(r)))
+}
+
+// epochAsRead: a job that a person asked for has no epoch.
+func epochAsRead(r Row) item.Cond {
+	if r.Epoch == 0 {
+		return item.Cond{Attr: "epoch", Op: item.Missing}
+	}
+	return item.Cond{Attr: "epoch", Op: item.Eq, Value: r.Epoch}
 }
 
 // StartsRun says that the row stands for a run of a dag, and is no job of its own. The run has the row's id.
@@ -71,12 +79,8 @@ func BeginRun(r Row, now time.Time) (Row, item.Write) {
 		after.StartedAt = wanted
 	}
 	after.LatenessMS = after.StartedAt.Sub(wanted).Milliseconds()
-	epoch := item.Cond{Attr: "epoch", Op: item.Missing}
-	if r.Epoch > 0 {
-		epoch = item.Cond{Attr: "epoch", Op: item.Eq, Value: r.Epoch}
-	}
 	return after, change("row.begin_run", r, after,
-		from("row.begin_run", atVersion(r.Version), atAttempt(r.Attempt), epoch, stopIs(NoStop)))
+		from("row.begin_run", atVersion(r.Version), atAttempt(r.Attempt), epochAsRead(r), stopIs(NoStop)))
 }
 
 // CloseRun ends a row as its run has ended: SUCCEEDED, DEAD or CANCELLED. A dead one has no letter: the

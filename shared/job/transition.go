@@ -66,7 +66,7 @@ var Transitions = []Transition{
 	{"row.adopt", []Status{Scheduled}, []Status{Scheduled}, wakeUp},
 	{"row.skip", open, []Status{Skipped}, ending},
 	{"row.park", open, []Status{Scheduled, Running}, wakeUp},
-	{"row.unpark", open, []Status{Scheduled, Running}, wakeUp},
+	{"row.unpark", open, []Status{Scheduled, Running}, slices.Concat(wakeUp, []string{"ready_at"})},
 	{"row.bury", []Status{Dead}, []Status{Dead}, slices.Concat(debt, wakeUp)},
 	{"row.redrive", []Status{Dead}, []Status{Dead}, slices.Concat(debt, wakeUp)},
 	{"row.keep", []Status{Succeeded, Dead, Cancelled, Skipped, Expired, Gone},
@@ -157,12 +157,18 @@ func Accept(r Row) item.Write {
 // Place gives a SCHEDULED row its wake-up for DueAt and says by which lane its firing goes:
 // true means that the writer sends it itself, once the row is written. The wake-up of what goes by
 // the direct lane lies just after due: only the stream consumer sends it, and whoever reads the
-// slice passes it by. So the row itself says who fires it, and no two clocks have to agree.
+// slice passes it by. So the row itself says who fires it, and no two clocks have to agree. A deadline soon after due is
+// the wake-up of what goes by these two lanes; of what its slice fires the wake-up then lies just before due.
 func Place(r *Row, now time.Time) (send bool) {
 	r.Parked, r.QueuedBehind, r.Postponed = false, false, 0
 	r.WakeAt = r.DueAt
-	lane := horizon.LaneOf(now, r.DueAt)
-	if lane == horizon.Direct {
+	lane, soon := horizon.LaneOf(now, r.DueAt), r.hasSoonDeadline()
+	switch {
+	case soon && (lane == horizon.Now || lane == horizon.Direct):
+		r.WakeAt = r.untilDeadline(r.DueAt.Add(contract.Grace), r.DueAt)
+	case soon: // whoever reads the slice still sends it, and the sweeper sees that it has a deadline
+		r.WakeAt = r.DueAt.Add(-contract.AfterDue)
+	case lane == horizon.Direct:
 		r.WakeAt = r.DueAt.Add(contract.AfterDue)
 	}
 	if r.WakeAt.Before(now) { // any wake-up written is ≥ now
@@ -196,8 +202,14 @@ func RequestStop(r Row, s Stop, reason Reason, now time.Time) (Row, item.Write) 
 }
 
 // FinishStop turns the stop into its final status, after the claim was fenced.
-func FinishStop(r Row, now time.Time) (Row, item.Write) {
+func FinishStop(r Row, now time.Time) (Row, item.Write) { return FinishStopAfter(r, nil, now) }
+
+// FinishStopAfter is FinishStop for an attempt with starts that ended with their workers.
+func FinishStopAfter(r Row, starts []Attempt, now time.Time) (Row, item.Write) {
 	after := r
+	if n := len(starts); n > 0 && r.StartedAt.IsZero() {
+		after.StartedAt, after.LatenessMS = starts[n-1].StartedAt, starts[n-1].LatenessMS
+	}
 	finish(&after, r.Stop.Final(), now)
 	when := from("row.finish_stop", stopIs(r.Stop), atAttempt(r.Attempt), followedAsRead(r))
 	return after, change("row.finish_stop", r, after, when)
@@ -307,6 +319,7 @@ func Rewake(r Row, at, now time.Time, postponed int64) (Row, item.Write) {
 	if at.Before(now) {
 		after.WakeAt = now
 	}
+	after.WakeAt = r.untilDeadline(after.WakeAt, now)
 	// Parking keeps wake_at: only the place tells that somebody parked it.
 	place := item.Cond{Attr: contract.AttrWakeSlice, Op: item.Eq, Value: r.Slice()}
 	return after, change("row.rewake", r, after, from("row.rewake", atAttempt(r.Attempt), wakeAsRead(r), place))
@@ -324,16 +337,14 @@ func wakeAsRead(r Row) item.Cond {
 	return item.Cond{Attr: contract.AttrWakeAt, Op: item.Eq, Value: r.WakeAt.UnixMilli()}
 }
 
-// Park moves the wake-up of a job that a pause holds to its tenant's parking place. A row that
+// Park moves the wake-up of a job that a pause holds to its tenant's parking place; its time is the job's deadline. A row that
 // its worker left RUNNING when it died waits again; one that became RUNNING since it was read
 // stays so, and whoever wakes the parked finds its claim live.
 func Park(r Row, now time.Time) (Row, item.Write) {
 	after := r
 	after.Status = Scheduled
 	after.Parked, after.QueuedBehind, after.Near, after.Postponed = true, false, false, 0
-	if after.WakeAt.IsZero() {
-		after.WakeAt = now
-	}
+	after.WakeAt = after.parkedWake(now)
 	return after, change("row.park", r, after,
 		from("row.park", atVersion(r.Version), atAttempt(r.Attempt), stopIs(NoStop)))
 }
@@ -346,10 +357,29 @@ func ParkQueuedBehind(r Row, now time.Time) (Row, item.Write) {
 		from("row.park", atVersion(r.Version), atAttempt(r.Attempt), stopIs(NoStop)))
 }
 
+// AwaitDeadline gives a row that waits, and whose wake-up has come only so that its deadline is seen, its deadline as its
+// wake-up. false: it has none that is ahead, or needs no other wake-up.
+func AwaitDeadline(r Row, now time.Time) (item.Write, bool) {
+	if !r.Status.Open() || r.WakeAt.IsZero() || r.WakeAt.After(now) {
+		return item.Write{}, false
+	}
+	if r.Parked { // by an older version, which kept the wake-up
+		after := r
+		after.WakeAt = r.parkedWake(now)
+		return change("row.park", r, after, from("row.park", atVersion(r.Version), atAttempt(r.Attempt),
+			stopIs(NoStop))), after.WakeAt.After(now)
+	}
+	if !r.WakeAt.Before(r.DueAt) || r.DueAt.After(now) {
+		return item.Write{}, false
+	}
+	_, w := Rewake(r, r.DueAt.Add(contract.Grace), now, r.Postponed)
+	return w, true
+}
+
 // Unpark brings a parked job back, due at once; the writer sends the firing.
 func Unpark(r Row, now time.Time) (Row, item.Write) {
 	after := r
-	after.Parked, after.QueuedBehind, after.Near, after.WakeAt = false, false, false, now
+	after.Parked, after.QueuedBehind, after.Near, after.WakeAt, after.ReadyAt = false, false, false, now, now
 	parked := item.Cond{Attr: "parked", Op: item.Exists}
 	return after, change("row.unpark", r, after, from("row.unpark", atVersion(r.Version), atAttempt(r.Attempt), parked))
 }

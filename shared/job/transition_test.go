@@ -254,7 +254,7 @@ func TestReschedule_MakesOlderFiringsStale(t *testing.T) {
 		if !ok || got.Version != 2 || !got.DueAt.Equal(at) || after.Version != 2 {
 			t.Fatalf("%s: version %d due %s", at, got.Version, got.DueAt)
 		}
-		if verdict, _ := MayStart(got, 1, 1, false, noon); verdict != Stale {
+		if verdict, _ := MayStart(got, nil, 1, 1, false, noon); verdict != Stale {
 			t.Errorf("%s: a firing of the old version may %s", at, verdict)
 		}
 		if send == got.Near && at.Sub(noon) <= contract.Horizon {
@@ -301,7 +301,7 @@ func TestRow_SurvivesBeingWrittenAndRead(t *testing.T) {
 		r.Executor, r.Pool, r.ManualOf, r.Dag, r.DagVersion = "go", "long", "M", "d", 7
 		r.Generation, r.ItemNo, r.Slot, r.Items, r.Forced, r.Shard, r.Near = 2, 3, 4, 5, ForcedSkip, 6, true
 		r.Place, r.NodePlace = 7, 8
-		r.Failures = 1
+		r.Failures, r.Rule, r.ReadyAt = 1, "l,3600,60,100,allow", noon
 		r.DefinedSecrets = "sign_with"
 		r.Keeping, r.ResultRef, r.Partial = Keeping{4096, true}, "2.7", PartialSize
 	})

@@ -14,11 +14,33 @@ type Verdict string
 const (
 	Start Verdict = "start"
 	Stale Verdict = "stale" // not this version or attempt any more, or over: nothing to say
-	Defer Verdict = "look"  // it may not start now (paused, window passed, stop): have it looked at
+	Defer Verdict = "look"  // it may not start now (paused, window passed, stop): have it re-evaluated
+	Lost  Verdict = "lost"  // the attempt has failed: its worker ended, and the job says that this fails it
 )
 
-// MayStart judges a claimed attempt against the row: protocol, Worker step 3.
-func MayStart(r Row, version, attempt int64, paused bool, now time.Time) (Verdict, string) {
+// HasStarted reports whether an attempt of the job has started, or may have, by the row and the claim that was read
+// with it. Whatever depends on a job that has not started asks this: the row alone knows of a start only once a
+// heartbeat or an outcome has been written to it. The zero Claim is an absent claim.
+func HasStarted(r Row, c Claim) bool {
+	switch {
+	case r.Attempt > 1, !r.StartedAt.IsZero():
+		return true
+	case c.Attempt == r.Attempt && c.Outcome != nil:
+		return !c.Outcome.StartedAt.IsZero() || len(c.Outcome.Lost) > 0
+	}
+	return len(c.Starts(r.Attempt, r.DueAt)) > 0
+}
+
+// LostFails reports whether the attempt of the row has failed because its worker ended: the claim, which no worker
+// holds any more and which has no outcome, remembers a start, and the job says that a lost start fails the attempt.
+func LostFails(r Row, c Claim) bool {
+	return r.Retry.FailOnLost && c.Outcome == nil && len(c.Starts(r.Attempt, r.DueAt)) > 0
+}
+
+// MayStart evaluates a claimed attempt by the row: protocol, Worker step 3. lost are the earlier starts of the attempt,
+// which ended with their workers.
+func MayStart(r Row, lost []Attempt, version, attempt int64, paused bool, now time.Time) (Verdict, string) {
+	before := Claim{Attempt: attempt, Lost: lost}
 	switch {
 	case !r.Status.Open():
 		return Stale, "status is " + string(r.Status)
@@ -26,25 +48,92 @@ func MayStart(r Row, version, attempt int64, paused bool, now time.Time) (Verdic
 		return Stale, "a newer version or attempt stands"
 	case r.Stop != NoStop:
 		return Defer, "stop " + string(r.Stop)
+	case LostFails(r, before):
+		return Lost, "its worker was lost"
 	case paused:
 		return Defer, "paused"
 	}
-	if code := r.WindowPassed(now); code != "" {
+	if code := r.WindowPassed(before, now); code != "" {
 		return Defer, code
 	}
 	return Start, ""
 }
 
-// WindowPassed returns the code of the window that has passed, or "". start_within is asked
-// only while no attempt has started yet.
-func (r Row) WindowPassed(now time.Time) string {
+// WindowPassed returns the code of the window that has passed, or "". start_within counts
+// only while no attempt has started.
+func (r Row) WindowPassed(c Claim, now time.Time) string {
 	switch {
-	case r.StartWithin > 0 && r.Attempt == 1 && r.StartedAt.IsZero() && now.After(r.DueAt.Add(r.StartWithin)):
+	case r.StartWithin > 0 && now.After(r.DueAt.Add(r.StartWithin)) && !HasStarted(r, c):
 		return CodeStartWithin
 	case !r.ExpiryAt.IsZero() && now.After(r.ExpiryAt):
 		return CodeExpireAfter
 	}
 	return ""
+}
+
+// Deadline returns the first instant by which a job that waits must have started, or have ended; zero for none. It is
+// by the row alone: a start that only the claim knows of makes start_within void.
+func (r Row) Deadline() time.Time {
+	at := r.ExpiryAt
+	if r.StartWithin > 0 && !HasStarted(r, Claim{}) {
+		if by := r.DueAt.Add(r.StartWithin); at.IsZero() || by.Before(at) {
+			at = by
+		}
+	}
+	return at
+}
+
+// DeadlinePassed reports whether an open row has a deadline that has passed.
+func (r Row) DeadlinePassed(now time.Time) bool {
+	d := r.Deadline()
+	return r.Status.Open() && !d.IsZero() && now.After(d)
+}
+
+// untilDeadline is a wake-up that is not later than the job's next deadline.
+func (r Row) untilDeadline(at, now time.Time) time.Time {
+	if d := r.Deadline(); !d.Before(now) && d.Before(at) {
+		return d.Add(contract.AfterDue)
+	}
+	return at
+}
+
+// soonAfterDue bounds how long after its due time a deadline counts as soon: a later one is in the wake-up that the
+// sweeper gives the job when it finds that it waits.
+const soonAfterDue = contract.Grace + 2*time.Minute
+
+// hasSoonDeadline reports whether the row's deadline may pass before the sweeper finds that the job waits.
+func (r Row) hasSoonDeadline() bool {
+	d := r.Deadline()
+	return !d.IsZero() && d.Sub(r.DueAt) <= soonAfterDue
+}
+
+// Unfired reports whether a job with a deadline soon after due looks as if its firing was lost, as the sweeper sees any
+// other: its wake-up, which was to be that of the deadline, has come a grace after it was due.
+func (r Row) Unfired(now time.Time) bool {
+	return r.Status.Open() && !r.Parked && r.hasSoonDeadline() && r.WakeAt.Equal(r.DueAt.Add(contract.Grace)) &&
+		!r.WakeAt.After(now)
+}
+
+// parkedFor is how far ahead the wake-up of a parked job without a deadline lies: so of a parking place only those
+// come first whose deadlines have passed.
+const parkedFor = 100 * 365 * 24 * time.Hour
+
+// parkedWake is the wake-up of a parked row: its deadline. Where it has none the order is that of the due times.
+func (r Row) parkedWake(now time.Time) time.Time {
+	d := r.Deadline()
+	switch {
+	case d.IsZero():
+		return r.DueAt.Add(parkedFor)
+	case d.Before(now):
+		return now
+	}
+	return d.Add(contract.AfterDue)
+}
+
+// MayHaveDeadline reports whether an entry of the due index may be one of a job whose deadline wakes it, or is to: its
+// wake-up is neither its due time nor just after. Whether it is, the row says.
+func MayHaveDeadline(dueAt, wakeAt time.Time) bool {
+	return wakeAt.Before(dueAt) || wakeAt.After(dueAt.Add(contract.AfterDue))
 }
 
 // MayBeUnfired reports whether the firing of a new job, which the process that accepted it sends because it is due
@@ -66,7 +155,8 @@ const (
 	StepWaitForLease Step = "wait_for_lease"
 	StepFinishStop   Step = "finish_stop" // fence, then the stop's final status
 	StepPark         Step = "park"
-	StepExpire       Step = "expire" // write stop=expire, then as StepFinishStop
+	StepExpire       Step = "expire"      // write stop=expire, then as StepFinishStop
+	StepRecordLost   Step = "record_lost" // record that the attempt failed with its worker, then as StepRepeatReport
 	StepFire         Step = "fire"
 	StepJudge        Step = "judge" // a BLOCKED job's parents are asked whether they have ended
 )
@@ -89,12 +179,14 @@ func Wake(r Row, c Claim, paused bool, now time.Time) (step Step, window string)
 		return StepWaitForLease, ""
 	case r.Stop != NoStop:
 		return StepFinishStop, ""
+	case LostFails(r, c):
+		return StepRecordLost, ""
+	}
+	if window = r.WindowPassed(c, now); window != "" { // no pause holds that up
+		return StepExpire, window
 	}
 	if paused {
 		return StepPark, ""
-	}
-	if window = r.WindowPassed(now); window != "" {
-		return StepExpire, window
 	}
 	return StepFire, ""
 }

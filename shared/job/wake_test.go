@@ -38,10 +38,17 @@ func TestWake_AsksInTheOrderOfTheProtocol(t *testing.T) {
 			StepFire},
 		{"a live claim is waited for, even when cancelled", scheduled(stop), live, true, StepWaitForLease},
 		{"a stop that nobody holds up is finished", scheduled(stop), Claim{}, true, StepFinishStop},
-		{"a pause parks", scheduled(window), Claim{}, true, StepPark},
+		{"a pause parks", scheduled(), Claim{}, true, StepPark},
 		{"a window that passed expires", scheduled(window), Claim{}, false, StepExpire},
+		{"no pause holds that up", scheduled(window), Claim{}, true, StepExpire},
 		{"start_within says nothing once an attempt has started",
 			scheduled(func(r *Row) { window(r); r.StartedAt = noon }), Claim{}, false, StepFire},
+		{"start_within says nothing once a start was lost", scheduled(window), lostOf(1), false, StepFire},
+		{"start_within holds where the worker let go", scheduled(window), Claim{Attempt: 1}, false, StepExpire},
+		{"a lost start that fails the attempt is recorded, even when paused",
+			scheduled(window, func(r *Row) { r.Retry.FailOnLost = true }), lostOf(1), true, StepRecordLost},
+		{"a stop comes before a lost start", scheduled(stop, func(r *Row) { r.Retry.FailOnLost = true }), lostOf(1),
+			false, StepFinishStop},
 		{"expire_after holds for later attempts too", scheduled(func(r *Row) { r.Attempt, r.ExpiryAt = 2, noon }),
 			Claim{}, false, StepExpire},
 		{"else it fires again", scheduled(), Claim{Attempt: 1, LeaseUntil: noon}, false, StepFire},
@@ -49,6 +56,85 @@ func TestWake_AsksInTheOrderOfTheProtocol(t *testing.T) {
 	for _, c := range cases {
 		if got, _ := Wake(c.row, c.claim, c.paused, now); got != c.want {
 			t.Errorf("%s: got %s, want %s", c.name, got, c.want)
+		}
+	}
+}
+
+// lostOf is a claim of an attempt whose worker ended in it.
+func lostOf(attempt int64) Claim {
+	return Claim{Attempt: attempt, Token: 1, ClaimedAt: noon, LeaseUntil: noon.Add(contract.Lease), Worker: "w1"}
+}
+
+// The wake-up of a job that waits is never later than its deadline, unless the sweeper finds before that it waits.
+func TestRow_WakesAtItsDeadline(t *testing.T) {
+	t.Parallel()
+	within := func(d time.Duration) func(*Row) { return func(r *Row) { r.StartWithin = d } }
+	expires := func(d time.Duration) func(*Row) { return func(r *Row) { r.ExpiryAt = r.DueAt.Add(d) } }
+	ms := time.Millisecond
+	for name, c := range map[string]struct {
+		ahead  time.Duration // of the due time, when the row is placed
+		change []func(*Row)
+		wake   time.Duration // after due
+	}{
+		"without a deadline at due":                {0, nil, 0},
+		"without one, sent by the stream":          {time.Minute, nil, ms},
+		"due now":                                  {0, []func(*Row){within(5 * time.Second)}, 5*time.Second + ms},
+		"sent by the stream":                       {time.Minute, []func(*Row){within(5 * time.Second)}, 5*time.Second + ms},
+		"fired by its slice, just before due":      {time.Hour, []func(*Row){within(5 * time.Second)}, -ms},
+		"by whichever comes first":                 {0, []func(*Row){within(time.Minute), expires(time.Second)}, time.Second + ms},
+		"soon after due, once a grace has passed":  {0, []func(*Row){within(4 * time.Minute)}, contract.Grace},
+		"a late one is in what the sweeper writes": {0, []func(*Row){within(time.Hour)}, 0},
+		"start_within is void once it has started": {0, []func(*Row){within(time.Second), func(r *Row) { r.Attempt = 2 }}, 0},
+		"expire_after holds for each attempt":      {0, []func(*Row){expires(time.Second), func(r *Row) { r.Attempt = 2 }}, time.Second + ms},
+	} {
+		r := scheduled(c.change...)
+		r.Attempt = max(r.Attempt, 1)
+		now := r.DueAt.Add(-c.ahead)
+		Place(&r, now)
+		if got := r.WakeAt.Sub(r.DueAt); got != c.wake {
+			t.Errorf("%s: it wakes %s after due", name, got)
+		}
+		if c.ahead == time.Hour && !FiredBySlice(r.DueAt, r.WakeAt) {
+			t.Errorf("%s: its slice does not fire it", name)
+		}
+		if marked := MayHaveDeadline(r.DueAt, r.WakeAt); marked != (c.wake != 0 && c.wake != ms) {
+			t.Errorf("%s: the entry looks like one of a deadline: %v", name, marked)
+		}
+	}
+	r := scheduled(within(10 * time.Minute))
+	if after, _ := Rewake(r, r.DueAt.Add(12*time.Minute), r.DueAt.Add(6*time.Minute), 2); !after.WakeAt.Equal(
+		r.DueAt.Add(10*time.Minute + ms)) {
+		t.Errorf("put off beyond its deadline, to %s", after.WakeAt)
+	}
+	if after, _ := Park(r, r.DueAt.Add(time.Minute)); !after.WakeAt.Equal(r.DueAt.Add(10*time.Minute + ms)) {
+		t.Errorf("parked until %s", after.WakeAt)
+	}
+	if after, _ := ParkQueuedBehind(scheduled(), r.DueAt); after.WakeAt.Sub(r.DueAt) < 10*365*24*time.Hour {
+		t.Errorf("parked without a deadline until %s", after.WakeAt)
+	}
+}
+
+func TestHasStarted_AsksRowAndClaim(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		row   Row
+		claim Claim
+		want  bool
+	}{
+		"nobody has claimed it":                      {scheduled(), Claim{}, false},
+		"a fence is no start":                        {scheduled(), Claim{Attempt: 1, Token: 3}, false},
+		"its worker let go":                          {scheduled(), Claim{Attempt: 1, Token: 1, ClaimedAt: noon}, false},
+		"its worker was lost":                        {scheduled(), lostOf(1), true},
+		"its start was lost, and then fenced":        {scheduled(), Claim{Attempt: 1, Lost: []Attempt{{Attempt: 1}}}, true},
+		"a heartbeat has reached the row":            {scheduled(func(r *Row) { r.StartedAt = noon }), Claim{}, true},
+		"it waits for a retry":                       {scheduled(func(r *Row) { r.Attempt = 2 }), Claim{}, true},
+		"its outcome waits to be settled":            {scheduled(), Claim{Attempt: 1, Outcome: &Outcome{StartedAt: noon}}, true},
+		"an outcome without a start is none":         {scheduled(), Claim{Attempt: 1, Outcome: &Outcome{}}, false},
+		"an outcome may remember earlier starts":     {scheduled(), Claim{Attempt: 1, Outcome: &Outcome{Lost: []Attempt{{}}}}, true},
+		"the claim is of an attempt that was fenced": {scheduled(), Claim{Attempt: 0}, false},
+	} {
+		if got := HasStarted(c.row, c.claim); got != c.want {
+			t.Errorf("%s: %v", name, got)
 		}
 	}
 }
@@ -72,7 +158,7 @@ func TestMayStart_RefusesWhatMustNotStart(t *testing.T) {
 		{"expire_after passed", scheduled(func(r *Row) { r.ExpiryAt = noon }), false, Defer},
 	}
 	for _, c := range cases {
-		if got, why := MayStart(c.row, 1, 1, c.paused, noon.Add(2*time.Second)); got != c.want {
+		if got, why := MayStart(c.row, nil, 1, 1, c.paused, noon.Add(2*time.Second)); got != c.want {
 			t.Errorf("%s: got %s (%s), want %s", c.name, got, why, c.want)
 		}
 	}

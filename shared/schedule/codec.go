@@ -2,6 +2,8 @@ package schedule
 
 import (
 	"encoding/json"
+	"strconv"
+	"strings"
 	"time"
 
 	"punctual/shared/calendar"
@@ -25,7 +27,7 @@ type body struct {
 
 // attributes lists every attribute of an item, so that a write can remove absent ones.
 var attributes = []string{
-	"epoch", "created_at", "updated_at", "body", "next", "seen", "fresh", "edited_at", "rules", "shard",
+	"epoch", "created_at", "updated_at", "raised", "body", "next", "seen", "fresh", "edited_at", "rules", "shard",
 	contract.AttrWakeSlice, contract.AttrWakeAt,
 	"parked", "paused", "held", "ended_by", "deleted_at", "failures", "last_dead", "set_aside", contract.AttrExpiresAt,
 }
@@ -57,6 +59,7 @@ func (s Schedule) Item() item.Item {
 			i[name] = t.UnixMilli()
 		}
 	}
+	str("raised", encodeTimes(s.Raised))
 	at("next", s.Next)
 	at("seen", s.Seen)
 	at("edited_at", s.Edited)
@@ -133,6 +136,10 @@ func Parse(i item.Item) (Schedule, error) {
 		DeletedAt: i.Time("deleted_at"),
 		Failures:  i.Int("failures"), LastDead: job.ID(i.Str("last_dead")),
 	}
+	var err2 error
+	if s.Raised, err2 = decodeTimes(i.Str("raised")); err2 != nil {
+		return bad("raised is not a list of times")
+	}
 	if text := i.Str("paused"); text != "" {
 		s.Paused = new(Pause)
 		if err := json.Unmarshal([]byte(text), s.Paused); err != nil {
@@ -146,6 +153,32 @@ func Parse(i item.Item) (Schedule, error) {
 		}
 	}
 	return s, nil
+}
+
+// encodeTimes writes times as milliseconds, separated by commas; "" for none.
+func encodeTimes(times []time.Time) string {
+	b := make([]byte, 0, 14*len(times))
+	for n, t := range times {
+		if n > 0 {
+			b = append(b, ',')
+		}
+		b = strconv.AppendInt(b, t.UnixMilli(), 10)
+	}
+	return string(b)
+}
+
+func decodeTimes(s string) (times []time.Time, err error) {
+	if s == "" {
+		return nil, nil
+	}
+	for part := range strings.SplitSeq(s, ",") {
+		n, err := strconv.ParseInt(part, 10, 64)
+		if err != nil {
+			return nil, err
+		}
+		times = append(times, time.UnixMilli(n).UTC())
+	}
+	return times, nil
 }
 
 // PayloadHashRef returns the key of a payload that is not in the template: one item per content and

@@ -19,16 +19,16 @@ const (
 	ToBeJudged Standing = "to_adopt"   // of an older epoch, and promotion will come to its time
 )
 
-// StandingOf returns the schedule's standing for one of its jobs. At attempt 1 the job must be of this
-// epoch; later attempts only depend on whether the schedule is paused or deleted. A pause lasts
+// StandingOf returns the schedule's standing for one of its jobs. A job that has not started (job.HasStarted) must be of
+// this epoch, or due before a later one began; one that has only depends on whether the schedule is paused or deleted. A pause lasts
 // until the write that ends it, even after its until: that write decides about the job.
-func (s Schedule) StandingOf(r job.Row) Standing {
+func (s Schedule) StandingOf(r job.Row, started bool) Standing {
 	switch {
 	case s.Deleted():
 		return IsDeleted
 	case s.Paused != nil:
 		return IsPaused
-	case r.Attempt > 1 || r.Epoch >= s.Epoch:
+	case started || r.Epoch >= s.Epoch || s.dueBefore(r):
 		return Current
 	case s.Next.IsZero() || s.Next.After(r.NominalAt):
 		return Passed
@@ -36,9 +36,16 @@ func (s Schedule) StandingOf(r job.Row) Standing {
 	return ToBeJudged
 }
 
+// dueBefore reports whether a job of an older epoch was due before the epoch after its own began, and so runs by its own
+// rule. Unknown, because many epochs have begun since, is no.
+func (s Schedule) dueBefore(r job.Row) bool {
+	n := s.Epoch - r.Epoch - 1
+	return n >= 0 && n < int64(len(s.Raised)) && !r.DueAt.After(s.Raised[n])
+}
+
 // MayStart reports whether the schedule allows the worker to start the attempt.
-func (s Schedule) MayStart(r job.Row) (bool, string) {
-	standing := s.StandingOf(r)
+func (s Schedule) MayStart(r job.Row, started bool) (bool, string) {
+	standing := s.StandingOf(r, started)
 	return standing == Current, "the schedule: " + string(standing)
 }
 
@@ -55,9 +62,15 @@ func (s Schedule) SkipReason(r job.Row) job.Reason {
 }
 
 // Drops reports whether a lifted pause drops a job that it held. Missed "drop" drops every job,
-// "last" all but the last that fell due under it, "all" all but the newest CatchUp.Cap. last is the
-// last due time that it held.
+// "last" all but the last that fell due under it, "all" all but the newest CatchUp.Cap, and "" those that the catch-up
+// policy leaves out. last is the last due time that it held.
 func (s Schedule) Drops(missed string, last time.Time, r job.Row) bool {
+	if missed == "" {
+		if last.Sub(r.DueAt) > s.CatchUp.Window {
+			return true
+		}
+		missed = s.CatchUp.Policy.missed()
+	}
 	var keep int // of the newest
 	switch missed {
 	case MissedDrop:
@@ -82,6 +95,17 @@ func (s Schedule) Drops(missed string, last time.Time, r job.Row) bool {
 		at = o.NominalAt
 	}
 	return true
+}
+
+// missed returns the policy as a pause names it.
+func (p Policy) missed() string {
+	switch p {
+	case CatchUpNone:
+		return MissedDrop
+	case CatchUpAll:
+		return MissedAll
+	}
+	return MissedLast
 }
 
 // DroppedBy reports whether a job fell due under a pause of its task, or of everything, that is over

@@ -229,6 +229,8 @@ func OfJob(r job.Row) (outcome, reason, why string) {
 		switch r.Reason.Code {
 		case job.CodeEdited, job.CodeDeleted:
 			return Superseded, r.Reason.Code, r.Reason.Message
+		case ReasonOutage, ReasonCap:
+			return Missed, r.Reason.Code, r.Reason.Message
 		}
 		return Skipped, r.Reason.Code, r.Reason.Message
 	}

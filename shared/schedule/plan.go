@@ -6,7 +6,6 @@ import (
 	"time"
 
 	"punctual/shared/calendar"
-	"punctual/shared/contract"
 	"punctual/shared/job"
 )
 
@@ -102,7 +101,7 @@ func (s Schedule) upcoming(cal calendar.Calendar, now time.Time) (list []calenda
 // missed reports whether a time did not run when it was due: no promotion made it a job in time, or
 // it fell due under a pause, however short.
 func (s Schedule) missed(o calendar.Occurrence, now time.Time) bool {
-	return o.DueAt.Before(now.Add(-contract.PastAllowed)) || s.Held.holds(o.DueAt) && !o.DueAt.After(now)
+	return now.Sub(o.DueAt) > s.CatchUp.after() || s.Held.holds(o.DueAt) && !o.DueAt.After(now)
 }
 
 // judge decides about the times, as many as one step may, and returns the first that is left as the
@@ -135,7 +134,7 @@ func (s Schedule) judge(r *recorder, p *Plan, list []calendar.Occurrence, next t
 // catch-up policy.
 func (s Schedule) policyFor(o calendar.Occurrence) (c CatchUp, paused bool) {
 	c = s.CatchUp
-	missed, held := s.Held.policyAt(o.DueAt)
+	missed, held := s.Held.policyAt(o.DueAt, c.Policy)
 	if !held {
 		return c, false
 	}

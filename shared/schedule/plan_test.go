@@ -130,7 +130,7 @@ func TestPlan_CatchesUpByPolicy(t *testing.T) {
 		late   int // missed runs that are caught up
 		reason []string
 	}{
-		{"policy none records every missed time as an outage", "* * * * *", CatchUp{CatchUpNone, time.Hour, 100},
+		{"policy none records every missed time as an outage", "* * * * *", CatchUp{Policy: CatchUpNone, Window: time.Hour, Cap: 100},
 			3 * time.Hour, 0, []string{ReasonOutage}},
 		{"policy last runs the last missed time", "* * * * *", DefaultCatchUp, 3 * time.Hour, 1,
 			[]string{ReasonOutage}},
@@ -138,15 +138,15 @@ func TestPlan_CatchesUpByPolicy(t *testing.T) {
 			[]string{ReasonOutage}},
 		{"policy last after three days of every second", "* * * * * *", DefaultCatchUp, 72 * time.Hour, 1,
 			[]string{ReasonOutage}},
-		{"policy all runs what is inside its window", "* * * * *", CatchUp{CatchUpAll, 10 * time.Minute, 100},
+		{"policy all runs what is inside its window", "* * * * *", CatchUp{Policy: CatchUpAll, Window: 10 * time.Minute, Cap: 100},
 			3 * time.Hour, 9,
 			[]string{ReasonOutage}},
-		{"policy all runs no more than its cap", "* * * * *", CatchUp{CatchUpAll, 24 * time.Hour, 100}, 3 * time.Hour,
+		{"policy all runs no more than its cap", "* * * * *", CatchUp{Policy: CatchUpAll, Window: 24 * time.Hour, Cap: 100}, 3 * time.Hour,
 			100, []string{ReasonCap}},
-		{"policy all after fourteen days", "* * * * *", CatchUp{CatchUpAll, 24 * time.Hour, 100}, 14 * 24 * time.Hour,
+		{"policy all after fourteen days", "* * * * *", CatchUp{Policy: CatchUpAll, Window: 24 * time.Hour, Cap: 100}, 14 * 24 * time.Hour,
 			100,
 			[]string{ReasonOutage, ReasonCap}},
-		{"policy all of every second with a cap over one step", "* * * * * *", CatchUp{CatchUpAll, time.Hour, 1000},
+		{"policy all of every second with a cap over one step", "* * * * * *", CatchUp{Policy: CatchUpAll, Window: time.Hour, Cap: 1000},
 			3 * time.Hour,
 			1000, []string{ReasonOutage, ReasonCap}},
 	}
@@ -203,7 +203,7 @@ func TestPause_DecidesAboutTheTimesThatPassed(t *testing.T) {
 			s, first, _ := walk(t, made(t, "* * * * *", noon), noon)
 			at := noon.Add(10*time.Minute + 20*time.Second)
 			s, _ = PauseSchedule(s, Pause{Missed: missed}, at)
-			if s.Epoch != 2 || !s.Next.Equal(noon.Add(10*time.Minute)) || !s.WakeAt.IsZero() ||
+			if s.Epoch != 2 || !s.Next.Equal(noon.Add(11*time.Minute)) || !s.WakeAt.IsZero() ||
 				!s.Paused.EffectiveAt.Equal(at.Add(2*time.Second)) {
 				t.Fatalf("paused: %+v", s)
 			}
@@ -229,7 +229,7 @@ func TestPause_DecidesAboutTheTimesThatPassed(t *testing.T) {
 			}
 			var before []time.Time // what ran before the pause, without what is decided once more
 			for _, at := range first {
-				if at.Before(noon.Add(10 * time.Minute)) {
+				if at.Before(noon.Add(11 * time.Minute)) {
 					before = append(before, at)
 				}
 			}
@@ -266,15 +266,15 @@ func TestEdit_AccountsForEachTime(t *testing.T) {
 		t.Errorf("epoch %d, next %s", s.Epoch, s.Next)
 	}
 	old := job.Row{Key: job.Key{Tenant: "acme"}, Status: job.Scheduled, Attempt: 1, Epoch: 1, NominalAt: first[0],
-		ScheduleID: "s"}
-	if got := s.StandingOf(old); got != Passed {
+		DueAt: first[0], ScheduleID: "s"}
+	if got := s.StandingOf(old, false); got != Passed {
 		t.Errorf("the job of the old time is %s", got)
 	}
 	if r := s.SkipReason(old); r.Code != job.CodeEdited {
 		t.Errorf("its reason is %v", r)
 	}
 	old.Attempt = 2
-	if got := s.StandingOf(old); got != Current {
+	if got := s.StandingOf(old, true); got != Current {
 		t.Errorf("one that waits for its retry is %s", got)
 	}
 	// After an outage, an edit records what was not promoted.

@@ -27,9 +27,8 @@ func (k Key) Ref() item.Ref {
 func (k Key) ID() string { return job.GroupKey(k.Tenant, k.Name) }
 
 // Overlap is the policy for a run that is due while an earlier one is not over. One that waits for
-// a retry is not over. Waiting runs start in the order of their times, with one exception: a run
-// that falls due after the end of one run and before the start of the next may go first. Whoever
-// takes the slot does not look into the line, which is an index and lags.
+// a retry is not over. Under buffer_all runs start in the order of their times: whoever takes the slot looks first
+// whether the job of an earlier time is open.
 type Overlap string
 
 // The overlap policies.
@@ -57,12 +56,19 @@ const (
 // Policies lists all catch-up policies.
 var Policies = []Policy{CatchUpNone, CatchUpLast, CatchUpAll}
 
-// CatchUp is the policy for times that were not promoted in time.
+// CatchUp is the policy for times of which no first attempt has started in time, because of an outage or because no
+// worker was free. It is asked where a job is made of a time, and where the job starts.
 type CatchUp struct {
 	Policy Policy        `json:"policy"`
 	Window time.Duration `json:"window"` // older ones never run
 	Cap    int           `json:"cap"`    // the newest are kept
+	// After is how long past its due time a first attempt may start: later it is late, and Policy decides.
+	// 0: DefaultAfter.
+	After time.Duration `json:"after,omitempty"`
 }
+
+// DefaultAfter is the default of CatchUp.After.
+const DefaultAfter = contract.PastAllowed
 
 // DefaultCatchUp runs the last missed time if it is at most an hour old.
 var DefaultCatchUp = CatchUp{Policy: CatchUpLast, Window: time.Hour, Cap: 100}
@@ -71,6 +77,8 @@ var DefaultCatchUp = CatchUp{Policy: CatchUpLast, Window: time.Hour, Cap: 100}
 const (
 	MaxCatchUpWindow = 30 * 24 * time.Hour
 	MaxCatchUpCap    = 1000
+	MinCatchUpAfter  = DefaultAfter
+	MaxCatchUpAfter  = 24 * time.Hour
 	MaxPauseAfter    = 1000
 )
 
@@ -109,14 +117,15 @@ const maxStretches = 8
 
 // holds reports whether the pause, or an earlier one, holds a due time.
 func (s *Stretch) holds(at time.Time) bool {
-	_, ok := s.policyAt(at)
+	_, ok := s.policyAt(at, "")
 	return ok
 }
 
 // policyAt returns the policy of the pauses that hold a due time, the strictest of several; false
-// if none does.
-func (s *Stretch) policyAt(at time.Time) (missed string, ok bool) {
-	strictness := map[string]int{"": 0, MissedAll: 1, MissedLast: 2, MissedDrop: 3}
+// if none does. "" is as strict as own, the schedule's.
+func (s *Stretch) policyAt(at time.Time, own Policy) (missed string, ok bool) {
+	strictness := map[string]int{MissedAll: 1, MissedLast: 2, MissedDrop: 3}
+	strictness[""] = strictness[own.missed()]
 	for ; s != nil; s = s.Before {
 		if at.Before(s.From) || !s.To.IsZero() && at.After(s.To) {
 			continue
@@ -180,6 +189,9 @@ type Schedule struct {
 	Epoch     int64 // from 1; grows with every edit, pause, resume and delete
 	CreatedAt time.Time
 	UpdatedAt time.Time // of the last write that raised the epoch
+	// Raised lists when the newest epochs began, the newest first. A job that was due before the epoch after its own
+	// began is not decided about by that epoch, nor by later ones.
+	Raised []time.Time
 
 	Spec       calendar.Spec
 	Exclusions calendar.Exclusions // those that Spec names, as they were when it was written
@@ -289,8 +301,9 @@ func (s Schedule) Job(o calendar.Occurrence, shards int, now time.Time) (r job.R
 		DueAt: o.DueAt, NominalAt: o.NominalAt, CreatedAt: now, Task: t.Task, Executor: t.Executor, Pool: t.Pool,
 		Priority: t.Priority,
 		Timeout:  t.Timeout, StartWithin: t.StartWithin, ExpireAfter: t.ExpireAfter, Retry: t.Retry, Keeping: t.Keeping,
-		ScheduleID: s.Name, Epoch: s.Epoch, Dag: t.Dag, DagVersion: t.DagVersion, Labelled: t.Labels.Labelled(),
-		Payload: t.Payload, PayloadIn: t.PayloadIn, PayloadSize: t.PayloadSize,
+		ScheduleID: s.Name, Epoch: s.Epoch, Rule: s.rule(), Dag: t.Dag, DagVersion: t.DagVersion,
+		Labelled: t.Labels.Labelled(),
+		Payload:  t.Payload, PayloadIn: t.PayloadIn, PayloadSize: t.PayloadSize,
 	}
 	r.Shard = horizon.ShardOf(string(r.ID), shards)
 	if r.ExpireAfter > 0 {
@@ -298,6 +311,9 @@ func (s Schedule) Job(o calendar.Occurrence, shards int, now time.Time) (r job.R
 	}
 	if r.PayloadIn != job.InRow {
 		r.PayloadVer = job.ContentNumber(r.Version, t.PayloadHash)
+	}
+	if !o.DueAt.After(now) && s.Held.holds(o.DueAt) {
+		r.ReadyAt = now
 	}
 	send = job.Place(&r, now)
 	return r, send

@@ -1,7 +1,10 @@
 package schedule
 
 import (
+	"context"
+	"slices"
 	"strconv"
+	"time"
 
 	"punctual/shared/contract"
 	"punctual/shared/item"
@@ -16,6 +19,69 @@ type Slot struct {
 
 // Limited reports whether runs of the schedule may not overlap.
 func (s Schedule) Limited() bool { return s.Overlap != "" && s.Overlap != OverlapAllow }
+
+// Obeys reports whether a job that a person asked for obeys the overlap policy of its schedule.
+func Obeys(r job.Row) bool { return r.ManualOf != "" && r.Rule != "" }
+
+// KeyOfJob names the schedule of a job, also of one that a person asked for.
+func KeyOfJob(r job.Row) Key { return Key{Tenant: r.Tenant, Name: r.Schedule()} }
+
+// aheadLooks bounds the nominal times that Ahead returns.
+const aheadLooks = 500
+
+// Ahead returns, under buffer_all, the nominal times between the job that held the slot last and at, the earliest
+// first: a job of one of them that is open goes first. It is bounded, and none for any other policy.
+func (s Schedule) Ahead(slot Slot, at time.Time) (list []time.Time) {
+	cal, err := s.Calendar()
+	if err != nil || s.Overlap != OverlapBufferAll {
+		return nil
+	}
+	from := s.CreatedAt
+	if slot.Holder != "" {
+		from = slot.Holder.At() // of a time's job the id has the time
+	}
+	if oldest := at.Add(-LedgerKept); from.Before(oldest) {
+		from = oldest
+	}
+	for len(list) < aheadLooks {
+		o, ok := cal.Next(from)
+		if !ok || !o.NominalAt.Before(at) {
+			break
+		}
+		list, from = append(list, o.NominalAt), o.NominalAt
+	}
+	return list
+}
+
+// FirstOpen returns, of the jobs of the times that Ahead names, the first one that is due and open; nil for none. The
+// caller reads them.
+func FirstOpen(
+	ctx context.Context, read func(context.Context, []job.Key) ([]job.Row, []bool, error), s Schedule,
+	slot Slot, at, now time.Time,
+) (*job.Row, error) {
+	if at.IsZero() {
+		return nil, nil
+	}
+	for times := range slices.Chunk(s.Ahead(slot, at), aheadAtOnce) {
+		keys := make([]job.Key, len(times))
+		for n, t := range times {
+			keys[n] = job.Key{Tenant: s.Tenant, ID: s.JobID(t)}
+		}
+		rows, there, err := read(ctx, keys)
+		if err != nil {
+			return nil, err
+		}
+		for n, row := range rows {
+			if there[n] && row.Status.Open() && !row.DueAt.After(now) {
+				return &row, nil
+			}
+		}
+	}
+	return nil, nil
+}
+
+// aheadAtOnce is how many jobs of earlier times are read together.
+const aheadAtOnce = 16
 
 // SlotRef returns the key of the slot, in the claims table: workers write only claims.
 func (k Key) SlotRef() item.Ref {
@@ -83,7 +149,7 @@ func (s Schedule) OnOverlap(me job.Row, waiting *job.Row) (action OverlapAction,
 	case OverlapBufferAll:
 		return ActionWait, false
 	case OverlapCancelRunning:
-		if waiting != nil && waiting.NominalAt.After(me.NominalAt) {
+		if waiting != nil && waiting.OccurredAt().After(me.OccurredAt()) {
 			return ActionSkip, false
 		}
 		return ActionCancel, waiting != nil

@@ -36,6 +36,8 @@ func (s *Schedule) SetPayload(payload []byte) {
 	at := time.Date(2399, 12, 31, 23, 59, 59, 999e6, time.UTC)
 	wide := *s
 	wide.Epoch = 1 << 40
+	wide.Overlap, wide.CatchUp = OverlapCancelRunning, CatchUp{Policy: CatchUpAll, Window: MaxCatchUpWindow,
+		After: MaxCatchUpAfter, Cap: MaxCatchUpCap}
 	r, _ := wide.Job(calendar.Occurrence{NominalAt: at, DueAt: at}, 1<<16, at)
 	p := job.PlacePayload(&r, payload)
 	s.Template.Payload, s.Template.PayloadIn, s.Template.PayloadSize = p.Inline, p.In, p.Size
@@ -77,12 +79,16 @@ func letGo(old, after Schedule, now time.Time) []item.Write {
 	}}
 }
 
-// RunNow returns the job of a run that somebody asked for: the template, due now, outside of the
-// calendar. It has no nominal time, takes no slot and does not count for max_runs; it is only
-// listed with the other runs.
-func (s Schedule) RunNow(id job.ID, shards int, now time.Time) (r job.Row, send bool) {
+// RunNow returns the job of a run that a person asked for: the template, due now, outside of the
+// calendar. It has no nominal time and does not count for max_runs; it is only listed with the other runs. With obey
+// it takes the slot as those do, by the schedule's overlap policy.
+func (s Schedule) RunNow(id job.ID, obey bool, shards int, now time.Time) (r job.Row, send bool) {
 	r, _ = s.Job(calendar.Occurrence{NominalAt: now, DueAt: now}, shards, now)
 	r.ID, r.NominalAt, r.ScheduleID, r.Epoch, r.ManualOf = id, time.Time{}, "", 0, s.Name
+	r.Rule, r.ReadyAt = "", time.Time{}
+	if obey && s.Limited() {
+		r.Rule = s.rule()
+	}
 	r.Shard = horizon.ShardOf(string(id), shards)
 	send = job.Place(&r, now)
 	return r, send

@@ -25,9 +25,14 @@ func write(name string, before, after Schedule, more ...item.Cond) item.Write {
 
 var notDeleted = item.Cond{Attr: "deleted_at", Op: item.Missing}
 
+// maxRaised bounds how many epochs back it is known when each began. A job that has waited through more of them is
+// decided about by the newest.
+const maxRaised = 32
+
 // raise returns s with the next epoch.
 func raise(s Schedule, now time.Time) Schedule {
 	s.Epoch++
+	s.Raised = append([]time.Time{now}, s.Raised[:min(len(s.Raised), maxRaised-1)]...)
 	s.UpdatedAt, s.Failures, s.LastDead = now, 0, ""
 	return s
 }
@@ -43,7 +48,7 @@ func (s *Schedule) first(cal calendar.Calendar, at time.Time) {
 // continues; nil is none. The caller sets Key, Spec, Exclusions, Template, Overlap, CatchUp,
 // PauseAfter and Shard of s. The error is a *calendar.Error.
 func Create(old *Schedule, s Schedule, now time.Time) (Schedule, item.Write, error) {
-	s.Epoch, s.CreatedAt, s.UpdatedAt = 1, now, now
+	s.Epoch, s.CreatedAt, s.UpdatedAt, s.Raised = 1, now, now, []time.Time{now}
 	cal, err := s.Calendar()
 	if err != nil {
 		return s, item.Write{}, err
@@ -114,8 +119,8 @@ func stillDue(old, edited calendar.Calendar, now time.Time) (calendar.Occurrence
 	return calendar.Occurrence{}, false
 }
 
-// PauseSchedule stops a schedule. Next goes back to the first time that may not have run yet:
-// resuming decides about the times under the pause. p.Since and p.EffectiveAt are set here. Pausing
+// PauseSchedule stops a schedule. Next goes back to the first time that is due after now: resuming decides about the
+// times that fall due under the pause. Those due before wait, and run after it. p.Since and p.EffectiveAt are set here. Pausing
 // a paused schedule replaces its pause but keeps Since.
 func PauseSchedule(old Schedule, p Pause, now time.Time) (Schedule, item.Write) {
 	s := raise(old, now)
@@ -133,7 +138,7 @@ func PauseSchedule(old Schedule, p Pause, now time.Time) (Schedule, item.Write) 
 		return s, write("schedule.pause", old, s, notDeleted)
 	}
 	s.Paused = &p
-	at := now.Add(-contract.PastAllowed)
+	at := now
 	if s.Spec.Spread != nil {
 		at = at.Add(-calendar.MaxSpread)
 	}
@@ -146,14 +151,7 @@ func PauseSchedule(old Schedule, p Pause, now time.Time) (Schedule, item.Write) 
 	if decided := old.decidedUnderPause(); decided.After(at) && decided.After(s.AdoptThrough) {
 		s.AdoptThrough = decided
 	}
-	// What may not have started yet is held, too; what was due before an edit or a create is not the pause's.
-	from := now.Add(-contract.PastAllowed)
-	for _, known := range []time.Time{s.CreatedAt, s.Edited} {
-		if known.After(from) {
-			from = known
-		}
-	}
-	held := &Stretch{From: from, Missed: p.Missed}
+	held := &Stretch{From: now.Add(time.Millisecond), Missed: p.Missed}
 	s.Held = held.follow(old.Held, old.Next, now)
 	// A schedule that has reached max_runs has no more times.
 	if cal, err := s.Calendar(); err == nil && s.EndedBy == "" {
@@ -163,7 +161,7 @@ func PauseSchedule(old Schedule, p Pause, now time.Time) (Schedule, item.Write) 
 				break
 			}
 			at = o.NominalAt
-			if !o.DueAt.Before(now.Add(-contract.PastAllowed)) {
+			if o.DueAt.After(now) {
 				s.Next = o.NominalAt
 				break
 			}

@@ -75,7 +75,7 @@ func (e Entry) Firing() job.Firing {
 // was found there, at wakeAt, is left alone.
 func (s *Store) PutOff(ctx context.Context, ref item.Ref, place string, wakeAt, now time.Time) error {
 	at := now
-	if wakeAt.After(at) { // found ahead of its time
+	if _, err := horizon.ParseSlice(place); wakeAt.After(at) && err == nil { // found ahead of its time; in a parking place the time is a deadline
 		at = wakeAt
 	}
 	_, err := s.table.Write(ctx, moved("due.put_off", ref, place, wakeAt, at.Add(contract.RetryEvery)))

@@ -190,6 +190,12 @@ func (s *Store) HaveJobs(ctx context.Context, k schedule.Key, times []time.Time)
 	return has, nil
 }
 
+// CaughtUp reads which late job of a schedule started last under catch-up "last".
+func (s *Store) CaughtUp(ctx context.Context, k schedule.Key) (schedule.CaughtUp, error) {
+	i, err := s.table.Get(ctx, k.CaughtUpRef())
+	return schedule.ParseCaughtUp(i), err
+}
+
 // Slot reads who of a schedule's jobs runs and who waits.
 func (s *Store) Slot(ctx context.Context, k schedule.Key) (schedule.Slot, error) {
 	i, err := s.table.Get(ctx, k.SlotRef())

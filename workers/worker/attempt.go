@@ -105,7 +105,9 @@ func (w *Worker) attend(f *firing) {
 	now := w.clock.Now()
 	switch {
 	case len(l.lost) > 0 && seen.row.Retry.FailOnLost:
-		w.settle(f, l, lostFor(&l), log)
+		lost := job.LostOutcome(l.lost)
+		l.lost = lost.Lost
+		w.settle(f, l, lost, log)
 		return
 	case l.takeovers > contract.MaxTakeovers: // asked only now: a stale attempt is nobody's poison
 		log.Error("gave up an attempt over which too many workers died", "takeovers", l.takeovers)
@@ -394,14 +396,16 @@ func (w *Worker) mayStart(f *firing, l lease, log *slog.Logger) (*facts, bool) {
 func (w *Worker) judged(f *firing, l lease, seen *facts, log *slog.Logger) bool {
 	now := w.clock.Now()
 	_, held := seen.pauses.Hold(seen.row.Task, now)
-	verdict, why := job.MayStart(seen.row, f.version, f.attempt, held, now)
+	verdict, why := job.MayStart(seen.row, l.lost, f.version, f.attempt, held, now)
 	if verdict == job.Start && seen.schedule != nil {
-		if ok, standing := seen.schedule.MayStart(seen.row); !ok {
+		if ok, standing := seen.schedule.MayStart(seen.row, hasStarted(&seen.row, l)); !ok {
 			verdict, why = job.Defer, standing
 		} else if slices.ContainsFunc(seen.lifted, func(p job.Pause) bool {
 			return seen.schedule.DroppedBy(p, seen.row)
 		}) {
 			verdict, why = job.Defer, "it passed under a pause"
+		} else if late, is := w.missed(seen, l); is {
+			verdict, why = job.Defer, late.Message
 		}
 	}
 	if verdict == job.Start && seen.run != nil {
@@ -413,7 +417,7 @@ func (w *Worker) judged(f *firing, l lease, seen *facts, log *slog.Logger) bool 
 		verdict, why = job.Defer, "cancel requested"
 	}
 	switch verdict {
-	case job.Start:
+	case job.Start, job.Lost: // a lost attempt is not started: it ends as what it is, whatever holds the job
 		return true
 	case job.Stale:
 		log.Debug("let a stale attempt go", "why", why)
@@ -446,6 +450,7 @@ func (w *Worker) lastCheck(f *firing, l lease, seen *facts, log *slog.Logger) bo
 		reads.Go(func() { seen.run, failed4 = w.runOf(ctx, &seen.row) })
 	}
 	reads.Wait()
+	seen.schedule = ruleOf(seen.schedule, &seen.row)
 	if err := errors.Join(failed, failed2, failed3, failed4); err != nil {
 		w.letGo(f, l, log)
 		w.unanswered(f, reading, "looking at a claim before its start", err)
@@ -478,6 +483,7 @@ func (w *Worker) readFacts(f *firing) (*facts, error) {
 	}
 	seen.schedule, at, err = w.rules.of(ctx, schedule.Key{Tenant: seen.row.Tenant, Name: seen.row.ScheduleID},
 		pausesAge)
+	seen.schedule = ruleOf(seen.schedule, &seen.row)
 	if at.Before(seen.at) {
 		seen.at = at
 	}
@@ -573,16 +579,18 @@ func (w *Worker) letGoBy(f *firing, write item.Write, log *slog.Logger) {
 	log.Warn("could not let go of an attempt; its lease runs out")
 }
 
-// lostFor is the outcome of an attempt whose worker ended and that may not start twice. It is the
-// outcome of its last start, which is removed from the lease.
-func lostFor(l *lease) job.Outcome {
-	last := l.lost[len(l.lost)-1]
-	l.lost = l.lost[:len(l.lost)-1]
-	return job.Outcome{
-		Kind: job.OutcomeFailed, Worker: last.Worker, StartedAt: last.StartedAt, FinishedAt: last.FinishedAt,
-		LatenessMS: last.LatenessMS,
-		Error:      last.Error,
+// ruleOf returns a schedule with the rule that its job keeps; nil for none.
+func ruleOf(s *schedule.Schedule, r *job.Row) *schedule.Schedule {
+	if s == nil {
+		return nil
 	}
+	own := s.For(*r)
+	return &own
+}
+
+// hasStarted reports whether the job had started before this worker claimed its attempt.
+func hasStarted(r *job.Row, l lease) bool {
+	return job.HasStarted(*r, job.Claim{Attempt: r.Attempt, Lost: l.lost})
 }
 
 // refusal is the outcome of an attempt that never started and that fails for good.

@@ -35,16 +35,59 @@ func (s *schedules) of(ctx context.Context, k schedule.Key, age time.Duration) (
 	})
 }
 
-// takesSlot takes the schedule's slot, if runs of the schedule may not overlap. false: another run
-// holds it.
-func (w *Worker) takesSlot(seen *facts) (ok bool, err error) {
+// missed reports why a job does not start that is late, by the catch-up policy of its schedule.
+func (w *Worker) missed(seen *facts, l lease) (job.Reason, bool) {
+	if hasStarted(&seen.row, l) {
+		return job.Reason{}, false
+	}
+	return seen.schedule.Missed(seen.row, seen.lifted, w.clock.Now())
+}
+
+// catchesUp lets an attempt that is late start where catch-up starts one of those that are late. false: another one
+// has started.
+func (w *Worker) catchesUp(seen *facts, l lease) (ok bool, err error) {
 	s, r := seen.schedule, &seen.row
-	if s == nil || r.Attempt > 1 || !s.Limited() {
+	if s == nil || hasStarted(r, l) || !s.Asks(*r, seen.lifted, w.clock.Now()) {
 		return true, nil
 	}
 	ctx, cancel := w.call()
 	defer cancel()
-	err = w.store.Put(ctx, s.TakeSlot(r.ID))
+	for range claimTries {
+		last, err := w.store.CaughtUp(ctx, s.Key)
+		if err != nil || last.Decides(*r) {
+			return false, err
+		}
+		if last.By == r.ID {
+			return true, nil
+		}
+		if err = w.store.Put(ctx, s.CatchUpLast(*r, last, w.clock.Now())); store.Refused(err) == nil {
+			return err == nil, err
+		}
+	}
+	return false, nil // others start all the time: the job is decided about anew
+}
+
+// takesSlot takes the schedule's slot, if runs of the schedule may not overlap. false: another run
+// holds it.
+func (w *Worker) takesSlot(seen *facts) (ok bool, err error) {
+	s, r := seen.schedule, &seen.row
+	if r.Attempt > 1 || !schedule.Obeys(*r) && (s == nil || !s.Limited()) {
+		return true, nil
+	}
+	ctx, cancel := w.call()
+	defer cancel()
+	k := schedule.KeyOfJob(*r)
+	if s != nil && s.Overlap == schedule.OverlapBufferAll {
+		slot, err := w.store.Slot(ctx, k)
+		if err != nil {
+			return false, err
+		}
+		first, err := schedule.FirstOpen(ctx, w.eachRow, *s, slot, r.NominalAt, w.clock.Now())
+		if err != nil || first != nil {
+			return false, err
+		}
+	}
+	err = w.store.Put(ctx, k.TakeSlot(r.ID))
 	for range claimTries {
 		refused := store.Refused(err)
 		if refused == nil {
@@ -52,16 +95,34 @@ func (w *Worker) takesSlot(seen *facts) (ok bool, err error) {
 		}
 		holder := schedule.ParseSlot(refused.Olds[0]).Holder
 		if holder == "" || holder == r.ID {
-			err = w.store.Put(ctx, s.TakeSlot(r.ID))
+			err = w.store.Put(ctx, k.TakeSlot(r.ID))
 			continue
 		}
 		over, err2 := w.isOver(ctx, job.Key{Tenant: r.Tenant, ID: holder})
 		if err2 != nil || !over {
 			return false, err2
 		}
-		err = w.store.Put(ctx, s.TakeSlotFrom(r.ID, holder))
+		err = w.store.Put(ctx, k.TakeSlotFrom(r.ID, holder))
 	}
 	return false, nil // the slot keeps changing its holder: some run is going on
+}
+
+// eachRow reads rows one after the other: the first is usually the one that is open.
+func (w *Worker) eachRow(ctx context.Context, keys []job.Key) (rows []job.Row, there []bool, err error) {
+	rows, there = make([]job.Row, len(keys)), make([]bool, len(keys))
+	for n, k := range keys {
+		rows[n], err = w.store.Row(ctx, k)
+		switch kind := fault.KindOf(err); {
+		case err == nil:
+			there[n] = true
+		case kind != fault.NotFound && kind != fault.Undecodable:
+			return nil, nil, err
+		}
+		if there[n] && rows[n].Status.Open() {
+			break
+		}
+	}
+	return rows, there, nil
 }
 
 // isOver says whether the job that holds a slot holds nothing any more. Of one whose row cannot
@@ -102,6 +163,10 @@ func (w *Worker) countsRun(seen *facts) (ok bool, err error) {
 func (w *Worker) admitted(f *firing, l lease, seen *facts, log *slog.Logger) bool {
 	why := "another run of its schedule is not over"
 	ok, err := w.takesSlot(seen)
+	if ok && err == nil {
+		why = "another job of its schedule that is late has started"
+		ok, err = w.catchesUp(seen, l)
+	}
 	if ok && err == nil {
 		why = "its schedule has run as often as it may"
 		ok, err = w.countsRun(seen)

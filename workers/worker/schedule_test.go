@@ -46,13 +46,16 @@ func TestSchedule_StartsOnlyJobsThatItAllows(t *testing.T) {
 		_, w := schedule.Delete(s, nil, time.Now().UTC().Truncate(time.Millisecond))
 		return w[0]
 	}
-	edit := func(s schedule.Schedule) item.Write {
-		_, w, err := schedule.Edit(s, s, nil, time.Now().UTC().Truncate(time.Millisecond))
-		if err != nil {
-			t.Fatal(err)
+	editAt := func(after time.Duration) func(s schedule.Schedule) item.Write {
+		return func(s schedule.Schedule) item.Write {
+			_, w, err := schedule.Edit(s, s, nil, s.CreatedAt.Add(after))
+			if err != nil {
+				t.Fatal(err)
+			}
+			return w[0]
 		}
-		return w[0]
 	}
+	edit, editAfterDue := editAt(-time.Millisecond), editAt(time.Second)
 	for name, c := range map[string]struct {
 		change  func(schedule.Schedule) item.Write
 		attempt int64
@@ -63,7 +66,8 @@ func TestSchedule_StartsOnlyJobsThatItAllows(t *testing.T) {
 		"paused, at a later attempt": {pause, 2, false},
 		"deleted":                    {remove, 1, false},
 		"deleted, a later attempt":   {remove, 2, false},
-		"edited":                     {edit, 1, false},
+		"edited before it was due":   {edit, 1, false},
+		"edited after it was due":    {editAfterDue, 1, true},
 		"edited, at a later attempt": {edit, 2, true},
 	} {
 		t.Run("starts a schedule's job only if allowed: "+name, func(t *testing.T) {

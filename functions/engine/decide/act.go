@@ -59,6 +59,16 @@ func (d *Decider) repeatReport(ctx context.Context, row job.Row, c job.Claim, no
 		})})
 }
 
+// recordLost records that an attempt failed because its worker ended, and has that settled as any other outcome. It
+// needs no worker: none has to take the attempt over, whatever holds the job.
+func (d *Decider) recordLost(ctx context.Context, row job.Row, c job.Claim, now time.Time) error {
+	after, write := job.RecordLost(row, c, now)
+	if err := d.Jobs.Put(ctx, write); err != nil {
+		return err
+	}
+	return d.repeatReport(ctx, row, after, now)
+}
+
 // waitForLease puts the wake-up off until the lease ends. If the job is to stop, its owner is asked first: whoever
 // wrote the stop may have crashed before asking.
 func (d *Decider) waitForLease(ctx context.Context, row job.Row, c job.Claim, now time.Time) error {

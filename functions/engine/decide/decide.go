@@ -58,8 +58,9 @@ type Queue interface {
 // instead, or the same one. For a BLOCKED job it judges the jobs that it comes after. done says that Judge has
 // taken that step itself, through d; otherwise d takes it. A refused write means that the facts have changed; then
 // d reads everything once more.
-type Judge func(ctx context.Context, d *Decider, row job.Row, step job.Step, now time.Time) (is job.Step, done bool,
-	err error)
+type Judge func(
+	ctx context.Context, d *Decider, row job.Row, claim job.Claim, step job.Step, now time.Time,
+) (is job.Step, done bool, err error)
 
 // OnFinal is called after the write that made a job final. After a crash or a lost answer it may be called more than
 // once for the same end; the second call changes nothing. If it fails, the job is final all the same.
@@ -87,7 +88,9 @@ type Decider struct {
 // New returns a Decider.
 func New(d Deps) *Decider {
 	if d.Judge == nil {
-		d.Judge = func(_ context.Context, _ *Decider, _ job.Row, step job.Step, _ time.Time) (job.Step, bool, error) {
+		d.Judge = func(
+			_ context.Context, _ *Decider, _ job.Row, _ job.Claim, step job.Step, _ time.Time,
+		) (job.Step, bool, error) {
 			return step, false, nil
 		}
 	}

@@ -315,10 +315,13 @@ func TestDecider_ObeysPauses(t *testing.T) {
 		r := b.Overdue(1, stagetest.Late)
 		b.requireStep(b.sweep(r), job.StepFire)
 	})
-	bubble(t, "a paused job is parked even if its window has passed", func(b *bundle) {
+	bubble(t, "a paused job expires when its window has passed", func(b *bundle) {
 		b.Pause(job.PauseAll, time.Time{})
 		r := b.Overdue(1, stagetest.Late, func(r *job.Row) { r.StartWithin = time.Minute })
-		b.requireStep(b.sweep(r), job.StepPark)
+		b.requireStep(b.sweep(r), job.StepExpire)
+		if now := b.Row(r.Key); now.Status != job.Expired {
+			b.Errorf("it is %s", now.Status)
+		}
 	})
 	bubble(t, "a paused job of a dead worker is parked and can be unparked", func(b *bundle) {
 		b.Pause(job.PauseAll, time.Time{})

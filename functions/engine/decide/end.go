@@ -110,8 +110,9 @@ func (d *Decider) fenceStop(
 	if err := d.Jobs.Put(ctx, job.Fence(row, c, row.DueAt, now)); err != nil {
 		return row, item.Write{}, err
 	}
-	after, write := job.FinishStop(row, now)
-	for _, start := range after.PutStarts(c.Starts(row.Attempt, row.DueAt)) {
+	starts := c.Starts(row.Attempt, row.DueAt)
+	after, write := job.FinishStopAfter(row, starts, now)
+	for _, start := range after.PutStarts(starts) {
 		if err := d.Jobs.Put(ctx, start); err != nil {
 			return row, item.Write{}, err
 		}
@@ -148,15 +149,33 @@ func (d *Decider) expire(ctx context.Context, row job.Row, c job.Claim, window s
 
 // Skip fences the attempt and ends the job as skipped if holds is not refused: the condition under which its
 // schedule decided so. It is one transaction, because nothing on the row would warn a worker that claims in between.
+// A job that has started is not skipped: that is a refusal, so that the caller decides anew.
 func (d *Decider) Skip(ctx context.Context, row job.Row, why job.Reason, holds item.Write, now time.Time) error {
 	c, err := d.Jobs.Claim(ctx, row.Key)
 	if err != nil {
 		return err
 	}
+	if job.HasStarted(row, c) {
+		return &item.Refused{}
+	}
+	return d.skip(ctx, row, c, why, holds, now)
+}
+
+// SkipUncounted is Skip for a job whose claim may have had an owner, but which was never counted among the runs of its
+// schedule: a worker counts a job before it starts it, so it has not started.
+func (d *Decider) SkipUncounted(ctx context.Context, row job.Row, why job.Reason, holds item.Write, now time.Time) error {
+	c, err := d.Jobs.Claim(ctx, row.Key)
+	if err != nil {
+		return err
+	}
+	return d.skip(ctx, row, c, why, holds, now)
+}
+
+func (d *Decider) skip(
+	ctx context.Context, row job.Row, c job.Claim, why job.Reason, holds item.Write, now time.Time,
+) error {
 	after, write := job.Skip(row, why, now)
-	writes := append([]item.Write{write, holds, job.Fence(row, c, row.DueAt, now)},
-		after.PutStarts(c.Starts(row.Attempt, row.DueAt))...)
-	if err := d.Jobs.Commit(ctx, writes...); err != nil {
+	if err := d.Jobs.Commit(ctx, write, holds, job.Fence(row, c, row.DueAt, now)); err != nil {
 		return err
 	}
 	d.Log.InfoContext(ctx, "a schedule's job was skipped",

@@ -4,11 +4,14 @@ import (
 	"testing"
 	"time"
 
+	"punctual/functions/engine/decide"
 	"punctual/functions/stagetest"
 	"punctual/shared/contract"
+	"punctual/shared/item"
 	"punctual/shared/job"
 	"punctual/shared/job/jobtest"
 	"punctual/shared/schedule"
+	"punctual/shared/store"
 )
 
 func TestDecider_RecognizesItsOwnWrite(t *testing.T) {
@@ -84,10 +87,6 @@ func TestDecider_ShowsAStartWhoseWorkerDied(t *testing.T) {
 			b.sweep(r)
 			return nil
 		},
-		"of a job that its schedule skips": func(b *bundle, r job.Row) error {
-			return b.decider.Skip(b.Context(), r, job.Reason{Code: job.CodeEdited},
-				schedule.Is(b.Schedule(schedule.Key{Tenant: r.Tenant, Name: r.ScheduleID})), time.Now())
-		},
 		"of a job that was edited and then cancelled": func(b *bundle, r job.Row) error {
 			edited, w, _ := job.Reschedule(r, job.Edit{}, time.Now())
 			b.Write(w, job.Fence(r, b.Claim(r.Key), r.DueAt, time.Now()))
@@ -112,4 +111,80 @@ func TestDecider_ShowsAStartWhoseWorkerDied(t *testing.T) {
 			}
 		})
 	}
+}
+
+// A worker that died before its first heartbeat leaves no trace on the row. The claim knows of the start.
+func TestDecider_TreatsALostStartAsAStart(t *testing.T) {
+	t.Parallel()
+	within := func(r *job.Row) { r.StartWithin = time.Second }
+	fails := func(r *job.Row) { r.Retry = job.RetryPolicy{MaxAttempts: 1, FailOnLost: true} }
+	settle := func(b *bundle, r job.Row) {
+		b.Helper()
+		if got := b.Received(contract.ReportQueue); len(got) != 1 {
+			b.Fatalf("%d reports were sent", len(got))
+		}
+		if err := b.decider.Settle(b.Context(), r.Key, r.Attempt, b.Claim(r.Key).Token, decide.Arrival{}); err != nil {
+			b.Fatal(err)
+		}
+	}
+	bubble(t, "start_within does not end it", func(b *bundle) {
+		r := b.Overdue(0, stagetest.Late, within)
+		b.Own(r, -time.Second)
+		b.requireStep(b.sweep(r), job.StepFire)
+	})
+	bubble(t, "that fails the job is settled without a worker, once", func(b *bundle) {
+		r := b.Overdue(0, stagetest.Late, within, fails)
+		b.Own(r, -time.Second)
+		b.Twice("claim.outcome_lost")
+		b.requireStep(b.sweep(r), job.StepRepeatReport) // its own write was found
+		settle(b, r)
+		row := b.Row(r.Key)
+		if row.Status != job.Dead || row.Reason.Code != job.CodeWorkerLost || row.StartedAt.IsZero() ||
+			!row.PendingEffects.DeadLetter() {
+			b.Errorf("it is %s (%s), started at %s", row.Status, row.Reason.Code, row.StartedAt)
+		}
+	})
+	bubble(t, "that fails the job is settled under a pause", func(b *bundle) {
+		r := b.Overdue(0, stagetest.Late, fails)
+		b.Own(r, -time.Second)
+		b.Pause(job.PauseAll, time.Time{})
+		b.requireStep(b.sweep(r), job.StepRecordLost)
+		settle(b, r)
+		if row := b.Row(r.Key); row.Status != job.Dead {
+			b.Errorf("it is %s", row.Status)
+		}
+	})
+	for name, c := range map[string]struct {
+		change func(*schedule.Schedule)
+		step   job.Step
+		status job.Status
+	}{
+		"an edit of its schedule does not end it": {func(s *schedule.Schedule) { s.Epoch++ }, job.StepFire,
+			job.Scheduled},
+		"a delete of its schedule cancels it, as any that has started": {
+			func(s *schedule.Schedule) { s.Epoch++; s.DeletedAt = stagetest.Now() }, job.StepFinishStop,
+			job.Cancelled},
+	} {
+		bubble(t, name, func(b *bundle) {
+			s := b.Rule()
+			r := b.Overdue(0, stagetest.Late, stagetest.Of(s))
+			b.Own(r, -time.Second)
+			c.change(&s)
+			b.Write(item.Write{Ref: s.Ref(), Name: "test.put", Put: s.Item()})
+			b.requireStep(b.sweep(r), c.step)
+			row := b.Row(r.Key)
+			if row.Status != c.status || c.status.Final() && row.StartedAt.IsZero() {
+				b.Errorf("it is %s, started at %s", row.Status, row.StartedAt)
+			}
+		})
+	}
+	bubble(t, "no rule of its schedule skips it", func(b *bundle) {
+		s := b.Rule()
+		r := b.Overdue(0, stagetest.Late, stagetest.Of(s))
+		b.Own(r, -time.Second)
+		err := b.decider.Skip(b.Context(), r, job.Reason{Code: job.CodeOverlap}, schedule.Is(s), time.Now())
+		if store.Refused(err) == nil || b.Row(r.Key).Status != job.Scheduled {
+			b.Errorf("it was skipped: %v", err)
+		}
+	})
 }

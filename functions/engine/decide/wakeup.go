@@ -32,6 +32,30 @@ func (d *Decider) Entry(ctx context.Context, e store.Entry) (job.Step, error) {
 	})
 }
 
+// Deadline decides about the job of an entry whose deadline has passed, whatever holds it: a pause, a limit, or the run
+// before. A job that still has time is left alone, but for its wake-up where that is not the deadline yet.
+func (d *Decider) Deadline(ctx context.Context, e store.Entry) (job.Step, error) {
+	step, err := d.decide(ctx, e.Key, true, func(r job.Row, now time.Time) (job.Row, bool) {
+		if r.WakeAt.After(now) || !r.DeadlinePassed(now) && !r.Unfired(now) {
+			return r, false
+		}
+		return r, !r.WakeAt.IsZero()
+	})
+	if step != job.StepNothing || err != nil {
+		return step, err
+	}
+	_, err = d.Jobs.Update(ctx, e.Key, func(r job.Row) ([]item.Write, error) {
+		if w, needed := job.AwaitDeadline(r, d.Clock.Now()); needed {
+			return []item.Write{w}, nil
+		}
+		return nil, nil
+	})
+	if fault.KindOf(err) == fault.NotFound {
+		err = nil
+	}
+	return job.StepNothing, err
+}
+
 // Parked decides about a job in a parking place, if it is still there.
 func (d *Decider) Parked(ctx context.Context, k job.Key) (job.Step, error) {
 	return d.decide(ctx, k, false, func(r job.Row, _ time.Time) (job.Row, bool) { return r, r.Parked })
@@ -79,10 +103,12 @@ func (d *Decider) step(ctx context.Context, row, seen job.Row, gently bool) (job
 	}
 	now := d.Clock.Now()
 	step, window := job.Wake(seen, claim, false, now)
-	if step == job.StepFire || step == job.StepExpire { // no other step depends on pauses
-		held, err := d.held(ctx, row, now)
-		if err != nil {
-			return step, err
+	if step == job.StepFire || step == job.StepExpire { // no other step depends on pauses or owners
+		held := false
+		if step == job.StepFire { // no pause holds up a deadline
+			if held, err = d.held(ctx, row, now); err != nil {
+				return step, err
+			}
 		}
 		if held { // a pause of everything or of its task comes before its schedule
 			step = job.StepPark
@@ -91,19 +117,21 @@ func (d *Decider) step(ctx context.Context, row, seen job.Row, gently bool) (job
 				return step, err
 			}
 			var done bool
-			if step, done, err = d.Judge(ctx, d, row, step, now); done || err != nil {
+			if step, done, err = d.Judge(ctx, d, row, claim, step, now); done || err != nil {
 				return step, err
 			}
 		}
 	}
 	switch step {
 	case job.StepJudge:
-		step, _, err = d.Judge(ctx, d, row, step, now)
+		step, _, err = d.Judge(ctx, d, row, claim, step, now)
 		return step, err
 	case job.StepEffects:
 		return step, d.settleEffects(ctx, row, now)
 	case job.StepRepeatReport:
 		return step, d.repeatReport(ctx, row, claim, now)
+	case job.StepRecordLost:
+		return step, d.recordLost(ctx, row, claim, now)
 	case job.StepWaitForLease:
 		return step, d.waitForLease(ctx, row, claim, now)
 	case job.StepFinishStop:

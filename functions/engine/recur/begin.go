@@ -31,7 +31,11 @@ func (r *Recurrer) begin(
 	_, write := job.BeginRun(row, now)
 	with := []item.Write{write}
 	if s != nil {
-		more, err := r.admission(ctx, *s, row)
+		admit := r.admission
+		if schedule.Obeys(row) {
+			admit = r.slotWrites
+		}
+		more, err := admit(ctx, *s, row, now)
 		if err != nil {
 			return Began, true, err
 		}
@@ -41,33 +45,62 @@ func (r *Recurrer) begin(
 	switch {
 	case err != nil || why.Code == "":
 		return Began, true, err
-	case s == nil:
+	case s == nil || schedule.Obeys(row):
 		return Skipped, true, d.Stop(ctx, row, why, now)
 	}
 	return Skipped, true, d.Skip(ctx, row, why, schedule.Is(*s), now)
 }
 
 // admission returns the schedule's part of the transaction in which one of its runs begins: the condition that the
-// schedule has not changed, its slot, and its count.
-func (r *Recurrer) admission(ctx context.Context, s schedule.Schedule, row job.Row) ([]item.Write, error) {
+// schedule has not changed, its catch-up, its slot, and its count.
+func (r *Recurrer) admission(
+	ctx context.Context, s schedule.Schedule, row job.Row, now time.Time,
+) ([]item.Write, error) {
 	writes := []item.Write{schedule.Is(s)}
-	if s.Limited() {
-		slot, holder, err := r.holder(ctx, s, row)
-		switch {
-		case err != nil:
+	if row.DueAt.Before(now) {
+		lifted, err := r.Store.Lifted(ctx, row.Tenant, row.Task, now)
+		if err != nil {
 			return nil, err
-		case holder != nil: // another run took the slot just now
-			return nil, &item.Refused{}
-		case slot.Holder == "" || slot.Holder == row.ID:
-			writes = append(writes, s.TakeSlot(row.ID))
-		default:
-			writes = append(writes, s.TakeSlotFrom(row.ID, slot.Holder))
+		}
+		if s.Asks(row, lifted, now) {
+			last, err := r.Store.CaughtUp(ctx, s.Key)
+			if err != nil {
+				return nil, err
+			}
+			if last.Decides(row) { // another run began just now
+				return nil, &item.Refused{}
+			}
+			writes = append(writes, s.CatchUpLast(row, last, now))
 		}
 	}
+	slot, err := r.slotWrites(ctx, s, row, now)
+	if err != nil {
+		return nil, err
+	}
+	writes = append(writes, slot...)
 	if s.MaxRuns() > 0 {
 		writes = append(writes, s.CountRun(row)...)
 	}
 	return writes, nil
+}
+
+// slotWrites returns the write with which a run takes its schedule's slot; none where runs may overlap.
+func (r *Recurrer) slotWrites(
+	ctx context.Context, s schedule.Schedule, row job.Row, _ time.Time,
+) ([]item.Write, error) {
+	if !s.Limited() {
+		return nil, nil
+	}
+	slot, holder, err := r.holder(ctx, s, row)
+	switch {
+	case err != nil:
+		return nil, err
+	case holder != nil: // another run took the slot just now
+		return nil, &item.Refused{}
+	case slot.Holder == "" || slot.Holder == row.ID:
+		return []item.Write{s.TakeSlot(row.ID)}, nil
+	}
+	return []item.Write{s.TakeSlotFrom(row.ID, slot.Holder)}, nil
 }
 
 // closeTries bounds how often a row is read because somebody changed it meanwhile.

@@ -27,7 +27,7 @@ const lineLag = 2 * time.Second
 // decides about the next job that is queued behind this one. If it fails or never runs, the sweeper finds the queued
 // jobs.
 func (r *Recurrer) Ended(ctx context.Context, d *decide.Decider, row job.Row) error {
-	if row.ScheduleID == "" || !row.Status.Final() {
+	if row.ScheduleID == "" && !schedule.Obeys(row) || !row.Status.Final() {
 		return nil
 	}
 	now := r.Clock.Now()
@@ -53,14 +53,14 @@ func (r *Recurrer) Ended(ctx context.Context, d *decide.Decider, row job.Row) er
 		return nil
 	}
 	if err != nil {
-		return fmt.Errorf("bringing schedule %q on after job %s: %w", row.ScheduleID, row.ID, err)
+		return fmt.Errorf("bringing schedule %q on after job %s: %w", row.Schedule(), row.ID, err)
 	}
 	return nil
 }
 
 // countDead counts failures in a row, and pauses the schedule at its limit.
 func (r *Recurrer) countDead(ctx context.Context, s schedule.Schedule, row job.Row, now time.Time) error {
-	if s.PauseAfter == 0 || s.Deleted() || row.Epoch != s.Epoch {
+	if row.ScheduleID == "" || s.PauseAfter == 0 || s.Deleted() || row.Epoch != s.Epoch {
 		return nil
 	}
 	var write item.Write
@@ -102,7 +102,11 @@ func (r *Recurrer) countDead(ctx context.Context, s schedule.Schedule, row job.R
 // nextInLine decides about the next job that is queued behind one that is over.
 func (r *Recurrer) nextInLine(ctx context.Context, d *decide.Decider, s schedule.Schedule, row job.Row,
 	now time.Time) error {
-	switch s.Overlap {
+	overlap := s.For(row).Overlap
+	if !s.For(row).Limited() { // it may hold no slot, but those that the schedule has by now may wait
+		overlap = s.Overlap
+	}
+	switch overlap {
 	case schedule.OverlapBufferOne, schedule.OverlapCancelRunning:
 		slot, err := r.Store.Slot(ctx, s.Key)
 		if err != nil || slot.Holder != row.ID || slot.Waiting == "" || slot.Waiting == row.ID {
@@ -111,12 +115,23 @@ func (r *Recurrer) nextInLine(ctx context.Context, d *decide.Decider, s schedule
 		_, err = d.Parked(ctx, job.Key{Tenant: row.Tenant, ID: slot.Waiting})
 		return err
 	case schedule.OverlapBufferAll:
-		if slot, err := r.Store.Slot(ctx, s.Key); err != nil || slot.Holder != row.ID {
+		slot, holder, err := r.holder(ctx, s, row)
+		if err != nil || holder != nil {
 			return err
 		}
-		line := horizon.Line(string(s.Tenant), s.Name)
-		found, err := r.Store.DueFront(ctx, store.DueQuery{Slice: line, Limit: lineFront})
-		if err != nil {
+		line, held := horizon.Line(string(s.Tenant), s.Name), slot.Holder == row.ID
+		var found []store.Found
+		if held {
+			if found, err = r.Store.DueFront(ctx, store.DueQuery{Slice: line, Limit: lineFront}); err != nil {
+				return err
+			}
+		}
+		// The first may have waited behind this one, which never held the slot.
+		next, err := r.ahead(ctx, s.For(row), slot, now)
+		if next != nil && next.QueuedBehind {
+			_, err = d.Parked(ctx, next.Key)
+		}
+		if err != nil || !held || next != nil && len(found) > 0 {
 			return err
 		}
 		for _, f := range found {

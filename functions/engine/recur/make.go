@@ -174,6 +174,9 @@ func (m *maker) adopt(ctx context.Context, old, row job.Row, now time.Time) (hel
 	if old.Status != job.Scheduled || old.Attempt != 1 || old.Stop != job.NoStop {
 		return false, nil
 	}
+	if m.s.StandingOf(old, false) == schedule.Current && old.Epoch < m.s.Epoch {
+		return false, nil // it was due before the change, and keeps its own template and rule
+	}
 	if old.Epoch >= m.s.Epoch {
 		if !old.Near && !old.Parked && old.Epoch == m.s.Epoch && horizon.LaneOf(now, old.DueAt) == horizon.Now {
 			m.mu.Lock()
@@ -191,6 +194,9 @@ func (m *maker) adopt(ctx context.Context, old, row job.Row, now time.Time) (hel
 	if !old.DueAt.After(now) {
 		if claim, err = m.Store.Claim(ctx, old.Key); err != nil {
 			return false, err
+		}
+		if job.HasStarted(old, claim) {
+			return false, nil
 		}
 	}
 	writes := append([]item.Write{w, job.Fence(old, claim, after.DueAt, now)}, labelsOf(after, m.contents)...)

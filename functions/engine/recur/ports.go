@@ -42,6 +42,8 @@ type Store interface {
 	// RunsLeft says whether a job is counted as a run already, and whether the schedule may run once more.
 	RunsLeft(ctx context.Context, s schedule.Schedule, id job.ID) (counted, left bool, err error)
 	Slot(ctx context.Context, k schedule.Key) (schedule.Slot, error)
+	// CaughtUp reads which late job of a schedule started last under catch-up "last".
+	CaughtUp(ctx context.Context, k schedule.Key) (schedule.CaughtUp, error)
 	// Lifted reads the pauses of a task, or of everything, that are over.
 	Lifted(ctx context.Context, t tenant.ID, task string, now time.Time) (job.Pauses, error)
 	// NoteLine notes that a schedule has queued jobs, so that the sweeper visits them.
@@ -52,6 +54,8 @@ type Store interface {
 	DueFront(ctx context.Context, q store.DueQuery) ([]store.Found, error)
 
 	Row(ctx context.Context, k job.Key) (job.Row, error)
+	// Rows reads several rows; there says which of them exist.
+	Rows(ctx context.Context, keys []job.Key) (rows []job.Row, there []bool, err error)
 	Claim(ctx context.Context, k job.Key) (job.Claim, error)
 	// KeepContents writes a job's contents, before the row is written.
 	KeepContents(ctx context.Context, r job.Row, c job.Contents) error

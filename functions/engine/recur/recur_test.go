@@ -531,7 +531,7 @@ func TestRecurrer_CountsNoManualRunAsANominalTime(t *testing.T) {
 		s := b.put()
 		b.promote(s)
 		from := b.Schedule(s.Key).Next
-		r, _ := s.RunNow(job.NewID(from, [10]byte{}), 4, from)
+		r, _ := s.RunNow(job.NewID(from, [10]byte{}), false, 4, from)
 		b.Write(job.Accept(r))
 		time.Sleep(5 * time.Hour)
 		b.promote(s)

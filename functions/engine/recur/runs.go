@@ -23,7 +23,7 @@ const (
 )
 
 // keyOf names the schedule that the row belongs to.
-func keyOf(r job.Row) schedule.Key { return schedule.Key{Tenant: r.Tenant, Name: r.ScheduleID} }
+func keyOf(r job.Row) schedule.Key { return schedule.KeyOfJob(r) }
 
 // known returns a schedule as it was at most a second ago.
 func (r *Recurrer) known(ctx context.Context, k schedule.Key) (schedule.Schedule, error) {
@@ -34,23 +34,44 @@ func (r *Recurrer) known(ctx context.Context, k schedule.Key) (schedule.Schedule
 // Judge asks the schedule of a job that is about to be fired or to expire; it is a decide.Judge. The job may have to
 // be parked, skipped, left to promotion, or queued behind another run.
 func (r *Recurrer) Judge(
-	ctx context.Context, d *decide.Decider, row job.Row, step job.Step, now time.Time,
+	ctx context.Context, d *decide.Decider, row job.Row, claim job.Claim, step job.Step, now time.Time,
 ) (is job.Step, done bool, err error) {
 	switch {
+	case schedule.Obeys(row) && step == job.StepFire && !job.HasStarted(row, claim):
+		return r.obey(ctx, d, row, now)
 	case row.ScheduleID == "" && row.StartsRun() && step == job.StepFire:
 		return r.begin(ctx, d, nil, row, now)
 	case row.ScheduleID == "":
 		return step, false, nil
 	}
-	is, done, err = r.judge(ctx, d, row, step, now)
+	is, done, err = r.judge(ctx, d, row, claim, step, now)
 	if store.Refused(err) != nil {
 		r.schedules.Drop(keyOf(row)) // the schedule may have changed
 	}
 	return is, done, err
 }
 
+// obey decides about a job, or a run, that a person asked for and that obeys the overlap policy.
+func (r *Recurrer) obey(
+	ctx context.Context, d *decide.Decider, row job.Row, now time.Time,
+) (is job.Step, done bool, err error) {
+	s, err := r.known(ctx, keyOf(row))
+	if err != nil {
+		return job.StepFire, true, err
+	}
+	s = s.For(row)
+	is, done, err = r.overlap(ctx, d, s, row, now)
+	if is == job.StepFire && !done && row.StartsRun() {
+		is, done, err = r.begin(ctx, d, &s, row, now)
+	}
+	if store.Refused(err) != nil {
+		r.schedules.Drop(keyOf(row))
+	}
+	return is, done, err
+}
+
 func (r *Recurrer) judge(
-	ctx context.Context, d *decide.Decider, row job.Row, step job.Step, now time.Time,
+	ctx context.Context, d *decide.Decider, row job.Row, claim job.Claim, step job.Step, now time.Time,
 ) (is job.Step, done bool, err error) {
 	s, err := r.known(ctx, keyOf(row))
 	if fault.KindOf(err) == fault.NotFound { // no item of a schedule is ever deleted, but an accepted job must run
@@ -65,19 +86,24 @@ func (r *Recurrer) judge(
 	if err != nil {
 		return step, true, err
 	}
-	switch s.StandingOf(row) {
+	s = s.For(row) // the rule of then
+	started := job.HasStarted(row, claim)
+	switch s.StandingOf(row, started) {
 	case schedule.IsPaused:
+		if step == job.StepExpire {
+			return step, false, nil
+		}
 		step, err = d.Park(ctx, row, now, func() (bool, error) {
 			r.schedules.Drop(s.Key)
 			s, err := r.known(ctx, s.Key)
-			return err == nil && s.StandingOf(row) == schedule.IsPaused, err
+			return err == nil && s.StandingOf(row, started) == schedule.IsPaused, err
 		})
 		return step, true, err
 	case schedule.IsDeleted, schedule.Passed:
 		if row.DueAt.After(now) { // until it is due, an edit may bring its nominal time back
 			return Left, true, r.leave(ctx, row, now)
 		}
-		if row.Attempt > 1 {
+		if started {
 			return job.StepFinishStop, true, d.Stop(ctx, row, s.SkipReason(row), now)
 		}
 		return Skipped, true, d.Skip(ctx, row, s.SkipReason(row), schedule.Is(s), now)
@@ -93,8 +119,21 @@ func (r *Recurrer) judge(
 		}
 		return Left, true, r.Queue.Send(ctx, contract.DispatchQueue, row.Firing().AtDue(now))
 	}
+	if started { // no rule ends it, but its worker may have been lost before it took the slot, or was counted
+		if done, err := r.usedUp(ctx, d, s, row, now); done || err != nil {
+			return Skipped, true, err
+		}
+		return r.queueBehindOther(ctx, d, s, row, now)
+	}
 	if !row.QueuedBehind && !row.DueAt.After(now) { // a short pause may be lifted before it has parked the job
-		if done, err := r.dropped(ctx, d, s, row, now); done || err != nil {
+		lifted, err := r.Store.Lifted(ctx, row.Tenant, row.Task, now)
+		if err != nil {
+			return step, true, err
+		}
+		if done, err := r.dropped(ctx, d, s, row, lifted, now); done || err != nil {
+			return Skipped, true, err
+		}
+		if done, err := r.missed(ctx, d, s, row, lifted, now); done || err != nil {
 			return Skipped, true, err
 		}
 	}
@@ -117,20 +156,39 @@ func (r *Recurrer) leave(ctx context.Context, row job.Row, now time.Time) error 
 // dropped skips a job that was due during a pause of its task, or of everything, if that pause says so. This is decided
 // after the pause: only then it is known which missed time was the last.
 func (r *Recurrer) dropped(ctx context.Context, d *decide.Decider, s schedule.Schedule, row job.Row,
-	now time.Time) (bool, error) {
-	lifted, err := r.Store.Lifted(ctx, row.Tenant, row.Task, now)
-	if err != nil {
-		return false, err
-	}
+	lifted job.Pauses, now time.Time) (bool, error) {
 	for _, p := range lifted {
 		if !s.DroppedBy(p, row) {
 			continue
 		}
+		says := p.Missed
+		if says == "" {
+			says = "catch_up " + string(s.CatchUp.Policy)
+		}
 		why := job.Reason{Code: job.CodePaused,
-			Message: fmt.Sprintf("it passed under a pause of %s, which said: %s", p.Scope, p.Missed)}
+			Message: fmt.Sprintf("it passed under a pause of %s, which said: %s", p.Scope, says)}
 		return true, d.Skip(ctx, row, why, schedule.Is(s), now)
 	}
 	return false, nil
+}
+
+// missed skips a job that is late and that its catch-up policy leaves out.
+func (r *Recurrer) missed(ctx context.Context, d *decide.Decider, s schedule.Schedule, row job.Row,
+	lifted job.Pauses, now time.Time) (bool, error) {
+	why, missed := s.Missed(row, lifted, now)
+	if !missed && s.Asks(row, lifted, now) {
+		last, err := r.Store.CaughtUp(ctx, s.Key)
+		if err != nil {
+			return false, err
+		}
+		if missed = last.Decides(row); missed {
+			why = s.MissedForAnother(last)
+		}
+	}
+	if !missed {
+		return false, nil
+	}
+	return true, d.Skip(ctx, row, why, schedule.Is(s), now)
 }
 
 // usedUp skips a job whose schedule has reached its max_runs, and ends the schedule.
@@ -145,7 +203,7 @@ func (r *Recurrer) usedUp(ctx context.Context, d *decide.Decider, s schedule.Sch
 	}
 	why := job.Reason{Code: job.CodeMaxRuns,
 		Message: fmt.Sprintf("the schedule has run %d times, which is its max_runs", s.MaxRuns())}
-	if err := d.Skip(ctx, row, why, schedule.Is(s), now); err != nil || s.Next.IsZero() {
+	if err := d.SkipUncounted(ctx, row, why, schedule.Is(s), now); err != nil || s.Next.IsZero() {
 		return true, err
 	}
 	_, write := schedule.End(s, job.CodeMaxRuns, now)
@@ -168,8 +226,11 @@ func (r *Recurrer) overlap(
 		return job.StepFire, false, nil
 	}
 	slot, holder, err := r.holder(ctx, s, row)
-	if err != nil || holder == nil {
-		return job.StepFire, err != nil, err
+	if err != nil {
+		return job.StepFire, true, err
+	}
+	if holder == nil {
+		return r.inTurn(ctx, d, s, slot, row, now)
 	}
 	waiting, err := r.waiting(ctx, row, slot)
 	if err != nil {
@@ -204,12 +265,67 @@ func (r *Recurrer) overlap(
 			return job.StepPark, true, err
 		}
 	}
-	// The holder may have ended before this job was queued behind it.
-	if _, holder, err = r.holder(ctx, s, row); err != nil || holder != nil {
+	return r.unlessFree(ctx, d, s, row)
+}
+
+// queueBehindOther queues a job that has started, and was lost, behind another one that holds the slot. With the slot
+// free, or its own, the job is fired.
+func (r *Recurrer) queueBehindOther(
+	ctx context.Context, d *decide.Decider, s schedule.Schedule, row job.Row, now time.Time,
+) (is job.Step, done bool, err error) {
+	if !s.Limited() {
+		return job.StepFire, false, nil
+	}
+	_, holder, err := r.holder(ctx, s, row)
+	if err != nil || holder == nil {
+		return job.StepFire, err != nil, err
+	}
+	if err := r.queue(ctx, s, row, now); err != nil {
 		return job.StepPark, true, err
 	}
-	_, err = d.Parked(ctx, row.Key)
+	return r.unlessFree(ctx, d, s, row)
+}
+
+// unlessFree decides anew about a job that was just queued: the holder may have ended before that.
+func (r *Recurrer) unlessFree(ctx context.Context, d *decide.Decider, s schedule.Schedule, row job.Row) (
+	is job.Step, done bool, err error,
+) {
+	slot, holder, err := r.holder(ctx, s, row)
+	if err != nil || holder != nil {
+		return job.StepPark, true, err
+	}
+	next, err := r.ahead(ctx, s, slot, row.NominalAt)
+	switch {
+	case err != nil:
+		return job.StepPark, true, err
+	case next == nil:
+		next = &row
+	case !next.QueuedBehind: // its firing is on its way
+		return job.StepPark, true, nil
+	}
+	_, err = d.Parked(ctx, next.Key)
 	return job.StepPark, true, err
+}
+
+// inTurn fires a job while the slot is free, unless the job of an earlier time is open: then it queues.
+func (r *Recurrer) inTurn(
+	ctx context.Context, d *decide.Decider, s schedule.Schedule, slot schedule.Slot, row job.Row, now time.Time,
+) (is job.Step, done bool, err error) {
+	next, err := r.ahead(ctx, s, slot, row.NominalAt)
+	if err != nil || next == nil {
+		return job.StepFire, err != nil, err
+	}
+	if err := r.queue(ctx, s, row, now); err != nil {
+		return job.StepPark, true, err
+	}
+	return r.unlessFree(ctx, d, s, row)
+}
+
+// ahead returns the open job of the earliest time before at that has not held the slot, under buffer_all; nil for none.
+func (r *Recurrer) ahead(
+	ctx context.Context, s schedule.Schedule, slot schedule.Slot, at time.Time,
+) (*job.Row, error) {
+	return schedule.FirstOpen(ctx, r.Store.Rows, s, slot, at, r.Clock.Now())
 }
 
 // queue parks a job as queued behind the one that holds the slot.

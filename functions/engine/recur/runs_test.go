@@ -31,13 +31,16 @@ func TestRecurrer_JudgesJobsAtTheirWakeUp(t *testing.T) {
 		_, w := schedule.Delete(s, nil, stagetest.Now())
 		return w[:1]
 	}
-	edit := func(s schedule.Schedule) []item.Write {
-		_, w, err := schedule.Edit(s, s, nil, stagetest.Now())
-		if err != nil {
-			t.Fatal(err)
+	editAt := func(before time.Duration) func(schedule.Schedule) []item.Write {
+		return func(s schedule.Schedule) []item.Write {
+			_, w, err := schedule.Edit(s, s, nil, stagetest.Now().Add(-before))
+			if err != nil {
+				t.Fatal(err)
+			}
+			return w[:1]
 		}
-		return w[:1]
 	}
+	edit, editAfterDue := editAt(stagetest.Late+time.Second), editAt(0)
 	resumed := func(s schedule.Schedule) []item.Write { // it is not promoted yet
 		s.Epoch, s.Next = 2, stagetest.Now().Add(-time.Hour)
 		return []item.Write{{Ref: s.Ref(), Name: "test.put", Put: s.Item()}}
@@ -59,6 +62,8 @@ func TestRecurrer_JudgesJobsAtTheirWakeUp(t *testing.T) {
 		"a job of an edited schedule is skipped":          {edit, nil, recur.Skipped, job.Skipped, job.CodeEdited},
 		"a retry of an edited schedule is fired":          {edit, attemptTwo, job.StepFire, job.Scheduled, ""},
 		"an overdue job of an edited schedule is skipped": {edit, expiring, recur.Skipped, job.Skipped, job.CodeEdited},
+		"a job due before the edit is fired":              {editAfterDue, nil, job.StepFire, job.Scheduled, ""},
+		"a job due before the edit expires by its window": {editAfterDue, expiring, job.StepExpire, job.Expired, job.CodeStartWithin},
 		"a job to be adopted is left to promotion":        {resumed, nil, recur.Left, job.Scheduled, ""},
 	} {
 		bubbleOf(t, name, emptyPages, func(b *bundle) {

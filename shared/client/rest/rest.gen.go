@@ -616,6 +616,12 @@ const (
 	RunNodeViewWaitingForWorker   RunNodeViewWaitingFor = "worker"
 )
 
+// Defines values for RunNowRequestOverlap.
+const (
+	RunNowRequestOverlapIgnore RunNowRequestOverlap = "ignore"
+	RunNowRequestOverlapObey   RunNowRequestOverlap = "obey"
+)
+
 // Defines values for RunRequestPriority.
 const (
 	RunRequestPriorityCritical RunRequestPriority = "critical"
@@ -1022,6 +1028,11 @@ type CalendarView struct {
 
 // CatchUpPatchRequest defines model for CatchUpPatchRequest.
 type CatchUpPatchRequest struct {
+	// After Time after due_at from which a run that has not started is late, and the policy decides: because of an outage, or because no worker was free. Time behind an earlier run, under a limit or under a pause does not count; default 1m; 1m to 1d
+	//
+	// Examples: 1m
+	After *string `json:"after,omitempty"`
+
 	// Cap With all: of these the newest are kept; default 100
 	Cap *int64 `json:"cap,omitempty"`
 
@@ -1039,6 +1050,11 @@ type CatchUpPatchRequestPolicy string
 
 // CatchUpRequest defines model for CatchUpRequest.
 type CatchUpRequest struct {
+	// After Time after due_at from which a run that has not started is late, and the policy decides: because of an outage, or because no worker was free. Time behind an earlier run, under a limit or under a pause does not count; default 1m; 1m to 1d
+	//
+	// Examples: 1m
+	After *string `json:"after,omitempty"`
+
 	// Cap With all: of these the newest are kept; default 100
 	Cap *int64 `json:"cap,omitempty"`
 
@@ -1056,6 +1072,7 @@ type CatchUpRequestPolicy string
 
 // CatchUpView defines model for CatchUpView.
 type CatchUpView struct {
+	After  string            `json:"after"`
 	Cap    int64             `json:"cap"`
 	Policy CatchUpViewPolicy `json:"policy"`
 	Window string            `json:"window"`
@@ -2243,7 +2260,7 @@ type PausePage struct {
 
 // PauseRequest defines model for PauseRequest.
 type PauseRequest struct {
-	// Missed Which of the schedules' nominal times in the pause run after it; default last. One-off jobs always run
+	// Missed Which of the schedules' nominal times in the pause run after it; default: as each schedule's catch_up says. One-off jobs always run
 	Missed *PauseRequestMissed `json:"missed,omitempty"`
 	Reason *string             `json:"reason,omitempty"`
 
@@ -2251,7 +2268,7 @@ type PauseRequest struct {
 	Until *time.Time `json:"until,omitempty"`
 }
 
-// PauseRequestMissed Which of the schedules' nominal times in the pause run after it; default last. One-off jobs always run
+// PauseRequestMissed Which of the schedules' nominal times in the pause run after it; default: as each schedule's catch_up says. One-off jobs always run
 type PauseRequestMissed string
 
 // PauseView defines model for PauseView.
@@ -2259,9 +2276,11 @@ type PauseView struct {
 	By *string `json:"by,omitempty"`
 
 	// EffectiveAt Examples: 2027-03-28T01:00:00.000Z
-	EffectiveAt time.Time       `json:"effective_at"`
-	Missed      PauseViewMissed `json:"missed"`
-	Reason      *string         `json:"reason,omitempty"`
+	EffectiveAt time.Time `json:"effective_at"`
+
+	// Missed Absent: as each schedule's catch_up says
+	Missed *PauseViewMissed `json:"missed,omitempty"`
+	Reason *string          `json:"reason,omitempty"`
 
 	// Scope all, or task:NAME
 	Scope string `json:"scope"`
@@ -2273,7 +2292,7 @@ type PauseView struct {
 	Until *time.Time `json:"until,omitempty"`
 }
 
-// PauseViewMissed defines model for PauseView.Missed.
+// PauseViewMissed Absent: as each schedule's catch_up says
 type PauseViewMissed string
 
 // PreviewAnswer defines model for PreviewAnswer.
@@ -2698,6 +2717,15 @@ type RunNodeViewStatus string
 // RunNodeViewWaitingFor defines model for RunNodeView.WaitingFor.
 type RunNodeViewWaitingFor string
 
+// RunNowRequest defines model for RunNowRequest.
+type RunNowRequest struct {
+	// Overlap Whether the run obeys the schedule's overlap policy: ignore (default) or obey
+	Overlap *RunNowRequestOverlap `json:"overlap,omitempty"`
+}
+
+// RunNowRequestOverlap Whether the run obeys the schedule's overlap policy: ignore (default) or obey
+type RunNowRequestOverlap string
+
 // RunPage defines model for RunPage.
 type RunPage struct {
 	Items []RunView `json:"items"`
@@ -2847,14 +2875,14 @@ type SchedulePatchRequest struct {
 	Dag      *DagTemplatePatchRequest `json:"dag,omitempty"`
 	Job      *JobTemplatePatchRequest `json:"job,omitempty"`
 
-	// Overlap What becomes of a run that is due while an earlier one is not over (one that waits for a retry is not): default allow. With buffer_all those that wait go by their times; one that falls due in the instant in which a run ends may go before them
+	// Overlap What becomes of a run that is due while an earlier one is not over (one that waits for a retry is not): default allow. With buffer_all they start in the order of their times
 	Overlap *SchedulePatchRequestOverlap `json:"overlap,omitempty"`
 
 	// PauseAfterFailures So many jobs in a row that fail for good pause the schedule; default 0: none do
 	PauseAfterFailures *int64 `json:"pause_after_failures,omitempty"`
 }
 
-// SchedulePatchRequestOverlap What becomes of a run that is due while an earlier one is not over (one that waits for a retry is not): default allow. With buffer_all those that wait go by their times; one that falls due in the instant in which a run ends may go before them
+// SchedulePatchRequestOverlap What becomes of a run that is due while an earlier one is not over (one that waits for a retry is not): default allow. With buffer_all they start in the order of their times
 type SchedulePatchRequestOverlap string
 
 // SchedulePauseView defines model for SchedulePauseView.
@@ -2888,14 +2916,14 @@ type ScheduleRequest struct {
 	Dag      *DagTemplateRequest `json:"dag,omitempty"`
 	Job      *JobTemplateRequest `json:"job,omitempty"`
 
-	// Overlap What becomes of a run that is due while an earlier one is not over (one that waits for a retry is not): default allow. With buffer_all those that wait go by their times; one that falls due in the instant in which a run ends may go before them
+	// Overlap What becomes of a run that is due while an earlier one is not over (one that waits for a retry is not): default allow. With buffer_all they start in the order of their times
 	Overlap *ScheduleRequestOverlap `json:"overlap,omitempty"`
 
 	// PauseAfterFailures So many jobs in a row that fail for good pause the schedule; default 0: none do
 	PauseAfterFailures *int64 `json:"pause_after_failures,omitempty"`
 }
 
-// ScheduleRequestOverlap What becomes of a run that is due while an earlier one is not over (one that waits for a retry is not): default allow. With buffer_all those that wait go by their times; one that falls due in the instant in which a run ends may go before them
+// ScheduleRequestOverlap What becomes of a run that is due while an earlier one is not over (one that waits for a retry is not): default allow. With buffer_all they start in the order of their times
 type ScheduleRequestOverlap string
 
 // ScheduleView defines model for ScheduleView.
@@ -2907,7 +2935,7 @@ type ScheduleView struct {
 	CreatedAt time.Time        `json:"created_at"`
 	Dag       *DagTemplateView `json:"dag,omitempty"`
 
-	// EffectiveAt In the answer to a pause: nothing of it starts after this time
+	// EffectiveAt In the answer to a pause: nothing of it starts after this time. In the answer to an edit: times due up to then keep the job, overlap and catch_up that they had
 	//
 	// Examples: 2027-03-28T01:00:00.000Z
 	EffectiveAt *time.Time `json:"effective_at,omitempty"`
@@ -3430,6 +3458,9 @@ type PauseScheduleJSONRequestBody = PauseRequest
 
 // ResumeScheduleJSONRequestBody defines body for ResumeSchedule for application/json ContentType.
 type ResumeScheduleJSONRequestBody = ResumeRequest
+
+// RunScheduleNowJSONRequestBody defines body for RunScheduleNow for application/json ContentType.
+type RunScheduleNowJSONRequestBody = RunNowRequest
 
 // PutTaskJSONRequestBody defines body for PutTask for application/json ContentType.
 type PutTaskJSONRequestBody = TaskRequest
@@ -4390,7 +4421,7 @@ type ClientInterface interface {
 
 	// PutScheduleWithBody Create or replace a schedule
 	//
-	// 201 when it is new. The same body again changes nothing. One that is replaced goes on with its first time after now, and a pause stays. The schedules of a tenant may run 1000 times a minute in all, each counted at its busiest and at least once (a deployment may set another number); beyond that is 429.
+	// 201 when it is new. The same body again changes nothing. One that is replaced goes on with its first time after now, and a pause stays: times due up to effective_at keep the job, overlap and catch_up that they had. The schedules of a tenant may run 1000 times a minute in all, each counted at its busiest and at least once (a deployment may set another number); beyond that is 429.
 	//
 	// Takes any type of body and a specified content type.
 	//
@@ -4399,7 +4430,7 @@ type ClientInterface interface {
 
 	// PutSchedule Create or replace a schedule
 	//
-	// 201 when it is new. The same body again changes nothing. One that is replaced goes on with its first time after now, and a pause stays. The schedules of a tenant may run 1000 times a minute in all, each counted at its busiest and at least once (a deployment may set another number); beyond that is 429.
+	// 201 when it is new. The same body again changes nothing. One that is replaced goes on with its first time after now, and a pause stays: times due up to effective_at keep the job, overlap and catch_up that they had. The schedules of a tenant may run 1000 times a minute in all, each counted at its busiest and at least once (a deployment may set another number); beyond that is 429.
 	//
 	// Takes a body of the `application/json` content type.
 	//
@@ -4433,7 +4464,7 @@ type ClientInterface interface {
 
 	// PauseScheduleWithBody Pause a schedule
 	//
-	// Nothing of it starts after effective_at; what runs already, in_flight, goes on. What passes meanwhile is decided when it is resumed or until has passed. A second pause takes the place of the first.
+	// Nothing of it starts after effective_at; what runs already, in_flight, goes on. What passes meanwhile is decided when it is resumed or until has passed; what was due before waits, and runs then. A second pause takes the place of the first.
 	//
 	// Takes any type of body and a specified content type.
 	//
@@ -4442,7 +4473,7 @@ type ClientInterface interface {
 
 	// PauseSchedule Pause a schedule
 	//
-	// Nothing of it starts after effective_at; what runs already, in_flight, goes on. What passes meanwhile is decided when it is resumed or until has passed. A second pause takes the place of the first.
+	// Nothing of it starts after effective_at; what runs already, in_flight, goes on. What passes meanwhile is decided when it is resumed or until has passed; what was due before waits, and runs then. A second pause takes the place of the first.
 	//
 	// Takes a body of the `application/json` content type.
 	//
@@ -4474,12 +4505,23 @@ type ClientInterface interface {
 	// Corresponds with POST /v1/schedules/{name}/resume (the `ResumeSchedule` operationId).
 	ResumeSchedule(ctx context.Context, name string, params *ResumeScheduleParams, body ResumeScheduleJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
 
-	// RunScheduleNow Run a schedule's job, or its dag, once, now
+	// RunScheduleNowWithBody Run a schedule's job, or its dag, once, now
 	//
-	// A job or run of its own, apart from the schedule's times: neither a pause of the schedule nor overlap nor max_runs touches it. It is listed among the occurrences as manual.
+	// A job or run of its own, apart from the schedule's times: neither a pause of the schedule nor max_runs touches it, and overlap only where it is asked for. While an earlier run is not over, overlap obey then answers the job as it is: SKIPPED, or waiting for that run. A run that has not begun is answered as a job, too, and has the same id. It is listed among the occurrences as manual.
+	//
+	// Takes any type of body and a specified content type.
 	//
 	// Corresponds with POST /v1/schedules/{name}/run-now (the `RunScheduleNow` operationId).
-	RunScheduleNow(ctx context.Context, name string, reqEditors ...RequestEditorFn) (*http.Response, error)
+	RunScheduleNowWithBody(ctx context.Context, name string, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// RunScheduleNow Run a schedule's job, or its dag, once, now
+	//
+	// A job or run of its own, apart from the schedule's times: neither a pause of the schedule nor max_runs touches it, and overlap only where it is asked for. While an earlier run is not over, overlap obey then answers the job as it is: SKIPPED, or waiting for that run. A run that has not begun is answered as a job, too, and has the same id. It is listed among the occurrences as manual.
+	//
+	// Takes a body of the `application/json` content type.
+	//
+	// Corresponds with POST /v1/schedules/{name}/run-now (the `RunScheduleNow` operationId).
+	RunScheduleNow(ctx context.Context, name string, body RunScheduleNowJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
 
 	// ListTasks List tasks
 	//
@@ -5795,7 +5837,7 @@ func (c *Client) PatchSchedule(ctx context.Context, name string, params *PatchSc
 
 // PutScheduleWithBody Create or replace a schedule
 //
-// 201 when it is new. The same body again changes nothing. One that is replaced goes on with its first time after now, and a pause stays. The schedules of a tenant may run 1000 times a minute in all, each counted at its busiest and at least once (a deployment may set another number); beyond that is 429.
+// 201 when it is new. The same body again changes nothing. One that is replaced goes on with its first time after now, and a pause stays: times due up to effective_at keep the job, overlap and catch_up that they had. The schedules of a tenant may run 1000 times a minute in all, each counted at its busiest and at least once (a deployment may set another number); beyond that is 429.
 //
 // Takes any type of body and a specified content type.
 //
@@ -5814,7 +5856,7 @@ func (c *Client) PutScheduleWithBody(ctx context.Context, name string, params *P
 
 // PutSchedule Create or replace a schedule
 //
-// 201 when it is new. The same body again changes nothing. One that is replaced goes on with its first time after now, and a pause stays. The schedules of a tenant may run 1000 times a minute in all, each counted at its busiest and at least once (a deployment may set another number); beyond that is 429.
+// 201 when it is new. The same body again changes nothing. One that is replaced goes on with its first time after now, and a pause stays: times due up to effective_at keep the job, overlap and catch_up that they had. The schedules of a tenant may run 1000 times a minute in all, each counted at its busiest and at least once (a deployment may set another number); beyond that is 429.
 //
 // Takes a body of the `application/json` content type.
 //
@@ -5888,7 +5930,7 @@ func (c *Client) ListOccurrences(ctx context.Context, name string, params *ListO
 
 // PauseScheduleWithBody Pause a schedule
 //
-// Nothing of it starts after effective_at; what runs already, in_flight, goes on. What passes meanwhile is decided when it is resumed or until has passed. A second pause takes the place of the first.
+// Nothing of it starts after effective_at; what runs already, in_flight, goes on. What passes meanwhile is decided when it is resumed or until has passed; what was due before waits, and runs then. A second pause takes the place of the first.
 //
 // Takes any type of body and a specified content type.
 //
@@ -5907,7 +5949,7 @@ func (c *Client) PauseScheduleWithBody(ctx context.Context, name string, params 
 
 // PauseSchedule Pause a schedule
 //
-// Nothing of it starts after effective_at; what runs already, in_flight, goes on. What passes meanwhile is decided when it is resumed or until has passed. A second pause takes the place of the first.
+// Nothing of it starts after effective_at; what runs already, in_flight, goes on. What passes meanwhile is decided when it is resumed or until has passed; what was due before waits, and runs then. A second pause takes the place of the first.
 //
 // Takes a body of the `application/json` content type.
 //
@@ -5979,13 +6021,34 @@ func (c *Client) ResumeSchedule(ctx context.Context, name string, params *Resume
 	return c.Client.Do(req)
 }
 
-// RunScheduleNow Run a schedule's job, or its dag, once, now
+// RunScheduleNowWithBody Run a schedule's job, or its dag, once, now
 //
-// A job or run of its own, apart from the schedule's times: neither a pause of the schedule nor overlap nor max_runs touches it. It is listed among the occurrences as manual.
+// A job or run of its own, apart from the schedule's times: neither a pause of the schedule nor max_runs touches it, and overlap only where it is asked for. While an earlier run is not over, overlap obey then answers the job as it is: SKIPPED, or waiting for that run. A run that has not begun is answered as a job, too, and has the same id. It is listed among the occurrences as manual.
+//
+// Takes any type of body and a specified content type.
 //
 // Corresponds with POST /v1/schedules/{name}/run-now (the `RunScheduleNow` operationId).
-func (c *Client) RunScheduleNow(ctx context.Context, name string, reqEditors ...RequestEditorFn) (*http.Response, error) {
-	req, err := NewRunScheduleNowRequest(c.Server, name)
+func (c *Client) RunScheduleNowWithBody(ctx context.Context, name string, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewRunScheduleNowRequestWithBody(c.Server, name, contentType, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// RunScheduleNow Run a schedule's job, or its dag, once, now
+//
+// A job or run of its own, apart from the schedule's times: neither a pause of the schedule nor max_runs touches it, and overlap only where it is asked for. While an earlier run is not over, overlap obey then answers the job as it is: SKIPPED, or waiting for that run. A run that has not begun is answered as a job, too, and has the same id. It is listed among the occurrences as manual.
+//
+// Takes a body of the `application/json` content type.
+//
+// Corresponds with POST /v1/schedules/{name}/run-now (the `RunScheduleNow` operationId).
+func (c *Client) RunScheduleNow(ctx context.Context, name string, body RunScheduleNowJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewRunScheduleNowRequest(c.Server, name, body)
 	if err != nil {
 		return nil, err
 	}
@@ -9273,8 +9336,19 @@ func NewResumeScheduleRequestWithBody(server string, name string, params *Resume
 	return req, nil
 }
 
-// NewRunScheduleNowRequest constructs an http.Request for the RunScheduleNow method
-func NewRunScheduleNowRequest(server string, name string) (*http.Request, error) {
+// NewRunScheduleNowRequest calls the generic RunScheduleNow builder with application/json body
+func NewRunScheduleNowRequest(server string, name string, body RunScheduleNowJSONRequestBody) (*http.Request, error) {
+	var bodyReader io.Reader
+	buf, err := json.Marshal(body)
+	if err != nil {
+		return nil, err
+	}
+	bodyReader = bytes.NewReader(buf)
+	return NewRunScheduleNowRequestWithBody(server, name, "application/json", bodyReader)
+}
+
+// NewRunScheduleNowRequestWithBody constructs an http.Request for the RunScheduleNow method, with any body, and a specified content type
+func NewRunScheduleNowRequestWithBody(server string, name string, contentType string, body io.Reader) (*http.Request, error) {
 	var err error
 
 	var pathParam0 string
@@ -9299,10 +9373,12 @@ func NewRunScheduleNowRequest(server string, name string) (*http.Request, error)
 		return nil, err
 	}
 
-	req, err := http.NewRequest(http.MethodPost, queryURL.String(), nil)
+	req, err := http.NewRequest(http.MethodPost, queryURL.String(), body)
 	if err != nil {
 		return nil, err
 	}
+
+	req.Header.Add("Content-Type", contentType)
 
 	return req, nil
 }

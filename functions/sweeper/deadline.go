@@ -1,0 +1,69 @@
+package sweeper
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"punctual/functions/engine/scan"
+	"punctual/shared/horizon"
+	"punctual/shared/job"
+	"punctual/shared/store"
+)
+
+// Deadlines ends the jobs and runs whose deadline has passed within the last minute, whatever holds them. Handle does
+// that once a minute; a laptop calls this every second.
+func (s *Stage) Deadlines(ctx context.Context) error {
+	if held, err := scan.Held(ctx, s.Store, s.Log, s.Meter); err != nil || len(held) > 0 {
+		return err
+	}
+	now := s.Clock.Now()
+	var came scan.Counter
+	walked := s.pass.Revisit(ctx, since(now.Add(-time.Minute), now, s.Shards),
+		func(ctx context.Context, slice horizon.Slice) error {
+			return s.release.Slice(ctx, slice.String(), now, &came)
+		})
+	again, err := s.deadlines(ctx, now, s.Shards, &came)
+	if counts := came.Counts(); len(counts) > 0 {
+		s.Log.InfoContext(ctx, "deadlines passed", "runs", walked, "jobs", again, "came", counts)
+	}
+	return err
+}
+
+// deadlines decides about the jobs whose deadline has passed. The wake-up of a job that waits is never later than its
+// deadline: it is in a slice of the last minute, in a parking place or in a queue behind another run. What a pass
+// misses, the sweep of the slices finds after the grace.
+func (s *Stage) deadlines(ctx context.Context, now time.Time, shards int, came *scan.Counter) (scan.Walked, error) {
+	walked := s.pass.Revisit(ctx, since(now.Add(-time.Minute), now, shards),
+		func(ctx context.Context, slice horizon.Slice) error {
+			return s.each(ctx, store.DueQuery{Slice: slice.String(), Before: now}, came,
+				func(ctx context.Context, e store.Entry) (job.Step, error) {
+					if !job.MayHaveDeadline(e.DueAt, e.WakeAt) {
+						return job.StepNothing, nil
+					}
+					return s.decider.Deadline(ctx, e)
+				})
+		})
+	tenants, err := s.Store.ParkedTenants(ctx)
+	lines, err2 := s.Store.Lines(ctx)
+	errs := []error{err, err2}
+	var held []string
+	for _, t := range scan.Rotate(tenants, now) {
+		held = append(held, horizon.Parkings(string(t.ID))...)
+	}
+	for _, k := range scan.Rotate(lines, now) {
+		held = append(held, horizon.Line(string(k.Tenant), k.Name))
+	}
+	for _, slice := range held {
+		if !scan.TimeLeft(ctx, scan.Closing) {
+			walked.Cut = true
+			break
+		}
+		walked.Slices++
+		if err := s.each(ctx, store.DueQuery{Slice: slice, Before: now}, came, s.decider.Deadline); err != nil {
+			walked.Failed++
+			errs = append(errs, err)
+		}
+	}
+	return walked, errors.Join(errs...)
+}

@@ -1,0 +1,126 @@
+package sweeper_test
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"punctual/functions/stagetest"
+	"punctual/shared/contract"
+	"punctual/shared/horizon"
+	"punctual/shared/job"
+	"punctual/shared/job/jobtest"
+	"punctual/shared/memory"
+	"punctual/shared/schedule"
+)
+
+// Whatever holds a job, and by whichever lane it came, its deadline ends it in the pass that follows.
+func TestSweeper_EndsWhatWaitsAtItsDeadline(t *testing.T) {
+	t.Parallel()
+	within := func(d time.Duration) func(*job.Row) { return func(r *job.Row) { r.StartWithin = d } }
+	placed := func(ahead time.Duration) func(*job.Row) {
+		return func(r *job.Row) { job.Place(r, r.DueAt.Add(-ahead)) }
+	}
+	for name, c := range map[string]struct {
+		change []func(*job.Row)
+		hold   func(b *bundle, r job.Row) job.Row
+		after  time.Duration // of the deadline, past due
+	}{
+		"while it waits for a worker": {[]func(*job.Row){within(5 * time.Second), placed(time.Minute)}, nil,
+			5 * time.Second},
+		"where its slice has fired it": {[]func(*job.Row){within(5 * time.Second), placed(time.Hour)}, nil,
+			5 * time.Second},
+		"where it expires": {[]func(*job.Row){func(r *job.Row) {
+			r.ExpireAfter, r.ExpiryAt = 5*time.Second, r.DueAt.Add(5*time.Second)
+		}, placed(time.Minute)}, nil, 5 * time.Second},
+		"hours after it was put off": {[]func(*job.Row){within(2 * time.Hour), placed(time.Minute)},
+			func(b *bundle, r job.Row) job.Row {
+				after, w := job.Rewake(r, r.DueAt.Add(3*time.Hour), stagetest.Now(), 5)
+				b.Write(w)
+				return after
+			}, 2 * time.Hour},
+		"under a pause": {[]func(*job.Row){within(10 * time.Second), placed(time.Minute)},
+			func(b *bundle, r job.Row) job.Row {
+				b.Pause(job.PauseAll, time.Time{})
+				if err := b.Store.NoteParked(b.Context(), r.Tenant, stagetest.Now()); err != nil {
+					b.Fatal(err)
+				}
+				after, w := job.Park(r, stagetest.Now())
+				b.Write(w)
+				return after
+			}, 10 * time.Second},
+		"behind another run": {[]func(*job.Row){within(10 * time.Second), placed(time.Minute)},
+			func(b *bundle, r job.Row) job.Row {
+				s := b.Rule(func(s *schedule.Schedule) { s.Overlap = schedule.OverlapBufferAll })
+				r = b.Put(jobtest.Row(1, r.DueAt, r.CreatedAt, stagetest.Of(s), within(10*time.Second)))
+				holder := b.Put(jobtest.Row(2, r.DueAt, r.CreatedAt, stagetest.Of(s)))
+				b.Write(s.TakeSlot(holder.ID))
+				if err := b.Store.NoteLine(b.Context(), s.Key, stagetest.Now()); err != nil {
+					b.Fatal(err)
+				}
+				after, w := job.ParkQueuedBehind(r, stagetest.Now())
+				b.Write(w)
+				return after
+			}, 10 * time.Second},
+	} {
+		bubble(t, name, memory.Options{}, func(b *bundle) {
+			due := stagetest.Now()
+			r := b.Put(jobtest.Row(0, due, due.Add(-time.Second), c.change...))
+			if c.hold != nil {
+				r = c.hold(b, r)
+			}
+			if r.Parked && horizon.Line(string(r.Tenant), r.ScheduleID) == r.Slice() != r.QueuedBehind {
+				b.Errorf("it lies in %s", r.Slice())
+			}
+			end := due.Add(c.after)
+			for now := stagetest.Now(); now.Before(end.Add(2 * time.Second)); now = stagetest.Now() {
+				if err := b.stage.Deadlines(b.Context()); err != nil {
+					b.Fatal(err)
+				}
+				if row := b.Row(r.Key); row.Status.Final() && !stagetest.Now().After(end) {
+					b.Fatalf("it is %s, %s before its deadline", row.Status, end.Sub(stagetest.Now()))
+				}
+				step := time.Second
+				if end.Sub(now) > time.Minute {
+					step = min(30*time.Second, end.Sub(now)-time.Minute+time.Second)
+				}
+				time.Sleep(step)
+			}
+			if row := b.Row(r.Key); row.Status != job.Expired {
+				b.Errorf("two seconds past its deadline it is %s: wakes at %s, due %s", row.Status, row.WakeAt, row.DueAt)
+			}
+		})
+	}
+}
+
+func TestSweeper_LeavesAloneWhatHasTime(t *testing.T) {
+	t.Parallel()
+	bubble(t, "a job that runs past its deadline goes on", memory.Options{}, func(b *bundle) {
+		r := b.Put(jobtest.Row(0, time.Now(), time.Now(), func(r *job.Row) { r.StartWithin = time.Second; job.Place(r, r.DueAt) }))
+		b.Own(r, 30*time.Second)
+		time.Sleep(3 * time.Second)
+		if err := b.stage.Deadlines(b.Context()); err != nil {
+			b.Fatal(err)
+		}
+		if row := b.Row(r.Key); row.Status != job.Scheduled || row.Stop != job.NoStop {
+			b.Errorf("it is %s, stop %q", row.Status, row.Stop)
+		}
+	})
+	bubble(t, "one without a deadline is not read", memory.Options{}, func(b *bundle) {
+		b.Put(jobtest.Row(0, time.Now(), time.Now(), func(r *job.Row) { job.Place(r, r.DueAt) }))
+		reads := 0
+		b.Before(func(c memory.Call) bool { return strings.Contains(c.Op, "get") && c.Ref.Table == contract.Jobs }, func() { reads++ })
+		time.Sleep(3 * time.Second)
+		if err := b.stage.Deadlines(b.Context()); err != nil || reads > 0 {
+			b.Errorf("%d reads, %v", reads, err)
+		}
+	})
+	bubble(t, "one whose firing may be lost is fired again after the grace", memory.Options{}, func(b *bundle) {
+		r := b.Put(jobtest.Row(0, time.Now(), time.Now(), func(r *job.Row) { r.StartWithin = 4 * time.Minute; job.Place(r, r.DueAt) }))
+		time.Sleep(3*time.Minute + time.Second)
+		if err := b.stage.Deadlines(b.Context()); err != nil {
+			b.Fatal(err)
+		}
+		b.RequireFired(r)
+	})
+}
