@@ -2,6 +2,7 @@ package api
 
 import (
 	"context"
+	"fmt"
 	"net/http"
 
 	"punctual/functions/api/wire"
@@ -16,7 +17,8 @@ type jobAnswer struct {
 	Status   int
 	Location string `header:"Location"`
 	ETag     string `header:"ETag" doc:"The version in quotes, for If-Match"`
-	Replayed string `header:"Idempotency-Replayed" doc:"true when this is the answer to an earlier request with the same key"`
+	Replayed string `header:"Idempotency-Replayed" doc:"true when an earlier request with the same key made this job; it is shown as it is now"`
+	Link     string `header:"Link" doc:"Of a replay of a DEAD job: where it is redriven, rel=\"redrive\""`
 	// RetryAfter is set where a request with wait did not wait.
 	RetryAfter string `header:"Retry-After" doc:"Seconds after which to ask again: too many requests of the tenant wait already, so this one did not"`
 	Body       JobView
@@ -120,6 +122,9 @@ func answerAccepted(a accepted) *jobAnswer {
 		ETag: etag(a.view.Version), Body: a.view}
 	if a.replayed {
 		out.Replayed = "true"
+		if a.view.Status == job.Dead {
+			out.Link = fmt.Sprintf(`</v1/jobs/%s/redrive>; rel="redrive"`, a.view.JobID)
+		}
 	}
 	return out
 }
@@ -134,15 +139,17 @@ func (s *stage) submit(
 		return accepted{}, r.Wrong.Err()
 	}
 	now := s.now()
-	hash := ""
+	hash, gone := "", job.ID("")
 	if key == "" {
 		key = r.batchKey(f)
 	}
 	if key != "" && len(r.Wrong) == 0 {
 		hash = r.Doc.Hash(v.Node, "idempotency_key")
-		if earlier, ok, err := s.replay(ctx, who.Tenant, key, hash, now); err != nil || ok {
+		var earlier accepted
+		var ok bool
+		var err error
+		if earlier, gone, ok, err = s.replay(ctx, who.Tenant, key, hash, now); err != nil || ok {
 			s.judgeAfter(ctx, who.Tenant, earlier)
-			earlier.view.asked(r.restated(f))
 			return earlier, err
 		}
 	}
@@ -153,7 +160,7 @@ func (s *stage) submit(
 	if len(r.Wrong) > 0 {
 		return accepted{}, r.Wrong
 	}
-	a, err := s.accept(ctx, who, d, key, hash, now)
+	a, err := s.accept(ctx, who, d, key, hash, gone, now)
 	if err != nil {
 		return a, err
 	}

@@ -2,7 +2,6 @@ package api
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"io"
 	"slices"
@@ -17,6 +16,7 @@ import (
 	"punctual/shared/horizon"
 	"punctual/shared/item"
 	"punctual/shared/job"
+	"punctual/shared/run"
 	"punctual/shared/store"
 	"punctual/shared/telemetry"
 	"punctual/shared/tenant"
@@ -48,7 +48,7 @@ type accepted struct {
 // accept writes a job that was checked: its contents first, its row second. With a key, row and key are one
 // transaction. A request that loses the race for a key gets the answer of the one that won.
 func (s *stage) accept(
-	ctx context.Context, who tenant.Identity, d *draft, key, bodyHash string, now time.Time,
+	ctx context.Context, who tenant.Identity, d *draft, key, bodyHash string, gone job.ID, now time.Time,
 ) (accepted, error) {
 	random, err := s.entropy.next()
 	if err != nil {
@@ -90,10 +90,9 @@ func (s *stage) accept(
 		accept.Job{Row: r, With: []item.Write{store.Remember(who.Tenant, key, store.Remembered{
 			IdempotencyKey: job.IdempotencyKey{JobID: r.ID, BodyHash: bodyHash,
 				ExpiresAt: now.Add(contract.IdempotencyKept)}, Answer: string(answer),
-		}, now)}})
+		}, gone, now)}})
 	if store.Refused(err) != nil {
-		earlier, ok, err := s.replay(ctx, who.Tenant, key, bodyHash, now)
-		earlier.view.asked(contents)
+		earlier, _, ok, err := s.replay(ctx, who.Tenant, key, bodyHash, now)
 		switch {
 		case ok && earlier.view.JobID == r.ID: // our own, which a retry repeated because its answer was lost
 			return a, nil
@@ -126,32 +125,60 @@ func (s *stage) logLiterals(ctx context.Context, r job.Row, c job.Contents) {
 		telemetry.Tenant, r.Tenant, telemetry.JobID, r.ID, "literals", len(c.Literals.Pointers))
 }
 
-// replay returns the answer that an idempotency key stands for; false if it stands for none.
-func (s *stage) replay(ctx context.Context, t tenant.ID, key, bodyHash string, now time.Time) (accepted, bool, error) {
-	seen, ok, err := s.remembered(ctx, t, key, bodyHash, now)
+// replay returns the job that an idempotency key stands for, as it is now; false if it stands for none. A deleted job
+// frees its key: gone is its id then, whose key a new job may take.
+func (s *stage) replay(
+	ctx context.Context, t tenant.ID, key, bodyHash string, now time.Time,
+) (a accepted, gone job.ID, ok bool, err error) {
+	seen, ok, err := s.Store.Remembered(ctx, t, key, now)
 	if err != nil || !ok {
-		return accepted{}, false, err
+		return accepted{}, "", false, err
 	}
-	a := accepted{replayed: true}
-	if err := json.Unmarshal([]byte(seen.Answer), &a.view); err != nil {
-		return accepted{}, false, fault.New(fault.Undecodable, err, "reading the answer kept for job %s", seen.JobID)
+	k := job.Key{Tenant: t, ID: seen.JobID}
+	row, err := s.Store.Row(ctx, k)
+	switch {
+	case fault.KindOf(err) == fault.NotFound:
+		if gone, err = s.freed(ctx, t, seen); gone != "" || err != nil {
+			return accepted{}, gone, false, err
+		}
+		return accepted{}, "", false, reused(seen, bodyHash) // a run has the key
+	case err != nil:
+		return accepted{}, "", false, err
+	}
+	if err := reused(seen, bodyHash); err != nil {
+		return accepted{}, "", false, err
+	}
+	a = accepted{replayed: true}
+	if a.view, err = s.show(ctx, row); err == nil {
+		err = s.detail(ctx, row, &a.view)
+	}
+	if err != nil {
+		return accepted{}, "", false, err
 	}
 	// The process that accepted the job may have ended before it sent the firing. The client repeats its request because
 	// it knows no better; it must not wait for the sweeper.
-	a.fire, err = s.engine.Accept.Unfired(ctx, job.Key{Tenant: t, ID: seen.JobID})
-	return a, err == nil, err
+	a.fire, err = s.engine.Accept.Unfired(ctx, k)
+	return a, "", err == nil, err
 }
 
-// remembered reads what an idempotency key stands for; false if it stands for nothing. Another body is a problem.
-func (s *stage) remembered(
-	ctx context.Context, t tenant.ID, key, bodyHash string, now time.Time,
-) (store.Remembered, bool, error) {
-	seen, ok, err := s.Store.Remembered(ctx, t, key, now)
-	if err == nil && ok && seen.BodyHash != bodyHash {
-		err = wire.NewProblem(codeKeyReused, "this key was used for another body less than %s ago",
-			wire.InUnits(contract.IdempotencyKept, time.Hour, " hours"))
+// freed returns the id that a key stands for if there is neither such a job nor such a run any more; "" if there is.
+func (s *stage) freed(ctx context.Context, t tenant.ID, seen store.Remembered) (job.ID, error) {
+	if _, err := s.Store.Row(ctx, job.Key{Tenant: t, ID: seen.JobID}); fault.KindOf(err) != fault.NotFound {
+		return "", err
 	}
-	return seen, ok, err
+	if _, err := s.Store.Run(ctx, run.Key{Tenant: t, ID: seen.JobID}); fault.KindOf(err) != fault.NotFound {
+		return "", err
+	}
+	return seen.JobID, nil
+}
+
+// reused returns the problem that a key was used for another body.
+func reused(seen store.Remembered, bodyHash string) error {
+	if seen.BodyHash == bodyHash {
+		return nil
+	}
+	return wire.NewProblem(codeKeyReused, "this key was used for another body less than %s ago",
+		wire.InUnits(contract.IdempotencyKept, time.Hour, " hours"))
 }
 
 // sendTimeout bounds the sends after a job was written, because the client still waits for the answer.

@@ -21,7 +21,7 @@ type batchRequest struct {
 type batchItem struct {
 	Job      *JobView      `json:"job,omitempty"`
 	Problem  *wire.Problem `json:"problem,omitempty"`
-	Replayed bool          `json:"replayed,omitempty" doc:"The answer to an earlier request with the same key"`
+	Replayed bool          `json:"replayed,omitempty" doc:"Made by an earlier request with the same key; shown as it is now"`
 }
 
 type batchAnswer struct {

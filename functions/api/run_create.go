@@ -130,9 +130,10 @@ func (s *stage) createRun(
 	if err != nil {
 		return nil, err
 	}
-	now, hash := s.now(), of+" "+doc.Hash(0, "")
+	now, hash, gone := s.now(), of+" "+doc.Hash(0, ""), job.ID("")
 	if key != "" {
-		if out, err := s.replayRun(ctx, who.Tenant, key, hash, now); out != nil || err != nil {
+		var out *createdRunAnswer
+		if out, gone, err = s.replayRun(ctx, who.Tenant, key, hash, now); out != nil || err != nil {
 			return out, err
 		}
 	}
@@ -158,13 +159,13 @@ func (s *stage) createRun(
 	}
 	n.Key = run.Key{Tenant: who.Tenant, ID: job.NewID(now, random)}
 	if key != "" {
-		n.With = append(n.With, s.rememberRun(n, key, hash, now))
+		n.With = append(n.With, s.rememberRun(n, key, hash, gone, now))
 	}
 	return s.beginRun(ctx, n, key, hash, now)
 }
 
 // rememberRun returns the write of the idempotency key, which is in one transaction with the run.
-func (s *stage) rememberRun(n release.Request, key, hash string, now time.Time) item.Write {
+func (s *stage) rememberRun(n release.Request, key, hash string, gone job.ID, now time.Time) item.Write {
 	answer := RunView{
 		RunID: n.Key.ID, Status: run.Building, CreatedAt: wire.Instant{Time: now},
 		DueAt: wire.Instant{Time: n.DueAt}, Params: n.Params,
@@ -181,7 +182,7 @@ func (s *stage) rememberRun(n release.Request, key, hash string, now time.Time) 
 	return store.Remember(n.Tenant, key, store.Remembered{
 		IdempotencyKey: job.IdempotencyKey{JobID: n.ID, BodyHash: hash, ExpiresAt: now.Add(contract.IdempotencyKept)},
 		Answer:         string(text.MustJSON(answer)),
-	}, now)
+	}, gone, now)
 }
 
 func (s *stage) beginRun(
@@ -193,7 +194,7 @@ func (s *stage) beginRun(
 		s.Log.WarnContext(ctx, "a new run waits for its wake-up", telemetry.Tenant, n.Tenant, telemetry.RunID, n.ID,
 			telemetry.Err, err)
 	case key != "" && fault.KindOf(err) == fault.NotFound: // another request has the key
-		out, err := s.replayRun(ctx, n.Tenant, key, hash, now)
+		out, _, err := s.replayRun(ctx, n.Tenant, key, hash, now)
 		if out == nil && err == nil {
 			err = fault.New(fault.Conflict, nil, "making a run under a key that has just expired")
 		}
@@ -205,16 +206,16 @@ func (s *stage) beginRun(
 	return &createdRunAnswer{Status: http.StatusAccepted, Location: "/v1/runs/" + string(n.ID), Body: v}, err
 }
 
-// replayRun returns the run that an idempotency key stands for, as it is now; nil if it stands for none. For a
-// forgotten run it returns the first answer.
+// replayRun returns the run that an idempotency key stands for, as it is now; nil if it stands for none. A deleted run
+// frees its key: gone is its id then.
 func (s *stage) replayRun(
 	ctx context.Context, t tenant.ID, key, hash string, now time.Time,
-) (*createdRunAnswer, error) {
-	seen, ok, err := s.remembered(ctx, t, key, hash, now)
+) (out *createdRunAnswer, gone job.ID, err error) {
+	seen, ok, err := s.Store.Remembered(ctx, t, key, now)
 	if err != nil || !ok {
-		return nil, err
+		return nil, "", err
 	}
-	out := &createdRunAnswer{
+	out = &createdRunAnswer{
 		Status: http.StatusAccepted, Location: "/v1/runs/" + string(seen.JobID), Replayed: "true",
 	}
 	k := run.Key{Tenant: t, ID: seen.JobID}
@@ -228,12 +229,18 @@ func (s *stage) replayRun(
 		out.Body, err = s.showRun(ctx, k)
 	}
 	if isNotFound(err) {
-		if err := json.Unmarshal([]byte(seen.Answer), &out.Body); err != nil {
-			return nil, fault.New(fault.Undecodable, err, "reading the answer kept for run %s", seen.JobID)
+		if gone, err = s.freed(ctx, t, seen); gone != "" || err != nil {
+			return nil, gone, err
 		}
-		return out, nil
+		return nil, "", reused(seen, hash) // a job has the key
 	}
-	return out, err
+	if err == nil {
+		err = reused(seen, hash)
+	}
+	if err != nil {
+		return nil, "", err
+	}
+	return out, "", nil
 }
 
 // readRunOptions reads the options of a run, except params. It returns the pointers in allow_literals.

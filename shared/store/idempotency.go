@@ -13,7 +13,7 @@ import (
 )
 
 // Remembered is what a client's idempotency key stands for: the job, and the answer that was given when it
-// was accepted. A repetition gets that answer even when the job is long over or forgotten.
+// was accepted. A repetition is answered with the job as it is now; the answer of then is for versions that repeat it.
 type Remembered struct {
 	job.IdempotencyKey
 	Answer string
@@ -25,11 +25,11 @@ func keyRef(t tenant.ID, key string) item.Ref {
 	return item.Ref{Table: contract.Jobs, PK: "idem#" + string(t) + "#" + hex.EncodeToString(sum[:16]), SK: "key"}
 }
 
-// Remember is the write of a key; it goes in one transaction with the job's Accept. It is
-// refused while the key stands; one past its time counts as absent.
-func Remember(t tenant.ID, key string, r Remembered, now time.Time) item.Write {
+// Remember is the write of a key; it goes in one transaction with the job's Accept. It is refused while the key
+// stands; one past its time counts as absent, and one of the job gone, which was deleted: "" is none.
+func Remember(t tenant.ID, key string, r Remembered, gone job.ID, now time.Time) item.Write {
 	ref := keyRef(t, key)
-	return item.Write{
+	w := item.Write{
 		Ref: ref, Name: "key.remember",
 		Put: item.Item{
 			contract.AttrPK: ref.PK, contract.AttrJobID: ref.SK, "job": string(r.JobID), "body_hash": r.BodyHash,
@@ -41,6 +41,10 @@ func Remember(t tenant.ID, key string, r Remembered, now time.Time) item.Write {
 			{{Attr: contract.AttrExpiresAt, Op: item.Le, Value: now.Unix()}},
 		},
 	}
+	if gone != "" {
+		w.When = append(w.When, item.All{{Attr: "job", Op: item.Eq, Value: string(gone)}})
+	}
+	return w
 }
 
 // Remembered reads what a key stands for; false if it stands for nothing (any more).

@@ -191,10 +191,10 @@ func TestStore_KeepsAnIdempotencyKeyForItsTimeAndTenant(t *testing.T) {
 	t.Parallel()
 	_, s := world(t, memory.Options{})
 	ctx := context.Background()
-	remember := func(owner tenant.ID, id job.ID, now time.Time) error {
+	remember := func(owner tenant.ID, id job.ID, now time.Time, gone ...job.ID) error {
 		return s.Commit(ctx, store.Remember(owner, "k",
 			store.Remembered{IdempotencyKey: job.IdempotencyKey{JobID: id, BodyHash: "h",
-				ExpiresAt: now.Add(time.Hour)}, Answer: "a"}, now))
+				ExpiresAt: now.Add(time.Hour)}, Answer: "a"}, append(gone, "")[0], now))
 	}
 	if err := remember("acme", "one", at); err != nil {
 		t.Fatal(err)
@@ -211,6 +211,15 @@ func TestStore_KeepsAnIdempotencyKeyForItsTimeAndTenant(t *testing.T) {
 	}
 	if _, ok, err := s.Remembered(ctx, "acme", "k", at.Add(time.Hour)); ok || err != nil {
 		t.Errorf("past its time it still stands: %v", err)
+	}
+	if err := remember("acme", "two", at, "other"); store.Refused(err) == nil {
+		t.Errorf("a key of another job was taken: %v", err)
+	}
+	if err := remember("acme", "free", at, "one"); err != nil {
+		t.Errorf("the key of a job that is gone was not taken: %v", err)
+	}
+	if err := remember("acme", "late", at, "one"); store.Refused(err) == nil {
+		t.Errorf("a freed key was taken twice: %v", err)
 	}
 	if err := remember("acme", "four", at.Add(time.Hour)); err != nil {
 		t.Errorf("past its time it could not be put: %v", err)

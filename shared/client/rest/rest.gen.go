@@ -866,7 +866,7 @@ type BatchItem struct {
 	Job     *JobView `json:"job,omitempty"`
 	Problem *Problem `json:"problem,omitempty"`
 
-	// Replayed The answer to an earlier request with the same key
+	// Replayed Made by an earlier request with the same key; shown as it is now
 	Replayed *bool `json:"replayed,omitempty"`
 }
 
