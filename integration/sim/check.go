@@ -135,6 +135,8 @@ func (w *World) checkRow(r job.Row, letters int, children []job.Row) {
 		w.violation("job %s is DEAD and its dead letter is not in its queue", short(r.ID))
 	}
 	w.showsStarts(r)
+	w.startedIsNotUnstarted(r)
+	w.expiresInTime(r)
 	switch {
 	case len(children) > 1:
 		w.violation("job %s was brought back %d times", short(r.ID), len(children))
@@ -148,6 +150,37 @@ func (w *World) checkRow(r job.Row, letters int, children []job.Row) {
 
 // startsShown is how many starts of one attempt a job shows at least: beyond these the oldest are forgotten.
 const startsShown = 10
+
+// deadlineBound is how long after its deadline a job that waits has ended.
+const deadlineBound = 65 * time.Second
+
+// expiresInTime verifies that what waited past its deadline ended soon after it, where no fault held that up.
+func (w *World) expiresInTime(r job.Row) {
+	at, over := w.ledger.overAt(r.Key)
+	by := r.Deadline()
+	if r.Status != job.Expired || !over || by.IsZero() || len(w.runs(r.Key)) > 0 || w.faults() > 0 || w.o.Disturbed {
+		return
+	}
+	if late := at.Sub(by); late > deadlineBound {
+		w.violation("job %s expired %s after its deadline", short(r.ID), late)
+	}
+}
+
+// startedIsNotUnstarted verifies that no job whose handler was started ended as one that never started: only that ends
+// by start_within, or by a rule, an edit or a delete of its schedule.
+func (w *World) startedIsNotUnstarted(r job.Row) {
+	starts := len(w.runs(r.Key))
+	switch {
+	case starts == 0:
+	case r.Status == job.Expired && r.Reason.Code == job.CodeStartWithin,
+		r.Status == job.Skipped && r.Forced == job.NotForced:
+		w.violation("job %s was started %d times and is %s (%s), as if it had never started", short(r.ID), starts,
+			r.Status, r.Reason.Code)
+	case r.Retry.FailOnLost && r.Attempt == 1 && starts == 1 && r.CancelRequestedAt.IsZero() && r.RunID == "" &&
+		r.Status != job.Succeeded && r.Status != job.Dead:
+		w.violation("job %s fails with its worker, was started once and is %s", short(r.ID), r.Status)
+	}
+}
 
 // showsStarts verifies that every start of a job is among its attempts, whatever became of its worker.
 func (w *World) showsStarts(r job.Row) {

@@ -190,7 +190,7 @@ func (w *World) starts(p *process, t tenant.ID, j worker.Job[Work]) *run {
 	if mine := p.clock.Now(); mine.Before(row.DueAt) {
 		bad("%s before it is due", row.DueAt.Sub(mine))
 	}
-	if row.StartWithin > 0 && row.Attempt == 1 && row.StartedAt.IsZero() &&
+	if row.StartWithin > 0 && !job.HasStarted(row, job.Claim{Attempt: j.Attempt, Lost: claim.Lost}) &&
 		now.After(row.DueAt.Add(row.StartWithin+slack)) {
 		bad("start_within passed %s ago", now.Sub(row.DueAt.Add(row.StartWithin)))
 	}

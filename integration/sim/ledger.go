@@ -178,7 +178,7 @@ func (l *ledger) overAt(k job.Key) (time.Time, bool) {
 // runs.
 func isCounter(pk string) bool {
 	kind, _, _ := strings.Cut(pk, "#")
-	return kind == "slot" || kind == "runs" || kind == "run"
+	return kind == "slot" || kind == "runs" || kind == "run" || kind == "late"
 }
 
 func (l *ledger) seeRow(w item.Write, was, is item.Item) {

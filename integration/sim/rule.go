@@ -38,17 +38,27 @@ type epoch struct {
 	end  time.Time // the first nominal time that max_runs removed; zero: none
 }
 
-// forbids returns why a job may not start under this epoch, "" if it may.
-func (e epoch) forbids(r job.Row) string {
+// forbids returns why a job may not start under this epoch, "" if it may. started: it has started before.
+func (l *life) forbids(e epoch, r job.Row, started bool) string {
 	switch {
 	case e.Deleted():
 		return "its schedule is deleted"
 	case e.Paused != nil:
 		return "its schedule is paused"
-	case r.Attempt == 1 && r.Epoch < e.Epoch:
+	case !started && r.Epoch < e.Epoch && !l.dueBefore(r):
 		return fmt.Sprintf("it is of epoch %d, and the schedule at %d", r.Epoch, e.Epoch)
 	}
 	return ""
+}
+
+// dueBefore reports whether a job was due before the first change of its schedule since its epoch, which was no delete.
+func (l *life) dueBefore(r job.Row) bool {
+	for _, e := range l.epochs {
+		if e.Epoch > r.Epoch {
+			return !e.Deleted() && !r.DueAt.After(e.UpdatedAt)
+		}
+	}
+	return false
 }
 
 // since returns the epochs that were in force at any time since at.
@@ -218,6 +228,7 @@ func (w *World) mayStart(r *run, row job.Row, bad func(string, ...any)) {
 	w.ledger.mu.Lock()
 	of := w.ledger.lives[k]
 	var stood []epoch
+	lost := w.ledger.claims[row.Key]
 	if of != nil {
 		stood = of.since(r.from.Add(-contract.EffectiveAfter - judged))
 	}
@@ -226,9 +237,9 @@ func (w *World) mayStart(r *run, row job.Row, bad func(string, ...any)) {
 		bad("there is no schedule %q", row.ScheduleID)
 		return
 	}
-	why := ""
+	why, started := "", job.HasStarted(row, job.Claim{Attempt: row.Attempt, Lost: lost.Lost})
 	for _, e := range stood { // the worker may have read facts that old
-		if why = e.forbids(row); why == "" {
+		if why = of.forbids(e, row, started); why == "" {
 			break
 		}
 	}
@@ -236,12 +247,18 @@ func (w *World) mayStart(r *run, row job.Row, bad func(string, ...any)) {
 		bad("%s", why)
 	}
 	s := stood[len(stood)-1]
+	if why, missed := s.For(row).Missed(row, nil, r.from.Add(-slack)); missed && !started && !w.everPaused() {
+		bad("it is late, and %s", why.Message)
+	}
 	r.alone, r.counted = true, true
 	for _, e := range stood { // it may have been admitted under any of them
-		r.alone, r.counted = r.alone && e.Limited(), r.counted && e.MaxRuns() > 0
+		r.alone, r.counted = r.alone && e.For(row).Limited(), r.counted && e.MaxRuns() > 0
 	}
 	if row.Attempt > 1 {
 		return
+	}
+	if s.For(row).Overlap == schedule.OverlapBufferAll && !started {
+		w.startsInOrder(row, bad)
 	}
 	others := 0 // counted jobs, of those made since the schedule was created
 	for other, runs := range w.history.of {
@@ -261,6 +278,18 @@ func (w *World) mayStart(r *run, row job.Row, bad func(string, ...any)) {
 	}
 	if most := s.MaxRuns(); r.counted && int64(others) >= most {
 		bad("its schedule has run %d times, and max_runs is %d", others, most)
+	}
+}
+
+// startsInOrder verifies that no job of an earlier time waits while one starts under buffer_all.
+func (w *World) startsInOrder(row job.Row, bad func(string, ...any)) {
+	for _, o := range w.ledger.all() {
+		if o.Tenant != row.Tenant || o.ScheduleID != row.ScheduleID || o.Epoch != row.Epoch || !o.Status.Open() ||
+			!o.NominalAt.Before(row.NominalAt) || o.CreatedAt.After(row.CreatedAt) || o.Stop != job.NoStop ||
+			len(w.history.of[o.Key]) > 0 {
+			continue
+		}
+		bad("%s of the time before, %s, still waits", short(o.ID), clockTime(o.NominalAt))
 	}
 }
 
@@ -352,7 +381,7 @@ func (w *World) fates(k schedule.Key) (list []fate) {
 func (w *World) startedInTime(of *life, r job.Row) bool {
 	first := w.runs(r.Key)[0]
 	for _, e := range of.since(first.from.Add(-contract.EffectiveAfter - judged)) {
-		if !e.at.After(first.from) && e.forbids(job.Row{Attempt: 1, Epoch: r.Epoch}) == "" {
+		if !e.at.After(first.from) && of.forbids(e, r, false) == "" {
 			return true
 		}
 	}

@@ -150,6 +150,26 @@ var meetings = []Story{
 		Alone: true, Held: true, Workers: 2, Play: func(w *Client) func() {
 			return w.diesOf(object{"max_attempts": 1, "on_worker_lost": "rerun"}, contract.MaxTakeovers)
 		}},
+	{Name: "start_within passes after a worker has died over its job", Alone: true, Held: true, Workers: 2,
+		Play: func(w *Client) func() {
+			w.poison = true
+			var ids []job.ID
+			for _, lost := range []string{"fail", "rerun"} {
+				ids = append(ids, w.Post(lost, object{"payload": Work{Kill: true}, "start_within": "5s",
+					"retry": object{"max_attempts": 1, "on_worker_lost": lost}}))
+			}
+			return func() {
+				for _, id := range ids {
+					w.Is(id, 1, job.Dead)
+				}
+			}
+		}},
+	{Name: "a schedule is edited after a worker has died over its job", Recurs: true, Alone: true, Held: true,
+		Workers: 2, Play: diesBefore(func(w *Client) {
+			w.Want([]int{200}, "PATCH", "/schedules/s", object{"overlap": "skip"})
+		}, job.Dead)},
+	{Name: "a schedule is deleted after a worker has died over its job", Recurs: true, Alone: true, Held: true,
+		Workers: 2, Play: diesBefore(func(w *Client) { w.End("s") }, job.Dead)},
 
 	{Name: "of four jobs of a schedule that end within a second every other fails",
 		Recurs: true, Held: true, Cores: 3, Pumps: 3, Play: func(w *Client) func() {
@@ -278,6 +298,27 @@ func (w *Client) diesOf(retry object, starts int) func() {
 		}
 		if reported < n || reported > n && !w.o.Disturbed { // one that dies with its claim may or may not have started
 			w.violation("it was started %d times, and its attempts show %d: %v", n, reported, items)
+		}
+	}
+}
+
+// diesBefore makes a job of a schedule that fails with its worker, which it crashes, and changes the schedule before
+// anybody has noticed.
+func diesBefore(change func(*Client), want job.Status) func(*Client) func() {
+	return func(w *Client) func() {
+		w.poison = true
+		dies := w.template(Work{Kill: true})
+		dies["retry"] = object{"max_attempts": 1, "on_worker_lost": "fail"}
+		at := time.Now().Add(20 * time.Second)
+		w.Put("s", object{"dates": []string{stamp(at)}}, object{"job": dies})
+		time.Sleep(25 * time.Second)
+		change(w)
+		id := w.key("s").JobID(at.UTC().Truncate(time.Second))
+		return func() {
+			w.Is(id, 1, want)
+			if r, _ := w.row(id); r.Reason.Code != job.CodeWorkerLost && want == job.Dead {
+				w.violation("it ended with %q", r.Reason.Code)
+			}
 		}
 	}
 }

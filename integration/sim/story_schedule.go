@@ -238,6 +238,57 @@ var Recurring = []Story{
 		w.Do("s", "resume", object{})
 		return func() { w.Came("s", map[string]int{ran: 8, superseded: 8}) }
 	}},
+	{Recurs: true, Name: "no worker for three minutes, none of the late times runs", Held: true,
+		Play: unattended("none", map[string]int{ran: 3, missed: 2})},
+	{Recurs: true, Name: "no worker for three minutes, one of the late times runs", Held: true,
+		Play: unattended("last", map[string]int{ran: 4, missed: 1})},
+	{Recurs: true, Name: "no worker for three minutes, all of the late times run", Held: true,
+		Play: unattended("all", map[string]int{ran: 5})},
+	{Recurs: true, Name: "a schedule is edited while its job waits for a worker", Held: true,
+		Play: func(w *Client) func() {
+			w.Put("s", every("1m", 3*time.Minute), object{"overlap": "allow"})
+			time.Sleep(20 * time.Second)
+			w.Away("worker")
+			time.Sleep(35 * time.Second) // two seconds past its due time
+			w.Want([]int{200}, "PATCH", "/schedules/s",
+				object{"overlap": "skip", "catch_up": object{"policy": "none"}, "job": w.template(Work{Mark: "new"})})
+			time.Sleep(20 * time.Second)
+			w.Back()
+			return func() {
+				for n, f := range w.Came("s", map[string]int{ran: 3}) {
+					for _, r := range w.runs(f.row.Key) {
+						if (r.mark == "new") != (n > 0) {
+							w.violation("%s ran with the mark %q", clockTime(f.NominalAt), r.mark)
+						}
+					}
+				}
+			}
+		}},
+	{Recurs: true, Name: "a schedule is paused while its job waits for a worker", Held: true,
+		Play: func(w *Client) func() {
+			w.Put("s", every("1m", 4*time.Minute), nil)
+			time.Sleep(20 * time.Second)
+			w.Away("worker")
+			time.Sleep(35 * time.Second)
+			w.Do("s", "pause", object{"missed": "drop"})
+			time.Sleep(10 * time.Second)
+			w.Back()
+			time.Sleep(time.Minute)
+			w.Do("s", "resume", object{})
+			return func() { w.Came("s", map[string]int{ran: 3, skipped: 1}) }
+		}},
+	{Recurs: true, Name: "a schedule is edited while its job waits behind another", Held: true,
+		Play: func(w *Client) func() {
+			w.Put("s", every("10s", 45*time.Second), object{"overlap": "buffer_one", "job": w.template(Work{Sleep: "25s"})})
+			time.Sleep(16 * time.Second) // the first runs, and the second waits
+			w.Want([]int{200}, "PATCH", "/schedules/s", object{"overlap": "skip"})
+			return func() {
+				list := w.Came("s", nil)
+				if len(list) > 1 && list[1].outcome != ran && w.faults() == 0 {
+					w.violation("the one that waited was %s (%s)", list[1].outcome, list[1].reason)
+				}
+			}
+		}},
 	{
 		Recurs: true,
 		Name:   "nobody was there to make jobs, all run",
@@ -277,6 +328,19 @@ func overlap(policy string, want map[string]int) func(*Client) func() {
 				w.violation("the last time was %s", list[last].outcome)
 			}
 		}
+	}
+}
+
+// unattended stops the workers of a schedule of every minute for 200 seconds: two of its five times are late then, by
+// more than a minute, and a third is late by less.
+func unattended(policy string, want map[string]int) func(*Client) func() {
+	return func(w *Client) func() {
+		w.Put("s", every("1m", 5*time.Minute), object{"catch_up": object{"policy": policy}})
+		time.Sleep(20 * time.Second)
+		w.Away("worker")
+		time.Sleep(200 * time.Second)
+		w.Back()
+		return func() { w.Came("s", want) }
 	}
 }
 

@@ -167,7 +167,7 @@ func (l *ledger) seeBegun(r job.Row, bad func(string, ...any)) {
 	}
 	s := of.now
 	e := epoch{Schedule: s}
-	if why := e.forbids(r); why != "" {
+	if why := of.forbids(e, r, false); why != "" {
 		bad("%s", why)
 	}
 	begun := int64(1)
@@ -179,7 +179,7 @@ func (l *ledger) seeBegun(r job.Row, bad func(string, ...any)) {
 		if o.StartsRun() {
 			begun++
 		}
-		if s.Limited() && !o.Status.Final() {
+		if s.For(r).Limited() && !o.Status.Final() {
 			bad("overlap is %s, and %s of %s is %s", s.Overlap, short(o.ID), clockTime(o.NominalAt), o.Status)
 		}
 	}

@@ -418,6 +418,13 @@ func (w *World) pausedBy(t tenant.ID, now time.Time) string {
 	return ""
 }
 
+// everPaused reports whether there was a pause of a task, or of everything.
+func (w *World) everPaused() bool {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return len(w.pauses) > 0
+}
+
 // violation notes that a promise is broken.
 func (w *World) violation(format string, args ...any) {
 	w.mu.Lock()
