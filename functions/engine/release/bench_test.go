@@ -177,8 +177,13 @@ func (b *bench) later() bool {
 
 // judge asks the run about a job that is about to be fired.
 func (b *bench) judge(row job.Row) (is job.Step, done bool, err error) {
+	return b.judgeFor(row, job.StepFire)
+}
+
+// judgeFor is judge for another step.
+func (b *bench) judgeFor(row job.Row, step job.Step) (is job.Step, done bool, err error) {
 	d := decide.New(decide.Deps{Jobs: b.store, Queue: b.world.Queues(), Clock: b, Log: telemetry.Silent()})
-	return b.rel.Judge(context.Background(), d, row, job.StepFire, b.now)
+	return b.rel.Judge(context.Background(), d, row, step, b.now)
 }
 
 func (b *bench) must(err error) {

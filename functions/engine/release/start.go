@@ -34,6 +34,8 @@ func (r *Releaser) Judge(
 			return step, false, nil
 		case of.Superseded(row):
 			return job.StepFinishStop, true, d.Stop(ctx, row, supersededBy(of, row), now)
+		case of.Act == nil && !of.Expired(now) && step == job.StepExpire: // no pause holds up a deadline
+			return step, false, nil
 		case of.Act == nil && !of.Expired(now): // it is paused
 			step, err := d.Park(ctx, row, now, func() (bool, error) {
 				of, err := r.Store.Run(ctx, of.Key)

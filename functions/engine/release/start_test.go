@@ -101,3 +101,16 @@ func TestRedrive_SaysWhetherItIsWorthRepeating(t *testing.T) {
 		})
 	}
 }
+
+func TestJudge_LetsADeadlineEndWhatAPausedRunHolds(t *testing.T) {
+	t.Parallel()
+	ctx := context.Background()
+	b := setup(t)
+	b.create(def("a"))
+	_, err := b.rel.Pause(ctx, b.key, by)
+	b.must(err)
+	step, done, err := b.judgeFor(b.current("a"), job.StepExpire)
+	if step != job.StepExpire || done || err != nil {
+		t.Errorf("%s, done %v, %v", step, done, err)
+	}
+}
