@@ -85,7 +85,7 @@ func limits() []table {
 			{"`metadata`", size(contract.MaxMetadata) + " of compact JSON"},
 			{"`Idempotency-Key`", n(contract.MaxIdempotencyKey) + " characters, kept " + of(contract.IdempotencyKept)},
 			{"result, or body of an HTTP answer", size(contract.MaxResult) +
-				" are kept; of a larger one a preview is shown"},
+				" are kept; of a larger one a preview of " + size(contract.MaxPreview) + " is shown"},
 			{"`max_result` of a task", "from " + size(contract.MinMaxResult) + " to " + size(contract.MaxResult)},
 			{"results that one expression reads", size(contract.MaxResultsRead) + " together"},
 			{"error's message and code", size(contract.MaxErrorMessage) + " and " + size(contract.MaxErrorCode)},
