@@ -111,15 +111,19 @@ func (j *jobs) SendDeadLetter(ctx context.Context, row job.Row) error {
 	return j.decider.SendDeadLetter(ctx, row)
 }
 
+// laterBy is how long work waits that is handed to another invocation, mostly because it failed: without a delay, what
+// fails for minutes would hand itself on as fast as messages travel.
+const laterBy = time.Second
+
 // EndedLater has the children of an ended job judged in an invocation of its own.
 func (j *jobs) EndedLater(ctx context.Context, row job.Row) error {
-	return j.decider.AnnounceLater(ctx, row)
+	return j.decider.AnnounceLater(ctx, row, laterBy)
 }
 
 // DeriveLater has a run reconciled in an invocation of its own.
 func (j *jobs) DeriveLater(ctx context.Context, k run.Key) error {
 	body := message.Encode(message.Dispatch{V: message.V, Slice: horizon.Reconciling(string(k.Tenant), string(k.ID))})
-	err := j.queue.Send(ctx, contract.DispatchQueue, message.Outgoing{Group: string(k.Tenant), Body: body})
+	err := j.queue.Send(ctx, contract.DispatchQueue, message.Outgoing{Group: string(k.Tenant), Body: body, Delay: laterBy})
 	if err != nil {
 		return fmt.Errorf("asking for run %s to be reconciled: %w", k.ID, err)
 	}

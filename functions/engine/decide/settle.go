@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"time"
 
 	"punctual/shared/contract"
 	"punctual/shared/fault"
@@ -99,7 +100,7 @@ func (d *Decider) follow(ctx context.Context, is *job.Decision, late bool) error
 		return errors.Join(d.SendDeadLetter(ctx, *row), d.announce(ctx, *row))
 	case row.Status.Final() && late && row.RunID != "":
 		d.settled(*row)
-		return d.AnnounceLater(ctx, *row)
+		return d.AnnounceLater(ctx, *row, 0)
 	case row.Status.Final():
 		return d.announce(ctx, *row)
 	}
@@ -111,10 +112,11 @@ func (d *Decider) follow(ctx context.Context, is *job.Decision, late bool) error
 }
 
 // AnnounceLater notifies the children of a node in an invocation of its own, after the reports that already wait: it
-// sends a message that has the job re-evaluated, and the row's pending effects then name the children.
-func (d *Decider) AnnounceLater(ctx context.Context, row job.Row) error {
+// sends a message that has the job re-evaluated after that time, in whole seconds, and the row's pending effects then
+// name the children.
+func (d *Decider) AnnounceLater(ctx context.Context, row job.Row, after time.Duration) error {
 	err := d.Queue.Send(ctx, contract.ReportQueue,
-		message.Outgoing{Group: string(row.Tenant), Body: message.Encode(message.Report{
+		message.Outgoing{Group: string(row.Tenant), Delay: after, Body: message.Encode(message.Report{
 			V: message.V, Kind: message.Reevaluate, Tenant: string(row.Tenant), JobID: string(row.ID),
 			Version: row.Version,
 			Attempt: row.Attempt,
