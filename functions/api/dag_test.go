@@ -110,7 +110,12 @@ func TestDag_IsCheckedAsADraft(t *testing.T) {
 func TestDag_ReportsOneMistakeOfEachKindInOneAnswer(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
-	r := b.want(t, 400, "PUT", "/v1/dags/d", `{"on_failure":"cry","max_concurrency":0,"expire_after":"0s","priority":"x",
+	r := b.want(
+		t,
+		400,
+		"PUT",
+		"/v1/dags/d",
+		`{"on_failure":"cry","max_concurrency":0,"expire_after":"0s","priority":"x",
 		"unknown":1,"tags":{"a":1},"params":{"a b":1},"params_schema":{"type":"nothing"},"nodes":{
 		"a": {"task":"echo","when":"1 +","run_if":"never","timeout":"0s"},
 		"b": {"task":"nope","depends_on":["b"],"payload":{"x":"${params.y}"}},
@@ -119,7 +124,8 @@ func TestDag_ReportsOneMistakeOfEachKindInOneAnswer(t *testing.T) {
 		"e": {"task":"echo","depends_on":["d"],"payload":"${nodes.d.resolt}"},
 		"f": {"depends_on":["x"],"payload":["${"],"max_parallel":2},
 		"g": {"task":"echo","depends_on":["f"],"pool":"none","when":"nodes.x.forced","x":1},
-		"h h": {"task":"echo"}}}`)
+		"h h": {"task":"echo"}}}`,
+	)
 	got := map[string]string{}
 	for _, m := range r.body["errors"].([]any) {
 		got[m.(map[string]any)["pointer"].(string)] = m.(map[string]any)["code"].(string)
@@ -203,10 +209,20 @@ func TestDag_ReportsEveryMistakeByPointer(t *testing.T) {
 func TestDag_AcceptsAPayloadWithExpressions(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
-	b.want(t, 200, "POST", "/v1/dags/validate",
-		`{"nodes":{"a":{"task":"http","payload":{"url":"${params.url}","headers":{"Authorization":"${params.arn}"}}}},"params":{"url":"https://example.com","arn":"x"}}`)
-	r := b.want(t, 400, "POST", "/v1/dags/validate",
-		`{"nodes":{"a":{"task":"http","payload":{"url":"${params.url}","urll":1}}},"params":{"url":"https://example.com"}}`)
+	b.want(
+		t,
+		200,
+		"POST",
+		"/v1/dags/validate",
+		`{"nodes":{"a":{"task":"http","payload":{"url":"${params.url}","headers":{"Authorization":"${params.arn}"}}}},"params":{"url":"https://example.com","arn":"x"}}`,
+	)
+	r := b.want(
+		t,
+		400,
+		"POST",
+		"/v1/dags/validate",
+		`{"nodes":{"a":{"task":"http","payload":{"url":"${params.url}","urll":1}}},"params":{"url":"https://example.com"}}`,
+	)
 	if m := mistakeOf(r); m["pointer"] != "/nodes/a/payload/urll" {
 		t.Errorf("answered %s", r.text)
 	}
@@ -249,7 +265,8 @@ func TestDag_RefusesSecretsInExpressionsAndAroundThem(t *testing.T) {
 			}
 			continue
 		}
-		if m := mistakeOf(r); r.status != 400 || m["code"] != "secret_in_payload" || m["pointer"] != "/nodes/a"+pointer {
+		if m := mistakeOf(r); r.status != 400 || m["code"] != "secret_in_payload" ||
+			m["pointer"] != "/nodes/a"+pointer {
 			t.Errorf("%s: %d %s", fields, r.status, r.text)
 		}
 		if strings.Contains(r.text, "hunter2") {

@@ -174,7 +174,7 @@ func slowDags(size int) map[string]slowBody {
 			return fmt.Sprintf(`"n%d":{"task":"echo",`+node+`}`, i, expression)
 		}) + `}}`
 	}
-	repeat := func(s string, n int) string { return strings.Repeat(s, n) }
+	repeat := strings.Repeat
 	all := map[string]slowBody{}
 	for name, d := range map[string]string{
 		"doubled types":     definition(`"when":"%s"`, `[1]`+repeat(".map(a,{a:a})", 50)+`==[]`),

@@ -155,8 +155,8 @@ func (s *stage) replay(
 	if err != nil {
 		return accepted{}, "", false, err
 	}
-	// The process that accepted the job may have ended before it sent the firing. The client repeats its request because
-	// it knows no better; it must not wait for the sweeper.
+	// The process that accepted the job may have ended before it sent the firing. The client repeats its request
+	// because it knows no better; it must not wait for the sweeper.
 	a.fire, err = s.engine.Accept.Unfired(ctx, k)
 	return a, "", err == nil, err
 }

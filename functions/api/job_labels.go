@@ -44,7 +44,10 @@ var literalFields = []string{"payload", "metadata"}
 // labelBounds are the bounds of the fields of LabelsRequest.
 var labelBounds = fieldBounds{"tags": tagsForm, "metadata": func(s *huma.Schema) {
 	s.Type, s.AdditionalProperties = huma.TypeObject, true
-	s.Description += fmt.Sprintf("; up to %d bytes of compact JSON, without control characters, or characters that change the direction of text", contract.MaxMetadata)
+	s.Description += fmt.Sprintf(
+		"; up to %d bytes of compact JSON, without control characters, or characters that change the direction of text",
+		contract.MaxMetadata,
+	)
 }}
 
 var labelFields = wire.NamesOf[LabelsRequest]()

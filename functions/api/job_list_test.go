@@ -376,7 +376,8 @@ func TestRedriveDeadLetters_TakesIDsOrAFilter(t *testing.T) {
 			t.Errorf("item %d: %v, want %s", i, again.items()[i], code)
 		}
 	}
-	// Five when they were accepted, five when they were redriven, and one when that was repeated: no worker has claimed it.
+	// Five when they were accepted, five when they were redriven, and one when that was repeated: no worker has claimed
+	// it.
 	if n := len(b.sent(t, contract.FiringQueue("short", "normal"))); n != 11 {
 		t.Errorf("%d firings", n)
 	}

@@ -211,7 +211,8 @@ func (s *stage) views(ctx context.Context, t tenant.ID, rows []job.Row) ([]JobVi
 		rule := of[schedule.Key{Tenant: r.Tenant, Name: r.ScheduleID}]
 		claim := claims[r.ID]
 		r, _ = superseded(r, claim, rule, now)
-		paused = paused || rule != nil && !r.DueAt.After(now) && rule.StandingOf(r, job.HasStarted(r, claim)) == schedule.IsPaused
+		paused = paused ||
+			rule != nil && !r.DueAt.After(now) && rule.StandingOf(r, job.HasStarted(r, claim)) == schedule.IsPaused
 		views[n] = view(r, claim, paused, now)
 	}
 	return views, nil

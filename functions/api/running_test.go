@@ -26,7 +26,8 @@ func TestGetJob_ShowsWhoRunsItAndSinceWhen(t *testing.T) {
 		}
 	}
 	want("w1", "2027-03-01T12:00:31.000Z", "2027-03-01T12:00:01.000Z")
-	if r := b.want(t, 200, "GET", "/v1/jobs?task=echo", "").items()[0]; r["status"] != "RUNNING" || r["worker"] != "w1" ||
+	if r := b.want(t, 200, "GET", "/v1/jobs?task=echo", "").items()[0]; r["status"] != "RUNNING" ||
+		r["worker"] != "w1" ||
 		r["started_at"] == nil {
 		t.Errorf("a list shows %v", r)
 	}
@@ -44,7 +45,8 @@ func TestGetJob_ShowsTheStartOfItsOwnAttempt(t *testing.T) {
 	b.clock.at = row.DueAt.Add(-400 * time.Millisecond) // a worker claims the retry a little before it is due
 	b.claim(t, id)
 	r := b.want(t, 200, "GET", "/v1/jobs/"+id, "")
-	if want := row.DueAt.Format("2006-01-02T15:04:05.000Z"); r.str("started_at") != want || r.str("status") != "RUNNING" {
+	if want := row.DueAt.Format("2006-01-02T15:04:05.000Z"); r.str("started_at") != want ||
+		r.str("status") != "RUNNING" {
 		t.Errorf("it shows %s, %s; want %s", r.str("status"), r.str("started_at"), want)
 	}
 }

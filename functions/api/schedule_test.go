@@ -294,8 +294,13 @@ func TestDeleteSchedule_KeepsTheEpochOfTheName(t *testing.T) {
 func TestPatchSchedule_MergesTheNamedFields(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
-	b.want(t, 201, "PUT", "/v1/schedules/s",
-		`{"calendar":{"cron":"0 9 * * *","timezone":"America/Los_Angeles"},"job":{"task":"echo","payload":1,"tags":{"a":"b"}},"overlap":"skip","pause_after_failures":3}`)
+	b.want(
+		t,
+		201,
+		"PUT",
+		"/v1/schedules/s",
+		`{"calendar":{"cron":"0 9 * * *","timezone":"America/Los_Angeles"},"job":{"task":"echo","payload":1,"tags":{"a":"b"}},"overlap":"skip","pause_after_failures":3}`,
+	)
 	// S10: the zone still counts after an edit of the payload.
 	r := b.want(t, 200, "PATCH", "/v1/schedules/s", `{"job":{"task":"echo","payload":2}}`)
 	if r.at("job", "payload") != "2" || r.at("job", "tags") != "map[a:b]" ||
@@ -332,8 +337,13 @@ func TestPatchSchedule_MergesPayloadsByteForByteAndTasksBringTheirSettings(t *te
 	t.Parallel()
 	b := setup(t)
 	b.want(t, 201, "PUT", "/v1/tasks/slow", `{"executor":"go","pool":"long","timeout":"1h"}`)
-	b.want(t, 201, "PUT", "/v1/schedules/s",
-		`{"calendar":{"cron":"0 9 * * *"},"job":{"task":"echo","payload":{"a":{"n":9007199254740993,"x":1.50},"b":1},"timeout":"7s","tags":{"k":"v"}}}`)
+	b.want(
+		t,
+		201,
+		"PUT",
+		"/v1/schedules/s",
+		`{"calendar":{"cron":"0 9 * * *"},"job":{"task":"echo","payload":{"a":{"n":9007199254740993,"x":1.50},"b":1},"timeout":"7s","tags":{"k":"v"}}}`,
+	)
 	r := b.want(t, 200, "PATCH", "/v1/schedules/s", `{"job":{"payload":{"a":{"y":[1]},"b":null}}}`)
 	if want := `"payload":{"a":{"n":9007199254740993,"x":1.50,"y":[1]}}`; !strings.Contains(r.text, want) ||
 		r.at("job", "timeout") != "7s" {
@@ -653,7 +663,9 @@ func TestRunScheduleNow_MakesAJobInAdditionToTheTimes(t *testing.T) {
 	if got := flat(b.pages(t, "/v1/jobs?schedule=s", "job_id")); fmt.Sprint(got) != "["+r.str("job_id")+"]" {
 		t.Errorf("the schedule's jobs are %v", got)
 	}
-	manual := `{"nominal_at":"2027-03-01T12:00:00.000Z","due_at":"2027-03-01T12:00:00.000Z","outcome":"pending","manual":true,"job_id":"` + r.str("job_id") + `","status":"SCHEDULED"}`
+	manual := `{"nominal_at":"2027-03-01T12:00:00.000Z","due_at":"2027-03-01T12:00:00.000Z","outcome":"pending","manual":true,"job_id":"` + r.str(
+		"job_id",
+	) + `","status":"SCHEDULED"}`
 	if o := b.want(t, 200, "GET", "/v1/schedules/s/occurrences",
 		""); strings.TrimSpace(o.text) != `{"items":[`+manual+`],"next_cursor":null}` {
 		t.Errorf("its occurrences are %s", o.text)
@@ -975,8 +987,15 @@ func TestSchedules_PromoteWhatWasDueBeforeAnEdit(t *testing.T) {
 			`{"calendar":{"cron":"*/10 * * * *"},"job":{"task":"echo"},"catch_up":{"policy":"all"}}`)
 		b.clock.at = noon.Add(time.Hour + time.Second)
 		change(b)
-		entries, _, err := b.store.Recorded(context.Background(), b.schedule(t, "s").Key, time.Time{}, time.Time{}, false,
-			0, "")
+		entries, _, err := b.store.Recorded(
+			context.Background(),
+			b.schedule(t, "s").Key,
+			time.Time{},
+			time.Time{},
+			false,
+			0,
+			"",
+		)
 		if err != nil || len(entries) != 0 {
 			t.Errorf("%s recorded %+v, %v", name, entries, err)
 		}

@@ -92,8 +92,8 @@ func zoneRules(now time.Time) (zoneRulesView, []string) {
 		int(rules.Age(now).Hours()/24))}
 }
 
-// ready reads what every call needs. It is a 503 while the process drains or cannot write. It shows watermarks that lag and is ready all the same: jobs are still accepted,
-// and an alarm watches the lag.
+// ready reads what every call needs. It is a 503 while the process drains or cannot write. It shows watermarks that lag
+// and is ready all the same: jobs are still accepted, and an alarm watches the lag.
 func (s *stage) ready(ctx context.Context, who tenant.Identity, _ *nothing) (*readyAnswer, error) {
 	if s.Unready != nil {
 		if why := s.Unready(); why != "" {

@@ -43,7 +43,14 @@ func (s *stage) await(
 	now := s.now()
 	slot, ok, err := s.Store.TakeWaiting(ctx, t, s.Waiting, now.Add(wait+waitSlack), now)
 	if err != nil {
-		s.Log.WarnContext(ctx, "a request was answered without waiting", telemetry.Tenant, t, telemetry.Err, err.Error())
+		s.Log.WarnContext(
+			ctx,
+			"a request was answered without waiting",
+			telemetry.Tenant,
+			t,
+			telemetry.Err,
+			err.Error(),
+		)
 	}
 	if err != nil || !ok {
 		return strconv.Itoa(int(contract.WaitingRetryAfter / time.Second)), nil

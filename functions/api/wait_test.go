@@ -73,7 +73,8 @@ func TestWait_CountsEachTenantByItself(t *testing.T) {
 		b := waiting(t)
 		now := time.Now()
 		for range 2 {
-			if _, ok, err := b.store.TakeWaiting(t.Context(), "globex", 2, now.Add(time.Minute), now); !ok || err != nil {
+			if _, ok, err := b.store.TakeWaiting(t.Context(), "globex", 2, now.Add(time.Minute), now); !ok ||
+				err != nil {
 				t.Fatal(ok, err)
 			}
 		}

@@ -84,7 +84,10 @@ func (s *Stage) walk(ctx context.Context) (Summary, error) {
 	}
 	now := s.Clock.Now()
 	s.heartbeats(ctx, now)
-	s.Meter.Gauge(telemetry.ZoneRulesAge, calendar.Zones().Age(now).Hours()/24)
+	// Not while they are new: a metric is billed by the hours in which it is written.
+	if age := calendar.Zones().Age(now); age > contract.MaxZoneRulesAge/2 {
+		s.Meter.Gauge(telemetry.ZoneRulesAge, age.Hours()/24)
+	}
 	shards, err := s.Store.Shards(ctx, s.Shards)
 	if err != nil {
 		return Summary{}, err

@@ -304,16 +304,22 @@ func TestPromoter_LeavesTheRestToTheNextPass(t *testing.T) {
 
 func TestPromoter_WritesTheAgeOfTheTimeZoneRules(t *testing.T) {
 	t.Parallel()
-	bubble(t, "in days, each pass", memory.Options{}, func(b *bundle) {
+	bubble(t, "in days, once they are no longer new", memory.Options{}, func(b *bundle) {
 		meter := &telemetry.Meter{}
 		stage := promoter.New(promoter.Deps{Store: b.Store, Queue: b.World.Queues(), Clock: clock.System{},
 			Log: telemetry.Silent(), Meter: meter, Shards: stagetest.Shards})
-		if _, err := stage.Handle(b.Context(), nil); err != nil {
-			b.Fatal(err)
-		}
-		want := calendar.Zones().Age(time.Now()).Hours() / 24
-		if got := meter.Total(telemetry.ZoneRulesAge); got != want {
-			b.Errorf("the age is %v days, want %v", got, want)
+		for _, age := range []time.Duration{time.Hour, contract.MaxZoneRulesAge + time.Hour} {
+			time.Sleep(time.Until(calendar.Zones().ReleasedAt.Add(age)))
+			if _, err := stage.Handle(b.Context(), nil); err != nil {
+				b.Fatal(err)
+			}
+			want := 0.0
+			if age > contract.MaxZoneRulesAge {
+				want = age.Hours() / 24
+			}
+			if got := meter.Total(telemetry.ZoneRulesAge); got != want {
+				b.Errorf("at %s the age is %v days, want %v", age, got, want)
+			}
 		}
 	})
 }

@@ -87,7 +87,12 @@ func TestSweeper_EndsWhatWaitsAtItsDeadline(t *testing.T) {
 				time.Sleep(step)
 			}
 			if row := b.Row(r.Key); row.Status != job.Expired {
-				b.Errorf("two seconds past its deadline it is %s: wakes at %s, due %s", row.Status, row.WakeAt, row.DueAt)
+				b.Errorf(
+					"two seconds past its deadline it is %s: wakes at %s, due %s",
+					row.Status,
+					row.WakeAt,
+					row.DueAt,
+				)
 			}
 		})
 	}
@@ -96,7 +101,14 @@ func TestSweeper_EndsWhatWaitsAtItsDeadline(t *testing.T) {
 func TestSweeper_LeavesAloneWhatHasTime(t *testing.T) {
 	t.Parallel()
 	bubble(t, "a job that runs past its deadline goes on", memory.Options{}, func(b *bundle) {
-		r := b.Put(jobtest.Row(0, time.Now(), time.Now(), func(r *job.Row) { r.StartWithin = time.Second; job.Place(r, r.DueAt) }))
+		r := b.Put(
+			jobtest.Row(
+				0,
+				time.Now(),
+				time.Now(),
+				func(r *job.Row) { r.StartWithin = time.Second; job.Place(r, r.DueAt) },
+			),
+		)
 		b.Own(r, 30*time.Second)
 		time.Sleep(3 * time.Second)
 		if err := b.stage.Deadlines(b.Context()); err != nil {
@@ -109,14 +121,24 @@ func TestSweeper_LeavesAloneWhatHasTime(t *testing.T) {
 	bubble(t, "one without a deadline is not read", memory.Options{}, func(b *bundle) {
 		b.Put(jobtest.Row(0, time.Now(), time.Now(), func(r *job.Row) { job.Place(r, r.DueAt) }))
 		reads := 0
-		b.Before(func(c memory.Call) bool { return strings.Contains(c.Op, "get") && c.Ref.Table == contract.Jobs }, func() { reads++ })
+		b.Before(
+			func(c memory.Call) bool { return strings.Contains(c.Op, "get") && c.Ref.Table == contract.Jobs },
+			func() { reads++ },
+		)
 		time.Sleep(3 * time.Second)
 		if err := b.stage.Deadlines(b.Context()); err != nil || reads > 0 {
 			b.Errorf("%d reads, %v", reads, err)
 		}
 	})
 	bubble(t, "one whose firing may be lost is fired again after the grace", memory.Options{}, func(b *bundle) {
-		r := b.Put(jobtest.Row(0, time.Now(), time.Now(), func(r *job.Row) { r.StartWithin = 4 * time.Minute; job.Place(r, r.DueAt) }))
+		r := b.Put(
+			jobtest.Row(
+				0,
+				time.Now(),
+				time.Now(),
+				func(r *job.Row) { r.StartWithin = 4 * time.Minute; job.Place(r, r.DueAt) },
+			),
+		)
 		time.Sleep(3*time.Minute + time.Second)
 		if err := b.stage.Deadlines(b.Context()); err != nil {
 			b.Fatal(err)

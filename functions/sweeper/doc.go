@@ -3,7 +3,7 @@
 // decides about it from its row, its claim and the pauses.
 //
 // What always holds: each pass also rereads the last ten minutes before the watermark, and the last day once an hour:
-// for schedules and runs only at one to four hours of age, and then every four hours.
+// for schedules and runs only at the ages of 1, 4, 12 and 24 hours.
 // An index entry that is older than its row is ignored. A row that cannot be read or handled stops nothing and is
 // retried a quarter of an hour later. Passes may take longer than a minute and overlap: if two act on one job, one of
 // the writes is refused.

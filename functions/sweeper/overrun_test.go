@@ -63,7 +63,8 @@ func TestSweeper_GoesOnWithoutARunThatDoesNotEnd(t *testing.T) {
 			if r, err := b.Store.Run(b.Context(), k); err != nil || r.Tries < 5 || r.Tries > 7 {
 				t.Errorf("the run was derived %d times in eight hours, %v", r.Tries, err)
 			}
-			if aside, over := b.Meter.Total(telemetry.SetAside), b.Meter.Total(telemetry.Overrun); aside == 0 || over < 5 {
+			if aside, over := b.Meter.Total(telemetry.SetAside), b.Meter.Total(telemetry.Overrun); aside == 0 ||
+				over < 5 {
 				t.Errorf("%v were set aside, and %v did not end", aside, over)
 			}
 		})

@@ -91,8 +91,8 @@ type Summary struct {
 }
 
 // The part of the remaining time that each kind of work may take, in this order. Runs get an eighth of the invocation
-// at most, and deadlines an eighth of what is left; of the rest, slices get half, parking places and queued jobs a sixth each or more, and the slices of the
-// last day the remainder. Time that is left over goes to a backlog of slices.
+// at most, and deadlines an eighth of what is left; of the rest, slices get half, parking places and queued jobs a
+// sixth each or more, and the slices of the last day the remainder. Time that is left over goes to a backlog of slices.
 const (
 	runShare      = 1.0 / 8
 	deadlineShare = 1.0 / 8
@@ -216,11 +216,11 @@ func lastDay(cutoff time.Time, shards int) []horizon.Slice {
 	return scan.Rotate(slices, time.Unix(cutoff.Unix()/60, 0))
 }
 
-// rereadWhole reports whether a passed slice of that age is also read for schedules and runs: at the ages of one to four
-// hours, and then every four hours. There are few of them, and each reading of an empty slice is billed.
+// rereadWhole reports whether a passed slice of that age is also read for schedules and runs: at the ages of 1, 4, 12 and
+// 24 hours. There are few of them, and each reading of an empty slice is billed.
 func rereadWhole(age time.Duration) bool {
 	hours := int(age.Round(time.Hour).Hours())
-	return hours <= 4 || hours%4 == 0
+	return hours == 1 || hours == 4 || hours%12 == 0
 }
 
 // sweep decides about every job whose wake-up is in that slice before the cutoff.

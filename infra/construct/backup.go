@@ -38,7 +38,9 @@ func NewBackup(scope constructs.Construct, p BackupProps) {
 			RuleName: jsii.String("daily"), DeleteAfter: kept,
 			ScheduleExpression: awsevents.Schedule_Cron(&awsevents.CronOptions{Hour: jsii.String("5"),
 				Minute: jsii.String("0")}),
-			StartWindow: awscdk.Duration_Hours(jsii.Number(1)), CompletionWindow: awscdk.Duration_Hours(jsii.Number(12)),
+			StartWindow: awscdk.Duration_Hours(
+				jsii.Number(1),
+			), CompletionWindow: awscdk.Duration_Hours(jsii.Number(12)),
 			CopyActions: &[]*awsbackup.BackupPlanCopyActionProps{{DestinationBackupVault: there, DeleteAfter: kept}},
 		})},
 	})
@@ -64,7 +66,10 @@ func (p BackupProps) role(scope constructs.Construct, tables []*string, vaults .
 	})
 	stack := awscdk.Stack_Of(scope)
 	allow(role, strs("dynamodb:DescribeTable", "dynamodb:ListTagsOfResource", "dynamodb:StartAwsBackupJob"), tables...)
-	allow(role, strs("backup:DescribeBackupVault", "backup:CopyIntoBackupVault", "backup:CopyFromBackupVault"), vaults...)
+	allow(
+		role,
+		strs("backup:DescribeBackupVault", "backup:CopyIntoBackupVault", "backup:CopyFromBackupVault"),
+		vaults...)
 	allow(role, strs("s3:GetInventoryConfiguration", "s3:PutInventoryConfiguration", "s3:ListBucketVersions",
 		"s3:ListBucket", "s3:GetBucketVersioning", "s3:GetBucketNotification", "s3:PutBucketNotification",
 		"s3:GetBucketLocation", "s3:GetBucketTagging", "s3:GetBucketAcl"), p.Bucket.s3.BucketArn())

@@ -66,7 +66,9 @@ func needs(s target.Settings) []need {
 		{service: "scheduler", name: invocationRate, what: "timers fired a second", least: shards,
 			ask: max(500, shards), short: "jobs due in more than 14 minutes start late when many slices have some"},
 		{service: "ec2", code: "L-1216C47A", what: "cores of on-demand machines", least: float64(cores/1000 + 2),
-			ask: float64(most/1000 + 2), short: "workers wait for machines, and a first deploy of the fleet fails: the scaler's " +
+			ask: float64(
+				most/1000 + 2,
+			), short: "workers wait for machines, and a first deploy of the fleet fails: the scaler's " +
 				"chart waits ten minutes for its pods"},
 		{service: "ec2", code: "L-0263D0A3", used: addresses,
 			what: "addresses for NAT gateways, in all networks together", least: float64(s.Fleet.NATs), ask: 5,

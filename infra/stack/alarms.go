@@ -167,6 +167,9 @@ func alarms(s target.Settings) []alarm {
 			means:  "The pass of each minute does not succeed any more.",
 			metric: own(1, telemetry.PassesMade, "Sum", "pass", pass.name), over: 1, below: true, bad: 3, of: 3,
 			missing: construct.Bad, pages: pass.function != Forecast, quiet: true})
+		if pass.function == Forecast {
+			continue // one that takes its whole minute is stopped, and does not succeed
+		}
 		add(alarm{name: pass.function + "-slow", runbook: "pass-slow", means: "A pass takes most of its minute.",
 			metric: fn(pass.function, "Duration", "p99"), over: passMS, bad: 3, of: 5})
 	}

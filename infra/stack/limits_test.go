@@ -51,7 +51,7 @@ var counted = map[string]int{
 	"data AWS::Logs::LogGroup":      14,
 	"flow AWS::Scheduler::Schedule": 3, "flow AWS::Scheduler::ScheduleGroup": 2,
 
-	"watch AWS::CloudWatch::Alarm":     80,
+	"watch AWS::CloudWatch::Alarm":     79,
 	"watch AWS::CloudWatch::Dashboard": 1, "watch AWS::Logs::QueryDefinition": 4,
 	"watch AWS::SNS::Topic": 2, "watch AWS::SNS::TopicPolicy": 2,
 }

@@ -116,7 +116,10 @@ func (d *synthesized) unorderedNames(used map[int]bool) (all []string) {
 	d.each("", func(s template, id string, r object) {
 		var waits map[string]bool // computed once a resource needs it
 		literals(r["Properties"], "", func(path, token string) {
-			owners := slices.DeleteFunc(slices.Clone(byName[token]), func(n named) bool { return n.stack == s.name && n.id == id })
+			owners := slices.DeleteFunc(
+				slices.Clone(byName[token]),
+				func(n named) bool { return n.stack == s.name && n.id == id },
+			)
 			if len(owners) == 0 || ownName(r, path) {
 				return
 			}

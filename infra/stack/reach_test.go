@@ -20,7 +20,11 @@ var unbounded = reach{0, math.Inf(1)}
 
 // reaches says what each metric can be in a period of so many minutes. It lists every metric that an alarm of one
 // metric asks for: one that is missing here fails the test.
-func (d *synthesized) reaches(namespace, name, statistic string, dims map[string]string, minutes float64) (reach, bool) {
+func (d *synthesized) reaches(
+	namespace, name, statistic string,
+	dims map[string]string,
+	minutes float64,
+) (reach, bool) {
 	if statistic == "SampleCount" {
 		return unbounded, true
 	}

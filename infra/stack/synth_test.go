@@ -85,7 +85,8 @@ var signed = sync.OnceValue(func() *synthesized {
 	return synth("dev", "signed", "issuer", "", "audience", "", "auth", "iam")
 })
 
-// held waits for an operator, pays for capacity, copies its data to another account, has a restored jobs table, a web ACL, and a client of its issuer for people.
+// held waits for an operator, pays for capacity, copies its data to another account, has a restored jobs table, a web
+// ACL, and a client of its issuer for people.
 var held = sync.OnceValue(func() *synthesized {
 	return synth("prod", "held", "hold", "yes", "jobs_stream", restored, "zone_layer", zoneLayer, "waf", "yes",
 		"capacity", "provisioned", "backup_account", "210987654321",

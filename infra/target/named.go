@@ -73,8 +73,8 @@ func emulator() Settings {
 	return s
 }
 
-// provisioned is the capacity of each table and index with capacity=provisioned. A thousand jobs a second write six units
-// each; at the most a table throttles.
+// provisioned is the capacity of each table and index with capacity=provisioned. A thousand jobs a second write six
+// units each; at the most a table throttles.
 var provisioned = map[string]Capacity{"dev": {1, 500}, "prod": {1, 10_000}, "emulator": {1, 500}}
 
 // Load returns the target that context("target") names, with what else the context says. The

@@ -55,12 +55,18 @@ type Settings struct {
 func (s Settings) Warnings() []string {
 	var all []string
 	if s.Alarms.Mail == "" && !s.Emulated {
-		all = append(all, "mail is not set: no alarm notifies anyone until the topics "+s.Prefix+"-oncall (paging) and "+
-			s.Prefix+"-mail are subscribed to; -c mail=team@example.com -c page=pager@example.com does it")
+		all = append(
+			all,
+			"mail is not set: no alarm notifies anyone until the topics "+s.Prefix+"-oncall (paging) and "+
+				s.Prefix+"-mail are subscribed to; -c mail=team@example.com -c page=pager@example.com does it",
+		)
 	}
 	if s.Fleet.Operators == "" && s.Keep {
-		all = append(all, "operators is not set: nobody can use kubectl on the cluster, as pages of the runbook ask for; "+
-			"-c operators=ARN of a role, and -c reach=CIDRS from outside its network, do it")
+		all = append(
+			all,
+			"operators is not set: nobody can use kubectl on the cluster, as pages of the runbook ask for; "+
+				"-c operators=ARN of a role, and -c reach=CIDRS from outside its network, do it",
+		)
 	}
 	return all
 }
@@ -184,8 +190,8 @@ const LeastUnreserved = 100
 // Reserved is how many invocations at once are kept for functions in all.
 func (f Flow) Reserved() int { return f.Reads + f.Writes + f.Authorizer }
 
-// Waiting is how many requests of one tenant may wait for the end of a job or run at once, each in an invocation that is
-// kept for reads: a tenth of those, so that one tenant leaves the others room. Without a reserve there are a few.
+// Waiting is how many requests of one tenant may wait for the end of a job or run at once, each in an invocation that
+// is kept for reads: a tenth of those, so that one tenant leaves the others room. Without a reserve there are a few.
 func (f Flow) Waiting() int {
 	if f.Reads == 0 {
 		return waitingWithoutReserve
@@ -225,7 +231,8 @@ type Fleet struct {
 	Short    Pool   // jobs under a minute or so
 	Long     Pool   // the others
 	CIDR     string // of the VPC
-	// ScalerSeconds is how often the scaler asks queues and metrics how many workers are wanted; each question is billed.
+	// ScalerSeconds is how often the scaler asks queues and metrics how many workers are wanted; each question is
+	// billed.
 	ScalerSeconds int
 
 	// Operators is the ARN of a role whose holders may look at everything in the cluster and change

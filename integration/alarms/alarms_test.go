@@ -141,8 +141,10 @@ func play(t *testing.T, name string, cold []string, do func(b *bench)) {
 			sys := system.Compose(whole, system.Options{Shards: 2, Registry: worker.NewRegistry(), NoAPI: true,
 				Worker:     worker.Options{Name: "w", Slots: 10, Pools: contract.Pools},
 				Heartbeats: contract.Pools})
-			look := forecast.New(forecast.Deps{Store: store.New(table{world.Table(), b.broken["forecast"]}, world.Blobs()),
-				Clock: clock.System{}, Log: telemetry.Silent(), Meter: b.meters["forecast"], Shards: 2})
+			look := forecast.New(
+				forecast.Deps{Store: store.New(table{world.Table(), b.broken["forecast"]}, world.Blobs()),
+					Clock: clock.System{}, Log: telemetry.Silent(), Meter: b.meters["forecast"], Shards: 2},
+			)
 			ctx, stop := context.WithCancel(t.Context())
 			ended := make(chan error, 1)
 			go func() { ended <- sys.Run(ctx) }()

@@ -73,14 +73,14 @@ type standing struct {
 var (
 	dev = standing{shards: 4, nats: 1, machines: 1, hour: burstable, alarms: 33, boards: 1, logs: 1,
 		beating: []string{"short"}, asked: 1}
-	prod = standing{shards: 64, nats: 3, machines: 3, hour: machine, alarms: 134, boards: 1, logs: 8,
+	prod = standing{shards: 64, nats: 3, machines: 3, hour: machine, alarms: 133, boards: 1, logs: 8,
 		beating: contract.Pools, asked: 2}
 )
 
-// metrics are those that are written while nothing runs but heartbeats: two watermarks, the age of the time zone rules,
-// the passes made, and settled jobs, firings and timers; for each pool with heartbeats what is due, wanted and busy, the heartbeats, two
-// lateness metrics and the duration.
-func (s standing) metrics() int { return 3 + 3 + 3 + 7*len(s.beating) }
+// metrics are those that are written while nothing runs but heartbeats: two watermarks,
+// the passes made, and settled jobs, firings and timers; for each pool with heartbeats what is due, wanted and busy,
+// the heartbeats, two lateness metrics and the duration.
+func (s standing) metrics() int { return 2 + 3 + 3 + 7*len(s.beating) }
 
 // line is one of the page's.
 type line struct {
@@ -288,24 +288,37 @@ func seldom() string {
 		alone += invocation + f.ms/1000*f.mib/1024*gigabyteSec
 	}
 	lines := float64(len(invoked)+1) * logged / (1 << 20) * logGigabyte // and the API's
-	return fmt.Sprintf("- At one job a second, batches hold one record: a million jobs cost $%.2f for functions, $%.2f for "+
-		"the lines that these log, and up to six requests of queues each, as the first table has it.\n"+
-		"- The workers' own compute: a machine runs %d jobs at once, so a million jobs of one second cost $%.2f where "+
-		"its slots are full.\n",
-		1e6*alone, 1e6*lines, slots, 1e6/slots/3600*machine*autoMode)
+	return fmt.Sprintf(
+		"- At one job a second, batches hold one record: a million jobs cost $%.2f for functions, $%.2f for "+
+			"the lines that these log, and up to six requests of queues each, as the first table has it.\n"+
+			"- The workers' own compute: a machine runs %d jobs at once, so a million jobs of one second cost $%.2f where "+
+			"its slots are full.\n",
+		1e6*alone,
+		1e6*lines,
+		slots,
+		1e6/slots/3600*machine*autoMode,
+	)
 }
 
 // optional lists what a deployment pays for by what it holds and chooses.
 func optional() string {
-	return fmt.Sprintf("- Recovery to any second of 35 days costs $%.2f per gigabyte of table and month. A deleted payload "+
-		"stays for 36 days as an old version, at $%.3f a gigabyte and month.\n"+
-		"- `backup_account`: $%.2f per gigabyte of table and $%.2f of payloads and month, for each of the 35 days that "+
-		"are kept and in both accounts; only what has changed counts again for payloads, all for tables.\n"+
-		"- `auth=cognito`: $%.2f a month for the client of each tenant, and $%.2f for a thousand tokens of programs. A "+
-		"token lasts an hour: a program that keeps it asks 730 times a month, for $%.2f.\n"+
-		"- Detailed metrics of API Gateway are off: nothing reads them, and they cost up to $%.2f a month.\n",
-		recovery, objects, tableCopies, objectCopies, cognitoClient, 1e3*cognitoToken, hoursAMonth*cognitoToken,
-		45*metricMonth)
+	return fmt.Sprintf(
+		"- Recovery to any second of 35 days costs $%.2f per gigabyte of table and month. A deleted payload "+
+			"stays for 36 days as an old version, at $%.3f a gigabyte and month.\n"+
+			"- `backup_account`: $%.2f per gigabyte of table and $%.2f of payloads and month, for each of the 35 days that "+
+			"are kept and in both accounts; only what has changed counts again for payloads, all for tables.\n"+
+			"- `auth=cognito`: $%.2f a month for the client of each tenant, and $%.2f for a thousand tokens of programs. A "+
+			"token lasts an hour: a program that keeps it asks 730 times a month, for $%.2f.\n"+
+			"- Detailed metrics of API Gateway are off: nothing reads them, and they cost up to $%.2f a month.\n",
+		recovery,
+		objects,
+		tableCopies,
+		objectCopies,
+		cognitoClient,
+		1e3*cognitoToken,
+		hoursAMonth*cognitoToken,
+		45*metricMonth,
+	)
 }
 
 func TestCost_MatchesThePage(t *testing.T) {

@@ -112,6 +112,8 @@ func limits() []table {
 			{"`catch_up.window`", "to " + of(schedule.MaxCatchUpWindow) + "; " + of(schedule.DefaultCatchUp.Window) +
 				" unless said"},
 			{"`catch_up.cap`", "to " + n(schedule.MaxCatchUpCap) + "; " + n(schedule.DefaultCatchUp.Cap) + " unless said"},
+			{"`catch_up.after`", between(schedule.MinCatchUpAfter, schedule.MaxCatchUpAfter) + "; " +
+				of(schedule.DefaultAfter) + " unless said"},
 			{"`pause_after_failures`", "to " + n(schedule.MaxPauseAfter)},
 			{"times of a preview", n(calendar.MaxPreview) + "; " + n(contract.PreviewDefault) + " unless said"},
 		}},

@@ -15,8 +15,11 @@ func judgeLocks(f source) []string {
 	}
 	var breaches []string
 	report := func(call *ast.CallExpr, held string) {
-		breaches = append(breaches, fmt.Sprintf("%s calls %s with a context while %s is held: others wait for it without "+
-			"a way to give up; use shared/cache or a channel", f.path(), nameOf(call.Fun), held))
+		breaches = append(
+			breaches,
+			fmt.Sprintf("%s calls %s with a context while %s is held: others wait for it without "+
+				"a way to give up; use shared/cache or a channel", f.path(), nameOf(call.Fun), held),
+		)
 	}
 	ast.Inspect(f.syntax, func(n ast.Node) bool {
 		switch n := n.(type) {

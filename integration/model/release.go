@@ -388,7 +388,8 @@ func (m *model) readNode(s *state, p *process) {
 		if m.Limited {
 			p.slot = s.slot
 			n, g, taken := holder(s.slot)
-			freed := taken && !p.tells && s.rows[n][g].st.final() // a run that is derived frees the places of ended jobs
+			freed := taken && !p.tells &&
+				s.rows[n][g].st.final() // a run that is derived frees the places of ended jobs
 			if taken && !p.hasPlace(s) && !freed && m.Broken != SlotIsNotAsked {
 				f = nothing
 			}

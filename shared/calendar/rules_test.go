@@ -33,8 +33,8 @@ func TestZones_AreThoseOfThePinnedPackage(t *testing.T) {
 	}
 }
 
-// The other source is Debian's package, as libc's zdump reads it. Debian compiles IANA's data by itself, and keeps other
-// histories of WET and EET.
+// The other source is Debian's package, as libc's zdump reads it. Debian compiles IANA's data by itself, and keeps
+// other histories of WET and EET.
 func TestZones_AgreeWithASecondSource(t *testing.T) {
 	t.Parallel()
 	raw, err := os.ReadFile("testdata/zones.json")
@@ -49,8 +49,13 @@ func TestZones_AgreeWithASecondSource(t *testing.T) {
 		t.Fatal(err)
 	}
 	if other.Version != embedded().Version || len(other.Zones) != len(embedded().files) {
-		t.Fatalf("the other source is %s of %d zones, want %s of %d", other.Version, len(other.Zones), embedded().Version,
-			len(embedded().files))
+		t.Fatalf(
+			"the other source is %s of %d zones, want %s of %d",
+			other.Version,
+			len(other.Zones),
+			embedded().Version,
+			len(embedded().files),
+		)
 	}
 	from, to := at("2000-01-01T00:00:00Z").Unix(), at("2100-01-01T00:00:00Z").Unix()
 	for name, want := range other.Zones {

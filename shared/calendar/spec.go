@@ -313,9 +313,12 @@ func (c *Calendar) setClock(s Spec, rule wallRule, wild string) *Error {
 		clock.missing, clock.repeated = missingIgnored, repeatedBoth
 		clock.setReal()
 		if s.MissingHour == nil && s.RepeatedHour == nil && (clock.loses || clock.doubles) {
-			c.notes = append(c.notes, wild+", so the rule follows real time through a change of the clock: a time in the "+
-				"hour that the clock skips does not run, and one in the hour that it repeats runs twice; missing_hour and "+
-				"repeated_hour change that")
+			c.notes = append(
+				c.notes,
+				wild+", so the rule follows real time through a change of the clock: a time in the "+
+					"hour that the clock skips does not run, and one in the hour that it repeats runs twice; missing_hour and "+
+					"repeated_hour change that",
+			)
 		}
 	}
 	if s.MissingHour != nil {
@@ -364,8 +367,11 @@ func (c *Calendar) setEvery(s Spec) *Error {
 		return err
 	}
 	if s.Timezone != nil && period%(24*time.Hour) == 0 && c.zone.keepsChanging() {
-		c.notes = append(c.notes, "every counts real time: where the clock of the zone changes, the local time of day moves; "+
-			"cron with a fixed hour keeps it")
+		c.notes = append(
+			c.notes,
+			"every counts real time: where the clock of the zone changes, the local time of day moves; "+
+				"cron with a fixed hour keeps it",
+		)
 	}
 	e := every{period: period.Milliseconds()}
 	if s.StartAt != nil {

@@ -198,7 +198,8 @@ func TestParse_ReadsEqualExpressionsAlike(t *testing.T) {
 			left, err := parseCron(p.Left)
 			right, other := parseCron(p.Right)
 			if err != nil || other != nil {
-				if (err == nil) != (other == nil) || !strings.Contains(err.Detail, suiteRules[len(suiteRules)-1].detail) {
+				if (err == nil) != (other == nil) ||
+					!strings.Contains(err.Detail, suiteRules[len(suiteRules)-1].detail) {
 					t.Errorf("%q: %v, %q: %v", p.Left, err, p.Right, other)
 				}
 				refused++

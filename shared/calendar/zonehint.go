@@ -18,8 +18,12 @@ func noZone(field, name string) *Error {
 	}
 	if offset, ok := parseOffset(name); ok {
 		if etc := etcZone(offset); etc != "" {
-			return no("%s does not exist; %q is that offset all year (its sign counts the other way), and a city follows "+
-				"the clock changes", quoted(name), etc)
+			return no(
+				"%s does not exist; %q is that offset all year (its sign counts the other way), and a city follows "+
+					"the clock changes",
+				quoted(name),
+				etc,
+			)
 		}
 		if city := offsetCities[offset]; city != "" {
 			return no("%s does not exist; name a city that keeps that time, such as %q", quoted(name), city)

@@ -82,7 +82,8 @@ func (e *Error) Is(target error) bool {
 // problem reads a refusal.
 func problem(answer *http.Response, text []byte) *Error {
 	var e Error
-	if answer.StatusCode < 400 || !strings.Contains(answer.Header.Get("Content-Type"), "json") || json.Unmarshal(text, &e.Problem) != nil ||
+	if answer.StatusCode < 400 || !strings.Contains(answer.Header.Get("Content-Type"), "json") ||
+		json.Unmarshal(text, &e.Problem) != nil ||
 		e.Code == "" {
 		e = *notOurs(answer, text)
 	}
@@ -102,8 +103,12 @@ func notOurs(answer *http.Response, text []byte) *Error {
 		e.Detail = fmt.Sprintf("%s answered %d: %s", answer.Request.URL.Redacted(), answer.StatusCode, gateway.Message)
 	}
 	if answer.StatusCode >= 300 && answer.StatusCode < 400 {
-		e.Detail = fmt.Sprintf("%s answered %d, a redirect, which was not followed: the API has none, so the address is "+
-			"not its own", answer.Request.URL.Redacted(), answer.StatusCode)
+		e.Detail = fmt.Sprintf(
+			"%s answered %d, a redirect, which was not followed: the API has none, so the address is "+
+				"not its own",
+			answer.Request.URL.Redacted(),
+			answer.StatusCode,
+		)
 	}
 	switch answer.StatusCode {
 	case http.StatusUnauthorized:

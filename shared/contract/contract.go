@@ -36,8 +36,8 @@ const DueAheadMost = 500_000
 const (
 	Lease          = 30 * time.Second // how long a worker owns an attempt without a heartbeat
 	HeartbeatEvery = 10 * time.Second // a job shorter than this needs no heartbeat
-	// CancelCheckEvery is how often a worker looks for a cancel between the heartbeats of an attempt. With the time of a
-	// write and the lag of an eventually consistent read, a running handler hears of a cancel within 5 s.
+	// CancelCheckEvery is how often a worker looks for a cancel between the heartbeats of an attempt. With the time of
+	// a write and the lag of an eventually consistent read, a running handler hears of a cancel within 5 s.
 	CancelCheckEvery = 4 * time.Second
 	SkewMargin       = 5 * time.Second        // clocks may differ by this much
 	RowMaxAge        = 2 * time.Second        // a row read longer ago than this is read once more before the start

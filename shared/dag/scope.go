@@ -386,8 +386,11 @@ func (e *expr) readable(facts map[string]any) *ResultError {
 	left := maxResultsRead
 	for _, name := range e.results {
 		if left -= nodes[name].Size; left < 0 {
-			return &ResultError{CodeResultTooLarge, fmt.Sprintf("with the result of node %s the expression reads more than "+
-				"%d MiB of results together", shorten(name), maxResultsRead>>20)}
+			return &ResultError{
+				CodeResultTooLarge,
+				fmt.Sprintf("with the result of node %s the expression reads more than "+
+					"%d MiB of results together", shorten(name), maxResultsRead>>20),
+			}
 		}
 	}
 	return nil

@@ -309,14 +309,18 @@ func TestCompile_NamesHowAQuotedNameIsWritten(t *testing.T) {
 			t.Errorf("%s: %s", text, m[0].Detail)
 		}
 	}
-	d := etl(dag.Node{Payload: json.RawMessage(`{"x":"${nodes['a-b'].result} ${params.n-1} ${nodes.extract.attempt-1}"}`)})
+	d := etl(
+		dag.Node{Payload: json.RawMessage(`{"x":"${nodes['a-b'].result} ${params.n-1} ${nodes.extract.attempt-1}"}`)},
+	)
 	mustCompile(t, d)
 }
 
 func TestPayload_SeesTheJSONOfAnHTTPAnswer(t *testing.T) {
 	t.Parallel()
 	answer := func(contentType, body string, more ...string) string {
-		raw, _ := json.Marshal(map[string]any{"status": 200, "body": body, "truncated": false, "content_type": contentType})
+		raw, _ := json.Marshal(
+			map[string]any{"status": 200, "body": body, "truncated": false, "content_type": contentType},
+		)
 		return strings.TrimSuffix(string(raw), "}") + strings.Join(more, "") + "}"
 	}
 	const use = `"${nodes.extract.result.json.rows[1].id}"`
@@ -357,7 +361,9 @@ func TestPayload_SeesTheJSONOfAnHTTPAnswer(t *testing.T) {
 func TestItems_ShareTheStepsOfTheirNode(t *testing.T) {
 	t.Parallel()
 	g := mustCompile(t, etl(dag.Node{ForEach: "${[1]}",
-		Payload: json.RawMessage(`"${size(params.list.map(a, params.list.map(b, params.list.map(c, params.list))))}"`)}))
+		Payload: json.RawMessage(
+			`"${size(params.list.map(a, params.list.map(b, params.list.map(c, params.list))))}"`,
+		)}))
 	f := facts(t)
 	f.Params = map[string]any{"list": make([]any, 30)}
 	for items, fails := range map[int]bool{0: false, 1: false, 100: false, dag.MaxItems: true} {

@@ -41,7 +41,10 @@ func Answer(v any) any {
 		return v
 	}
 	out := *m
-	out.answer = &answer{body: string(body), value: sync.OnceValues(func() (any, bool) { return readJSON(string(body)) })}
+	out.answer = &answer{
+		body:  string(body),
+		value: sync.OnceValues(func() (any, bool) { return readJSON(string(body)) }),
+	}
 	contentType, _ := value(fieldContentType).(types.String)
 	switch {
 	case value(fieldTruncated) == types.True:

@@ -480,7 +480,9 @@ func anyExpression(depth int, variable string) *rapid.Generator[string] {
 	sub := func() *rapid.Generator[string] { return anyExpression(depth-1, variable) }
 	return rapid.OneOf(leaf,
 		rapid.Custom(func(t *rapid.T) string {
-			op := rapid.SampledFrom([]string{"+", "-", "*", "/", "%", "==", "!=", "<", "<=", ">", ">=", "&&", "||", "in"})
+			op := rapid.SampledFrom(
+				[]string{"+", "-", "*", "/", "%", "==", "!=", "<", "<=", ">", ">=", "&&", "||", "in"},
+			)
 			return fmt.Sprintf("(%s %s %s)", sub().Draw(t, "left"), op.Draw(t, "operator"), sub().Draw(t, "right"))
 		}),
 		rapid.Custom(func(t *rapid.T) string {

@@ -402,7 +402,11 @@ func texts() {
 	for name, holds := range map[string]func(s, part string) bool{
 		".contains": strings.Contains, ".startsWith": strings.HasPrefix, ".endsWith": strings.HasSuffix,
 	} {
-		ofTexts(name, BoolKind, func(_ *machine, _ *node, a, b string) (any, error) { return types.Bool(holds(a, b)), nil })
+		ofTexts(
+			name,
+			BoolKind,
+			func(_ *machine, _ *node, a, b string) (any, error) { return types.Bool(holds(a, b)), nil },
+		)
 	}
 	for _, name := range []string{"matches", ".matches"} {
 		functions[name] = &function{

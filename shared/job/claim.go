@@ -57,7 +57,10 @@ func (p Partial) Reason() Reason {
 	if p == PartialLost {
 		return Reason{Code: CodeResultLost, Message: "the result could not be stored, and only a preview of it is kept"}
 	}
-	return Reason{Code: CodeResultTooLarge, Message: "the result is larger than is kept, and only a part of it is there"}
+	return Reason{
+		Code:    CodeResultTooLarge,
+		Message: "the result is larger than is kept, and only a part of it is there",
+	}
 }
 
 // ResultRef names the object of an attempt's result. Each owner of an attempt has a name of its own, so that what a

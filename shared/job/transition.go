@@ -154,11 +154,11 @@ func Accept(r Row) item.Write {
 		When: []item.All{{{Attr: contract.AttrJobID, Op: item.Missing}}}}
 }
 
-// Place gives a SCHEDULED row its wake-up for DueAt and says by which lane its firing goes:
-// true means that the writer sends it itself, once the row is written. The wake-up of what goes by
-// the direct lane lies just after due: only the stream consumer sends it, and whoever reads the
-// slice passes it by. So the row itself says who fires it, and no two clocks have to agree. A deadline soon after due is
-// the wake-up of what goes by these two lanes; of what its slice fires the wake-up then lies just before due.
+// Place gives a SCHEDULED row its wake-up for DueAt and says by which lane its firing goes: true means that the writer
+// sends it itself, once the row is written. The wake-up of what goes by the direct lane lies just after due: only the
+// stream consumer sends it, and whoever reads the slice passes it by. So the row itself says who fires it, and no two
+// clocks have to agree. A deadline soon after due is the wake-up of what goes by these two lanes; of what its slice
+// fires the wake-up then lies just before due.
 func Place(r *Row, now time.Time) (send bool) {
 	r.Parked, r.QueuedBehind, r.Postponed = false, false, 0
 	r.WakeAt = r.DueAt
@@ -337,9 +337,9 @@ func wakeAsRead(r Row) item.Cond {
 	return item.Cond{Attr: contract.AttrWakeAt, Op: item.Eq, Value: r.WakeAt.UnixMilli()}
 }
 
-// Park moves the wake-up of a job that a pause holds to its tenant's parking place; its time is the job's deadline. A row that
-// its worker left RUNNING when it died waits again; one that became RUNNING since it was read
-// stays so, and whoever wakes the parked finds its claim live.
+// Park moves the wake-up of a job that a pause holds to its tenant's parking place; its time is the job's deadline. A
+// row that its worker left RUNNING when it died waits again; one that became RUNNING since it was read stays so, and
+// whoever wakes the parked finds its claim live.
 func Park(r Row, now time.Time) (Row, item.Write) {
 	after := r
 	after.Status = Scheduled
@@ -357,8 +357,8 @@ func ParkQueuedBehind(r Row, now time.Time) (Row, item.Write) {
 		from("row.park", atVersion(r.Version), atAttempt(r.Attempt), stopIs(NoStop)))
 }
 
-// AwaitDeadline gives a row that waits, and whose wake-up has come only so that its deadline is seen, its deadline as its
-// wake-up. false: it has none that is ahead, or needs no other wake-up.
+// AwaitDeadline gives a row that waits, and whose wake-up has come only so that its deadline is seen, its deadline as
+// its wake-up. false: it has none that is ahead, or needs no other wake-up.
 func AwaitDeadline(r Row, now time.Time) (item.Write, bool) {
 	if !r.Status.Open() || r.WakeAt.IsZero() || r.WakeAt.After(now) {
 		return item.Write{}, false

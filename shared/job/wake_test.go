@@ -173,7 +173,12 @@ func TestMayBeUnfired_FindsAJobWhoseFiringMayNotHaveBeenSent(t *testing.T) {
 		want  bool
 	}{
 		{"due and unclaimed", scheduled(fresh), Claim{}, true},
-		{"due when it was accepted", scheduled(fresh, func(r *Row) { r.CreatedAt = noon.Add(time.Second) }), Claim{}, true},
+		{
+			"due when it was accepted",
+			scheduled(fresh, func(r *Row) { r.CreatedAt = noon.Add(time.Second) }),
+			Claim{},
+			true,
+		},
 		{"a worker has it", scheduled(fresh), Claim{Attempt: 1}, false},
 		{"it was due later when it came: others send it",
 			scheduled(fresh, func(r *Row) { r.CreatedAt = noon.Add(-time.Hour) }), Claim{}, false},

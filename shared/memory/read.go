@@ -76,7 +76,10 @@ func (r *reading) allLogs(logs []int, first int) (all []fileRead, err error) {
 	for i, n := range logs {
 		for ; first < n; first++ {
 			before = -1
-			missing := Damage{Path: r.folder.Path(nameOf(first, logSuffix)), Why: "is missing, but a later one is there"}
+			missing := Damage{
+				Path: r.folder.Path(nameOf(first, logSuffix)),
+				Why:  "is missing, but a later one is there",
+			}
 			if err := r.found(missing); err != nil {
 				return all, err
 			}

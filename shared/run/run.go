@@ -367,8 +367,8 @@ func (r Run) MayStart(row job.Row, now time.Time) string {
 	return ""
 }
 
-// Expired says that the run must be stopped, and that no writer has stopped it yet: its expire_after has passed, or what
-// has ended in it may be forgotten.
+// Expired says that the run must be stopped, and that no writer has stopped it yet: its expire_after has passed, or
+// what has ended in it may be forgotten.
 func (r Run) Expired(now time.Time) bool {
 	return !r.Status.Final() && r.Stop == NoStop &&
 		(!r.ExpiryAt.IsZero() && !now.Before(r.ExpiryAt) || !now.Before(r.Kept()))
@@ -392,8 +392,8 @@ const (
 )
 
 // Keeps says until when everything of the run must be kept from now on; the zero time is for no longer than it is. idle
-// says that no job of the run is open. What ends later is kept for contract.NodeKept after its end, so only for a run in
-// which nothing can end it is more.
+// says that no job of the run is open. What ends later is kept for contract.NodeKept after its end, so only for a run
+// in which nothing can end it is more.
 func (r Run) Keeps(now time.Time, idle bool) time.Time {
 	idle = idle && (r.Paused || r.Status == Held) && r.Stop == NoStop && r.Act == nil
 	switch {
@@ -703,10 +703,9 @@ func (r Run) acting() item.Cond {
 	return item.Cond{Attr: "act_id", Op: item.Eq, Value: r.Act.ID}
 }
 
-// Finish is an act's second write: those nodes begin a new generation, before which there is what that says, and the run
-// goes on. A run that was over
-// starts afresh: a pause that it was stopped under is lifted, and expire_after counts anew, since what is retried the
-// day after could not start otherwise.
+// Finish is an act's second write: those nodes begin a new generation, before which there is what that says, and the
+// run goes on. A run that was over starts afresh: a pause that it was stopped under is lifted, and expire_after counts
+// anew, since what is retried the day after could not start otherwise.
 func (r Run) Finish(again map[string]Before, now time.Time) (Run, item.Write) {
 	after := r.wake(now)
 	if r.Status.Final() {

@@ -19,9 +19,9 @@ const (
 	ToBeJudged Standing = "to_adopt"   // of an older epoch, and promotion will come to its time
 )
 
-// StandingOf returns the schedule's standing for one of its jobs. A job that has not started (job.HasStarted) must be of
-// this epoch, or due before a later one began; one that has only depends on whether the schedule is paused or deleted. A pause lasts
-// until the write that ends it, even after its until: that write decides about the job.
+// StandingOf returns the schedule's standing for one of its jobs. A job that has not started (job.HasStarted) must be
+// of this epoch, or due before a later one began; one that has only depends on whether the schedule is paused or
+// deleted. A pause lasts until the write that ends it, even after its until: that write decides about the job.
 func (s Schedule) StandingOf(r job.Row, started bool) Standing {
 	switch {
 	case s.Deleted():
@@ -36,8 +36,8 @@ func (s Schedule) StandingOf(r job.Row, started bool) Standing {
 	return ToBeJudged
 }
 
-// dueBefore reports whether a job of an older epoch was due before the epoch after its own began, and so runs by its own
-// rule. Unknown, because many epochs have begun since, is no.
+// dueBefore reports whether a job of an older epoch was due before the epoch after its own began, and so runs by its
+// own rule. Unknown, because many epochs have begun since, is no.
 func (s Schedule) dueBefore(r job.Row) bool {
 	n := s.Epoch - r.Epoch - 1
 	return n >= 0 && n < int64(len(s.Raised)) && !r.DueAt.After(s.Raised[n])

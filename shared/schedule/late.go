@@ -140,7 +140,10 @@ func (c CaughtUp) Decides(r job.Row) bool { return c.By != r.ID && !r.DueAt.Afte
 
 // MissedForAnother is why a late job does not start under catch-up "last".
 func (s Schedule) MissedForAnother(c CaughtUp) job.Reason {
-	return s.lateReason(ReasonOutage, fmt.Sprintf("and of those that are late catch_up starts only one, which was %s", c.By))
+	return s.lateReason(
+		ReasonOutage,
+		fmt.Sprintf("and of those that are late catch_up starts only one, which was %s", c.By),
+	)
 }
 
 // CatchUpLast lets a late job start under catch-up "last": the other late ones that are due by now are missed. Refused

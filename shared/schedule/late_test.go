@@ -34,7 +34,7 @@ var midnight = time.Date(2027, 3, 2, 0, 0, 0, 0, time.UTC)
 
 func TestLate_CountsOnlyOutagesAndBacklogs(t *testing.T) {
 	t.Parallel()
-	at := func(d time.Duration) time.Time { return midnight.Add(d) }
+	at := midnight.Add
 	for name, c := range map[string]struct {
 		change func(*Schedule, *job.Row)
 		lifted job.Pauses

@@ -130,25 +130,52 @@ func TestPlan_CatchesUpByPolicy(t *testing.T) {
 		late   int // missed runs that are caught up
 		reason []string
 	}{
-		{"policy none records every missed time as an outage", "* * * * *", CatchUp{Policy: CatchUpNone, Window: time.Hour, Cap: 100},
-			3 * time.Hour, 0, []string{ReasonOutage}},
+		{
+			"policy none records every missed time as an outage",
+			"* * * * *",
+			CatchUp{Policy: CatchUpNone, Window: time.Hour, Cap: 100},
+			3 * time.Hour,
+			0,
+			[]string{ReasonOutage},
+		},
 		{"policy last runs the last missed time", "* * * * *", DefaultCatchUp, 3 * time.Hour, 1,
 			[]string{ReasonOutage}},
 		{"policy last runs nothing outside its window", "0 0 * * *", DefaultCatchUp, 36 * time.Hour, 0,
 			[]string{ReasonOutage}},
 		{"policy last after three days of every second", "* * * * * *", DefaultCatchUp, 72 * time.Hour, 1,
 			[]string{ReasonOutage}},
-		{"policy all runs what is inside its window", "* * * * *", CatchUp{Policy: CatchUpAll, Window: 10 * time.Minute, Cap: 100},
-			3 * time.Hour, 9,
-			[]string{ReasonOutage}},
-		{"policy all runs no more than its cap", "* * * * *", CatchUp{Policy: CatchUpAll, Window: 24 * time.Hour, Cap: 100}, 3 * time.Hour,
-			100, []string{ReasonCap}},
-		{"policy all after fourteen days", "* * * * *", CatchUp{Policy: CatchUpAll, Window: 24 * time.Hour, Cap: 100}, 14 * 24 * time.Hour,
-			100,
-			[]string{ReasonOutage, ReasonCap}},
-		{"policy all of every second with a cap over one step", "* * * * * *", CatchUp{Policy: CatchUpAll, Window: time.Hour, Cap: 1000},
+		{
+			"policy all runs what is inside its window",
+			"* * * * *",
+			CatchUp{Policy: CatchUpAll, Window: 10 * time.Minute, Cap: 100},
 			3 * time.Hour,
-			1000, []string{ReasonOutage, ReasonCap}},
+			9,
+			[]string{ReasonOutage},
+		},
+		{
+			"policy all runs no more than its cap",
+			"* * * * *",
+			CatchUp{Policy: CatchUpAll, Window: 24 * time.Hour, Cap: 100},
+			3 * time.Hour,
+			100,
+			[]string{ReasonCap},
+		},
+		{
+			"policy all after fourteen days",
+			"* * * * *",
+			CatchUp{Policy: CatchUpAll, Window: 24 * time.Hour, Cap: 100},
+			14 * 24 * time.Hour,
+			100,
+			[]string{ReasonOutage, ReasonCap},
+		},
+		{
+			"policy all of every second with a cap over one step",
+			"* * * * * *",
+			CatchUp{Policy: CatchUpAll, Window: time.Hour, Cap: 1000},
+			3 * time.Hour,
+			1000,
+			[]string{ReasonOutage, ReasonCap},
+		},
 	}
 	for _, c := range cases {
 		t.Run(c.name, func(t *testing.T) {
@@ -429,7 +456,7 @@ func TestPlan_ComputesTheNextTimeAnewUnderNewZoneRules(t *testing.T) {
 				!strings.Contains(entries[0].Why, calendar.Zones().Version+" replace 1999a")):
 				t.Errorf("the ledger has %+v", entries)
 			}
-			s, ran, _ := walk(t, s, right.Add(-10*time.Minute))
+			_, ran, _ := walk(t, s, right.Add(-10*time.Minute))
 			if len(ran) != 1 || !ran[0].Equal(right) {
 				t.Errorf("ran %v, want %s", ran, right)
 			}
@@ -448,7 +475,8 @@ func TestPlan_DoesNotRunAgainWhatOlderZoneRulesHadEarlier(t *testing.T) {
 	today := s.Next
 	s.Rules, s.Seen, s.Next = "1999a", today.Add(-time.Hour), today.Add(23*time.Hour)
 	s, ran, entries := walk(t, s, today.Add(12*time.Hour))
-	if len(ran) != 0 || len(entries) != 1 || entries[0].Reason != ReasonZoneRules || !s.Next.Equal(today.Add(24*time.Hour)) {
+	if len(ran) != 0 || len(entries) != 1 || entries[0].Reason != ReasonZoneRules ||
+		!s.Next.Equal(today.Add(24*time.Hour)) {
 		t.Errorf("ran %v, next %s, ledger %+v", ran, s.Next, entries)
 	}
 	// Newer rules than those in use are another process's: they are left as they are.

@@ -120,8 +120,8 @@ func stillDue(old, edited calendar.Calendar, now time.Time) (calendar.Occurrence
 }
 
 // PauseSchedule stops a schedule. Next goes back to the first time that is due after now: resuming decides about the
-// times that fall due under the pause. Those due before wait, and run after it. p.Since and p.EffectiveAt are set here. Pausing
-// a paused schedule replaces its pause but keeps Since.
+// times that fall due under the pause. Those due before wait, and run after it. p.Since and p.EffectiveAt are set here.
+// Pausing a paused schedule replaces its pause but keeps Since.
 func PauseSchedule(old Schedule, p Pause, now time.Time) (Schedule, item.Write) {
 	s := raise(old, now)
 	p.Since, p.EffectiveAt = now, now.Add(contract.EffectiveAfter)

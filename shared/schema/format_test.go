@@ -32,7 +32,11 @@ func TestCache_ChecksFormats(t *testing.T) {
 		}
 	}
 	for value, good := range map[string]bool{`"2027-02-28"`: true, `"2027-02-29"`: false} {
-		u := Use{Schema: json.RawMessage(`{"properties":{"on":{"format":"date"}}}`), Owner: "task", Field: "payload_schema"}
+		u := Use{
+			Schema: json.RawMessage(`{"properties":{"on":{"format":"date"}}}`),
+			Owner:  "task",
+			Field:  "payload_schema",
+		}
 		if got := mistakes(t, c.Judge(t.Context(), []byte(`{"on":`+value+`}`), u)); (got == nil) != good {
 			t.Errorf("the date %s: %q", value, got)
 		}
@@ -99,7 +103,10 @@ func BenchmarkFormat(b *testing.B) {
 				for b.Loop() {
 					_ = c.Judge(b.Context(), text, u)
 				}
-				b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/float64(formatPrice(format, string(text))), "ns/unit")
+				b.ReportMetric(
+					float64(b.Elapsed().Nanoseconds())/float64(b.N)/float64(formatPrice(format, string(text))),
+					"ns/unit",
+				)
 			})
 		}
 	}

@@ -68,8 +68,8 @@ func (s *Store) NoteOpen(ctx context.Context, r job.Row) error {
 	return s.noteUntil(ctx, r, r.ID.At().Add(openKept))
 }
 
-// noteUntil writes one note for a task, a stretch of ids and a partition, unless this process knows that it is there for
-// long enough. A note is never shortened.
+// noteUntil writes one note for a task, a stretch of ids and a partition, unless this process knows that it is there
+// for long enough. A note is never shortened.
 func (s *Store) noteUntil(ctx context.Context, r job.Row, until time.Time) error {
 	_, part, _ := strings.Cut(r.Ref().PK, "#")
 	if len(part) == 1 {

@@ -75,7 +75,8 @@ func (e Entry) Firing() job.Firing {
 // was found there, at wakeAt, is left alone.
 func (s *Store) PutOff(ctx context.Context, ref item.Ref, place string, wakeAt, now time.Time) error {
 	at := now
-	if _, err := horizon.ParseSlice(place); wakeAt.After(at) && err == nil { // found ahead of its time; in a parking place the time is a deadline
+	if _, err := horizon.ParseSlice(place); wakeAt.After(at) &&
+		err == nil { // found ahead of its time; in a parking place the time is a deadline
 		at = wakeAt
 	}
 	_, err := s.table.Write(ctx, moved("due.put_off", ref, place, wakeAt, at.Add(contract.RetryEvery)))
@@ -107,7 +108,12 @@ func (s *Store) Defer(
 	case err != nil:
 		return d, false, err
 	}
-	return Deferred{ref, i.Str(contract.AttrWakeSlice), i.Time(contract.AttrWakeAt), i.Int(contract.AttrTries)}, true, nil
+	return Deferred{
+		ref,
+		i.Str(contract.AttrWakeSlice),
+		i.Time(contract.AttrWakeAt),
+		i.Int(contract.AttrTries),
+	}, true, nil
 }
 
 // Move gives a deferred item another wake-up, unless it has moved since.

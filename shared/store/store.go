@@ -87,8 +87,8 @@ func (s *Store) Claim(ctx context.Context, k job.Key) (job.Claim, error) {
 	return job.ParseClaim(i)
 }
 
-// PeekClaim reads a job's claim, eventually consistent and at half the price: what was written in the last second may be
-// missing, so nothing is decided by what is not there. The zero Claim is the absent one.
+// PeekClaim reads a job's claim, eventually consistent and at half the price: what was written in the last second may
+// be missing, so nothing is decided by what is not there. The zero Claim is the absent one.
 func (s *Store) PeekClaim(ctx context.Context, k job.Key) (job.Claim, error) {
 	page, err := s.table.Query(ctx, item.Query{Table: contract.Claims, PK: k.ClaimRef().PK, Limit: 1})
 	if err != nil || len(page.Items) == 0 {

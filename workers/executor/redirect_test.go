@@ -146,8 +146,7 @@ func TestHTTP_FailsOnARedirectThatChangesTheRequest(t *testing.T) {
 
 func TestHTTP_FailsOnALaterRedirectThatChangesTheRequest(t *testing.T) {
 	t.Parallel()
-	var tg *target
-	tg = newTarget(t, func(w http.ResponseWriter, r *http.Request) {
+	tg := newTarget(t, func(w http.ResponseWriter, r *http.Request) {
 		status := map[string]int{"/": 308, "/moved": 303}[r.URL.Path]
 		w.Header().Set("Location", map[string]string{"/": "/moved", "/moved": "/end"}[r.URL.Path])
 		w.WriteHeader(max(status, 200))

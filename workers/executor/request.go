@@ -151,8 +151,11 @@ func (h httpExecutor) sign(ctx context.Context, req *http.Request, body []byte, 
 	}
 	signature, ok := signature(strings.TrimSpace(key), id, now, body)
 	if !ok {
-		return never(CodeSecret, fmt.Sprintf("the secret of sign_with is no key: want whsec_ and at least %d bytes in base64",
-			minSigningKey))
+		return never(
+			CodeSecret,
+			fmt.Sprintf("the secret of sign_with is no key: want whsec_ and at least %d bytes in base64",
+				minSigningKey),
+		)
 	}
 	req.Header.Set(webhook.HeaderWebhookSignature, signature)
 	return nil

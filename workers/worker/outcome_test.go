@@ -69,7 +69,8 @@ func TestOutcome_KeepsToTheLimitOfTheTask(t *testing.T) {
 				t.Errorf("recorded %+v", o)
 			}
 			o := outcomeOf(end, keeping{1 << 10, true})
-			if o.Kind != job.OutcomeFailed || !o.Permanent || o.Error.Code != job.CodeResultTooLarge || o.Result != nil {
+			if o.Kind != job.OutcomeFailed || !o.Permanent || o.Error.Code != job.CodeResultTooLarge ||
+				o.Result != nil {
 				t.Errorf("recorded %+v", o)
 			}
 		})

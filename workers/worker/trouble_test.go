@@ -259,10 +259,10 @@ func TestWorker_PollsLessWhileTheStoreTakesNoWrites(t *testing.T) {
 		}
 		receives := 0
 		b.world.SetFaults(func(c memory.Call) memory.Fault {
-			switch {
-			case c.Op == memory.TableWrite:
+			switch c.Op {
+			case memory.TableWrite:
 				return memory.Fault{Fail: fault.Unavailable}
-			case c.Op == memory.QueueReceive:
+			case memory.QueueReceive:
 				b.mu.Lock()
 				defer b.mu.Unlock()
 				receives++

@@ -23,8 +23,8 @@ func (r *Reader) NoSecrets(v Value, allowed []string) {
 	r.secretsBelow(v.Node, &trail{name: v.Pointer, index: -1}, notSecret, permittedAt(v.Pointer, allowed))
 }
 
-// NoSecretText reports a text that looks like a secret and is no string of the document. hidden says that it is below the
-// name of a secret; name is that of its own field, or empty.
+// NoSecretText reports a text that looks like a secret and is no string of the document. hidden says that it is below
+// the name of a secret; name is that of its own field, or empty.
 func (r *Reader) NoSecretText(pointer string, hidden bool, name, s string, allowed []string) {
 	named := notSecret
 	if hidden {

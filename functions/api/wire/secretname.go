@@ -38,8 +38,24 @@ var (
 )
 
 // innocent words contain "secret" and mean something else.
-var innocent = strings.NewReplacer("passwordless", "", "authorizations", "", "secretary", "", "secretaries", "", "secretariat", "", "secretarial", "",
-	"secretion", "", "secretive", "")
+var innocent = strings.NewReplacer(
+	"passwordless",
+	"",
+	"authorizations",
+	"",
+	"secretary",
+	"",
+	"secretaries",
+	"",
+	"secretariat",
+	"",
+	"secretarial",
+	"",
+	"secretion",
+	"",
+	"secretive",
+	"",
+)
 
 // metadata are the last words of names of facts about a secret.
 var metadata = wordSet(`
@@ -209,8 +225,8 @@ func urlSecret(s string) bool {
 // tokenParameters are parameters of URLs whose value lets in who has it. In other places these names are too common.
 var tokenParameters = wordSet("token sig jwt")
 
-// headerSecret reports whether a text is the value of an Authorization header: Basic or Bearer and what follows. One word
-// of letters in one case is taken for a word of a sentence.
+// headerSecret reports whether a text is the value of an Authorization header: Basic or Bearer and what follows. One
+// word of letters in one case is taken for a word of a sentence.
 func headerSecret(s string) bool {
 	if rest, ok := cutFold(strings.TrimSpace(s), authorization+":"); ok {
 		s = rest
@@ -226,7 +242,8 @@ func headerSecret(s string) bool {
 		return false
 	}
 	small := strings.IndexFunc(token, unicode.IsLower)
-	return strings.ContainsAny(token, "0123456789=") || small >= 0 && strings.ContainsFunc(token[small:], unicode.IsUpper)
+	return strings.ContainsAny(token, "0123456789=") ||
+		small >= 0 && strings.ContainsFunc(token[small:], unicode.IsUpper)
 }
 
 // cutFold cuts a prefix in any case.

@@ -163,7 +163,13 @@ func (d *Decider) Skip(ctx context.Context, row job.Row, why job.Reason, holds i
 
 // SkipUncounted is Skip for a job whose claim may have had an owner, but which was never counted among the runs of its
 // schedule: a worker counts a job before it starts it, so it has not started.
-func (d *Decider) SkipUncounted(ctx context.Context, row job.Row, why job.Reason, holds item.Write, now time.Time) error {
+func (d *Decider) SkipUncounted(
+	ctx context.Context,
+	row job.Row,
+	why job.Reason,
+	holds item.Write,
+	now time.Time,
+) error {
 	c, err := d.Jobs.Claim(ctx, row.Key)
 	if err != nil {
 		return err

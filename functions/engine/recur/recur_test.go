@@ -170,7 +170,14 @@ func TestRecurrer_Promotes(t *testing.T) {
 			got, err := b.Store.Payload(b.Context(), r)
 			kept, err2 := b.Store.LabelsOf(b.Context(), r)
 			if err != nil || err2 != nil || !strings.HasPrefix(string(got), "2") || kept[0].Tags != `{"of":"2"}` {
-				b.Errorf("epoch %d has the payload %.3s and the labels %s, %v, %v", r.Epoch, got, kept[0].Tags, err, err2)
+				b.Errorf(
+					"epoch %d has the payload %.3s and the labels %s, %v, %v",
+					r.Epoch,
+					got,
+					kept[0].Tags,
+					err,
+					err2,
+				)
 			}
 		}
 	})

@@ -407,7 +407,8 @@ func (b *bench) settle() {
 	b.Fatal("the run never comes to rest")
 }
 
-// calm only works, and makes the invocations asked for, until nothing happens any more: there is no sweep and no wake-up.
+// calm only works, and makes the invocations asked for, until nothing happens any more: there is no sweep and no
+// wake-up.
 func (b *bench) calm() {
 	for b.work() || b.later() {
 	}

@@ -154,7 +154,9 @@ func TestCreate_GoesOnInAnotherInvocationIfTimeRunsShort(t *testing.T) {
 					t.Errorf("the run is %s", is.Status)
 				}
 				within(func(ctx context.Context) error {
-					b.world.SetFaults(func(memory.Call) memory.Fault { return memory.Fault{Wait: 20 * time.Millisecond} })
+					b.world.SetFaults(
+						func(memory.Call) memory.Fault { return memory.Fault{Wait: 20 * time.Millisecond} },
+					)
 					_, err := b.rel.Cancel(ctx, b.key, by)
 					return err
 				})

@@ -95,8 +95,8 @@ func (r *Releaser) awaitsRead(ctx context.Context, f *facts, name string) (bool,
 // olderAtOnce is how many generations are read at a time to find the newest that has a row.
 const olderAtOnce = 4
 
-// newestOlder reads the newest row of a node, or of an item of it, in the generations before one; found is false if none
-// has a row.
+// newestOlder reads the newest row of a node, or of an item of it, in the generations before one; found is false if
+// none has a row.
 func (r *Releaser) newestOlder(
 	ctx context.Context, f *facts, name string, generation, no int64,
 ) (row job.Row, found bool, err error) {
@@ -150,7 +150,7 @@ func (r *Releaser) putEnded(
 		return nil, err
 	}
 	after, write := job.AcceptEnded(row, s, why, now)
-	if more := append(links, contents...); len(more) == 0 {
+	if more := slices.Concat(links, contents); len(more) == 0 {
 		err = r.Store.PutRow(ctx, after, write)
 	} else {
 		err = r.Store.Commit(ctx, append([]item.Write{write}, more...)...)
@@ -325,9 +325,9 @@ func (r *Releaser) release(ctx context.Context, f *facts, name string) ([]job.Ro
 }
 
 // accept puts the row and the contents of a job that is to run, and sends its firing if it is due. If its payload does
-// not fit its task, the job ends as DEAD. items is the number of items if the job is one of a mapped node. put says that
-// the job is open and holds the places; a row that is there already is no error. Places that the job does not hold are
-// given back; if one of them was taken meanwhile, the error is errPlaceLost.
+// not fit its task, the job ends as DEAD. items is the number of items if the job is one of a mapped node. put says
+// that the job is open and holds the places; a row that is there already is no error. Places that the job does not hold
+// are given back; if one of them was taken meanwhile, the error is errPlaceLost.
 func (r *Releaser) accept(
 	ctx context.Context, f *facts, row job.Row, payload json.RawMessage, items int, now time.Time, places ...place,
 ) (ended []job.Row, put bool, err error) {

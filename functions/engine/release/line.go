@@ -126,8 +126,8 @@ func (r *Releaser) admit(ctx context.Context, f *facts, line run.Line, no int) (
 			if err != nil || why == itemPut || why == noRunPlace {
 				return ended, err
 			}
-			// All numbers are given out, or all places of its own are taken. Just before it leaves the line, another call
-			// may have failed to put its item, or have freed a place: admitClaimed looks for both.
+			// All numbers are given out, or all places of its own are taken. Just before it leaves the line, another
+			// call may have failed to put its item, or have freed a place: admitClaimed looks for both.
 			more, err := r.claimLine(ctx, f, line, no)
 			return append(ended, more...), err
 		}

@@ -65,8 +65,8 @@ type limit struct {
 	looks    singleflight.Group
 }
 
-// sampled is how many buckets are read at a time. If none of them has a free place, the limit counts as full for an end,
-// however wide it is: the holders in these buckets end, and pass their places on.
+// sampled is how many buckets are read at a time. If none of them has a free place, the limit counts as full for an
+// end, however wide it is: the holders in these buckets end, and pass their places on.
 const sampled = 16
 
 // limitOf returns what is known of a limit of n places. f.mu is not held.
@@ -191,8 +191,8 @@ func (r *Releaser) lookForPlaces(ctx context.Context, f *facts, l *limit) error 
 	return nil
 }
 
-// freeEnded frees the places of jobs that have ended, where the run is reconciled and no place was found. Without it the
-// limit is full.
+// freeEnded frees the places of jobs that have ended, where the run is reconciled and no place was found. Without it
+// the limit is full.
 func (r *Releaser) freeEnded(ctx context.Context, f *facts, l *limit) error {
 	f.mu.Lock()
 	holders, at := l.holders, l.at

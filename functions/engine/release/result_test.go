@@ -66,7 +66,8 @@ func TestResult_FailsByNameWhereItIsOnlyPartOfTheValue(t *testing.T) {
 	b.runIs(run.Failed)
 	for _, name := range []string{"when", "payload", "list", "has"} {
 		b.is(name, job.Dead, job.CodeResultTooLarge)
-		if row := b.current(name); row.Attempt != 1 || !strings.Contains(row.Reason.Message, "node a: the result is larger") {
+		if row := b.current(name); row.Attempt != 1 ||
+			!strings.Contains(row.Reason.Message, "node a: the result is larger") {
 			t.Errorf("%s says %q", name, row.Reason.Message)
 		}
 	}
@@ -129,7 +130,9 @@ func TestResult_ReadTogetherIsBoundedForEachExpression(t *testing.T) {
 	}
 	half := parents[:n/2]
 	d.Nodes["apart"] = dag.Node{Task: "echo", DependsOn: parents,
-		Payload: []byte(fmt.Sprintf(`[%q,%q]`, sizes(append([]string{}, half...)), sizes(append([]string{}, parents[n/2:]...))))}
+		Payload: []byte(
+			fmt.Sprintf(`[%q,%q]`, sizes(append([]string{}, half...)), sizes(append([]string{}, parents[n/2:]...))),
+		)}
 	d.Nodes["together"] = dag.Node{Task: "echo", DependsOn: parents,
 		Payload: []byte(fmt.Sprintf(`%q`, sizes(append([]string{}, parents...))))}
 	b.gives = func(row job.Row) string {

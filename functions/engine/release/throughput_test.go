@@ -148,7 +148,11 @@ func play(t *testing.T, d dag.Definition, faults func() func(memory.Call) memory
 			}
 		})
 		b.open.Wait()
-		p = played{took: time.Unix(0, last.Load()).Sub(began), open: most.Load(), later: b.deriveLater + len(b.endedLater)}
+		p = played{
+			took:  time.Unix(0, last.Load()).Sub(began),
+			open:  most.Load(),
+			later: b.deriveLater + len(b.endedLater),
+		}
 		b.world.SetFaults(nil)
 		if is := b.run(); is.Status != run.Succeeded {
 			t.Errorf("the run is %s", is.Status)
@@ -176,7 +180,13 @@ func TestLimits_AreUsedInFullAtAnyWidth(t *testing.T) {
 			for _, n := range []int{10, 25, 50, 100} {
 				p := play(t, wide(mapped, n), slow)
 				ideal := jobTakes * jobs / time.Duration(n)
-				t.Logf("%d at a time: %s, %.2f × ideal, at most %d open", n, p.took, float64(p.took)/float64(ideal), p.open)
+				t.Logf(
+					"%d at a time: %s, %.2f × ideal, at most %d open",
+					n,
+					p.took,
+					float64(p.took)/float64(ideal),
+					p.open,
+				)
 				if p.took > ideal*3/2 {
 					t.Errorf("%d at a time take %s; ideal is %s", n, p.took, ideal)
 				}
@@ -202,10 +212,22 @@ func TestLimits_BearConflictsOfTransactions(t *testing.T) {
 			for _, n := range []int{10, 25, 50, 100} {
 				p := play(t, wide(mapped, n), conflicting)
 				ideal := jobTakes * jobs / time.Duration(n)
-				t.Logf("%d at a time: %s, %.2f × ideal, %d asked for later", n, p.took, float64(p.took)/float64(ideal), p.later)
+				t.Logf(
+					"%d at a time: %s, %.2f × ideal, %d asked for later",
+					n,
+					p.took,
+					float64(p.took)/float64(ideal),
+					p.later,
+				)
 				if p.took > 2*ideal || p.took > before || p.open > int64(n) || p.later > 0 {
-					t.Errorf("%d at a time take %s, ideal is %s; %d were open, and %d invocations were asked for", n, p.took,
-						ideal, p.open, p.later)
+					t.Errorf(
+						"%d at a time take %s, ideal is %s; %d were open, and %d invocations were asked for",
+						n,
+						p.took,
+						ideal,
+						p.open,
+						p.later,
+					)
 				}
 				before = p.took
 			}

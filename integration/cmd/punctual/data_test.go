@@ -46,7 +46,10 @@ func TestData_ChecksAndRepairsAFolder(t *testing.T) {
 	if out := good(t, "data", "check", whole); !strings.Contains(out, "rows of tasks: 3") {
 		t.Errorf("a whole folder: %s", out)
 	}
-	damaged, log := dataOf(t, func(log []byte) []byte { return bytes.Replace(log, []byte("second"), []byte("sxcond"), 1) })
+	damaged, log := dataOf(
+		t,
+		func(log []byte) []byte { return bytes.Replace(log, []byte("second"), []byte("sxcond"), 1) },
+	)
 	s := typed(t.Context(), "", "data", "check", damaged)
 	if s.code != exitRefused || !strings.Contains(s.out, log+" is damaged at byte ") ||
 		!strings.Contains(s.out, "rows of tasks: 2") || !strings.Contains(s.errs, "punctual data repair "+damaged) {

@@ -169,8 +169,13 @@ func (s *shell) pauses() (string, error) {
 
 // zoneRules says how old the API's time zone rules are. Old ones are a warning: most zones are right by them.
 func zoneRules(z rest.ZoneRulesView, now time.Time) finding {
-	f := finding{Check: "time zones", Good: true, Warning: z.Old, Says: fmt.Sprintf("rules of %s, %d days old", z.Version,
-		int(now.Sub(z.ReleasedAt).Hours()/24))}
+	f := finding{
+		Check:   "time zones",
+		Good:    true,
+		Warning: z.Old,
+		Says: fmt.Sprintf("rules of %s, %d days old", z.Version,
+			int(now.Sub(z.ReleasedAt).Hours()/24)),
+	}
 	if z.Old {
 		f.Says += "; zones that have changed their clocks since are wrong (infra/runbook/zone-rules.md)"
 	}

@@ -121,8 +121,20 @@ func run(ctx context.Context, args []string, in io.Reader, out, errs io.Writer) 
 		_, _ = fmt.Fprintln(errs, "punctual:", worded(err))
 		return exitUsage
 	}
-	s := &shell{ctx: ctx, in: in, out: &seen{to: out}, err: &seen{to: errs}, output: c.Output, url: at.URL, at: at, chosen: c,
-		colour: colours(out, os.Getenv), moves: terminal(errs), asks: terminal(in), seen: terminal(out)}
+	s := &shell{
+		ctx:    ctx,
+		in:     in,
+		out:    &seen{to: out},
+		err:    &seen{to: errs},
+		output: c.Output,
+		url:    at.URL,
+		at:     at,
+		chosen: c,
+		colour: colours(out, os.Getenv),
+		moves:  terminal(errs),
+		asks:   terminal(in),
+		seen:   terminal(out),
+	}
 	options = append(options, client.WithRetries(3), client.WithBackoff(200*time.Millisecond, 5*time.Second))
 	s.client, err = client.New(at.URL, options...)
 	if err != nil {
@@ -159,8 +171,11 @@ func say(s *shell, err error) {
 			return // it says what to do
 		}
 		if s.chosen.kept {
-			_, _ = fmt.Fprintf(s.err, "PUNCTUAL_TOKEN belongs to another host and was not sent to %s; --token sends one.\n",
-				s.url)
+			_, _ = fmt.Fprintf(
+				s.err,
+				"PUNCTUAL_TOKEN belongs to another host and was not sent to %s; --token sends one.\n",
+				s.url,
+			)
 			return
 		}
 		_, _ = fmt.Fprintln(s.err, "--token or PUNCTUAL_TOKEN sets the token; it may have expired, or lack a scope.")

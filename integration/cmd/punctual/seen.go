@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 	"unicode/utf8"
 
@@ -20,7 +21,7 @@ type seen struct {
 }
 
 func (w *seen) Write(b []byte) (int, error) {
-	all := append(w.tail, b...)
+	all := slices.Concat(w.tail, b)
 	w.tail = nil
 	if n := unfinished(all); n > 0 {
 		all, w.tail = all[:len(all)-n], bytes.Clone(all[len(all)-n:])

@@ -1,5 +1,5 @@
-// Command zones builds shared/calendar/zoneinfo.zip from a wheel of PyPI's tzdata; make zones fetches the pinned one and
-// calls it. With -second it writes what another source says of the same release, for a test to compare.
+// Command zones builds shared/calendar/zoneinfo.zip from a wheel of PyPI's tzdata; make zones fetches the pinned one
+// and calls it. With -second it writes what another source says of the same release, for a test to compare.
 package main
 
 import (

@@ -55,8 +55,12 @@ func (d *deployment) released(t *testing.T) string {
 	}
 	archive, err := exec.CommandContext(t.Context(), "git", "-C", root, "archive", commit).Output()
 	if err != nil {
-		t.Fatalf("the release %s is made of the commit %s, which this clone lacks; a whole clone has it: %v", version, commit,
-			err)
+		t.Fatalf(
+			"the release %s is made of the commit %s, which this clone lacks; a whole clone has it: %v",
+			version,
+			commit,
+			err,
+		)
 	}
 	unpack := exec.CommandContext(t.Context(), "tar", "-x", "-C", source)
 	unpack.Stdin = bytes.NewReader(archive)
