@@ -56,11 +56,12 @@ func (s *stage) jobRoutes() {
 			"payload, result, tags and attempts; then it is not found.",
 	}, s.getJob)
 	wire.Register(s.router, wire.Route{
-		Method: http.MethodPatch, Path: "/v1/jobs/{id}", ID: "patchJob", Tag: tagJobs, Scope: mayWrite, MergePatch: true,
-		Body:    jobPatchRequest{},
-		Summary: "Change a job while no attempt runs",
-		Errors:  []int{http.StatusNotFound, http.StatusConflict, http.StatusPreconditionFailed},
-		About:   "Payload, time and priority. Fields at the top are replaced as a whole. Also between attempts.",
+		Method: http.MethodPatch, Path: "/v1/jobs/{id}", ID: "patchJob", Tag: tagJobs, Scope: mayWrite,
+		MergePatch: true,
+		Body:       jobPatchRequest{},
+		Summary:    "Change a job while no attempt runs",
+		Errors:     []int{http.StatusNotFound, http.StatusConflict, http.StatusPreconditionFailed},
+		About:      "Payload, time and priority. Fields at the top are replaced as a whole. Also between attempts.",
 	}, s.patchJob)
 	wire.Register(s.router, wire.Route{
 		Method: http.MethodDelete, Path: "/v1/jobs/{id}", ID: "deleteJob", Tag: tagJobs, Scope: mayWrite,

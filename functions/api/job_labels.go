@@ -123,15 +123,6 @@ func (r *reader) noSecretLabels(f wire.Fields, allowed []string) {
 	}
 }
 
-// restated reads the contents in a repeated request.
-func (r *reader) restated(f wire.Fields) (c job.Contents) {
-	if v, ok := f["payload"]; ok && r.Doc.Kind(v.Node) != wire.KindNull {
-		c.Payload = r.Doc.Compact(v.Node)
-	}
-	c.Labels = r.labels(f)
-	return c
-}
-
 func viewLabels(l job.Labels) (v LabelsView) {
 	if l.Tags != "" {
 		_ = json.Unmarshal([]byte(l.Tags), &v.Tags) // we wrote it; unreadable tags are no reason for an error

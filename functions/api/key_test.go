@@ -28,7 +28,8 @@ func TestKeys_NameTheRedriveOfADeadJob(t *testing.T) {
 	id := b.want(t, 202, "POST", "/v1/jobs", body, "Idempotency-Key", "k").str("job_id")
 	b.end(t, id, job.Outcome{Kind: job.OutcomeFailed, Permanent: true, Error: &job.Reason{Code: "x"}})
 	r := b.want(t, 202, "POST", "/v1/jobs", body, "Idempotency-Key", "k")
-	if want := "</v1/jobs/" + id + `/redrive>; rel="redrive"`; r.str("status") != "DEAD" || r.header.Get("Link") != want {
+	if want := "</v1/jobs/" + id + `/redrive>; rel="redrive"`; r.str("status") != "DEAD" ||
+		r.header.Get("Link") != want {
 		t.Errorf("%v %s", r.header, r.text)
 	}
 	b.want(t, 202, "POST", "/v1/jobs/"+id+"/redrive", "")

@@ -133,9 +133,10 @@ const (
 	pointerPattern = `^/`
 	zonePattern    = `^[A-Za-z0-9_+/-]+$`
 	cursorPattern  = `^[A-Za-z0-9_-]+$`
-	printable      = "^[^\\x00-\\x1f\\x7f-\\x9f\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]*$" // without those of text.Hidden
-	jobIDLength    = 26
-	maxTimeText    = 35 // 2027-03-28T01:00:00.123456789+02:00
+	// without those of text.Hidden
+	printable   = "^[^\\x00-\\x1f\\x7f-\\x9f\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]*$"
+	jobIDLength = 26
+	maxTimeText = 35 // 2027-03-28T01:00:00.123456789+02:00
 )
 
 var (

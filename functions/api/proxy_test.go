@@ -42,7 +42,8 @@ func TestProxy_CountsFailedRequestsOfItsStageAndVersion(t *testing.T) {
 	answer := Proxy(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(status) }),
 		telemetry.StageAPIRead, meter, lines)
 	for _, status = range []int{http.StatusOK, http.StatusNotFound, http.StatusServiceUnavailable} {
-		if _, err := answer(t.Context(), events.APIGatewayProxyRequest{HTTPMethod: http.MethodGet, Path: "/x"}); err != nil {
+		if _, err := answer(t.Context(), events.APIGatewayProxyRequest{HTTPMethod: http.MethodGet,
+			Path: "/x"}); err != nil {
 			t.Fatal(err)
 		}
 	}

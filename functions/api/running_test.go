@@ -70,7 +70,8 @@ func TestRun_ShowsTheStartOfWhatRuns(t *testing.T) {
 	if want := "2027-03-01T12:00:01.000Z 2027-03-01T12:00:01.000Z 2027-03-01T12:00:02.000Z"; got != want {
 		t.Errorf("it shows %s, want %s", got, want)
 	}
-	if list := b.want(t, 200, "GET", "/v1/runs?dag=d", "").items(); list[0]["started_at"] != "2027-03-01T12:00:01.000Z" {
+	if list := b.want(t, 200, "GET", "/v1/runs?dag=d",
+		"").items(); list[0]["started_at"] != "2027-03-01T12:00:01.000Z" {
 		t.Errorf("a list shows %v", list[0])
 	}
 }

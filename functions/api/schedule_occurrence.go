@@ -193,7 +193,8 @@ func (s *stage) pendingOccurrences(
 		}
 		same++
 		if !at.Equal(after) || same > skip {
-			if v := viewOccurrence(of, fact{at: at, job: row, claim: jobs.claims[row.ID]}); v.Outcome == schedule.Pending {
+			if v := viewOccurrence(of, fact{at: at, job: row,
+				claim: jobs.claims[row.ID]}); v.Outcome == schedule.Pending {
 				items = append(items, v)
 			}
 		}

@@ -123,7 +123,8 @@ func (j *jobs) EndedLater(ctx context.Context, row job.Row) error {
 // DeriveLater has a run reconciled in an invocation of its own.
 func (j *jobs) DeriveLater(ctx context.Context, k run.Key) error {
 	body := message.Encode(message.Dispatch{V: message.V, Slice: horizon.Reconciling(string(k.Tenant), string(k.ID))})
-	err := j.queue.Send(ctx, contract.DispatchQueue, message.Outgoing{Group: string(k.Tenant), Body: body, Delay: laterBy})
+	err := j.queue.Send(ctx, contract.DispatchQueue, message.Outgoing{Group: string(k.Tenant), Body: body,
+		Delay: laterBy})
 	if err != nil {
 		return fmt.Errorf("asking for run %s to be reconciled: %w", k.ID, err)
 	}

@@ -216,8 +216,8 @@ func lastDay(cutoff time.Time, shards int) []horizon.Slice {
 	return scan.Rotate(slices, time.Unix(cutoff.Unix()/60, 0))
 }
 
-// rereadWhole reports whether a passed slice of that age is also read for schedules and runs: at the ages of 1, 4, 12 and
-// 24 hours. There are few of them, and each reading of an empty slice is billed.
+// rereadWhole reports whether a passed slice of that age is also read for schedules and runs: at the ages of 1, 4,
+// 12 and 24 hours. There are few of them, and each reading of an empty slice is billed.
 func rereadWhole(age time.Duration) bool {
 	hours := int(age.Round(time.Hour).Hours())
 	return hours == 1 || hours == 4 || hours%12 == 0

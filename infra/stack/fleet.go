@@ -94,7 +94,8 @@ func platform(a target.Arch) awsecrassets.Platform {
 func (f Fleet) pool(s target.Settings, d Data, p target.NamedPool, image string) manifest.Pool {
 	pool := manifest.Pool{
 		Name: p.Name, Image: image, Arch: string(s.Arch), Least: p.Least, Most: p.Most, Slots: p.Slots, Milli: p.Milli,
-		MiB: p.MiB, Drain: p.Drain, Region: s.Region, Machines: machines(s.Fleet.Machines), Hold: s.Hold, Asks: s.Fleet.ScalerSeconds,
+		MiB: p.MiB, Drain: p.Drain, Region: s.Region, Machines: machines(s.Fleet.Machines), Hold: s.Hold,
+		Asks: s.Fleet.ScalerSeconds,
 		Env: []manifest.Var{
 			{Name: "AWS_REGION", Value: s.Region}, {Name: "PUNCTUAL_PREFIX", Value: s.Prefix},
 			{Name: "PUNCTUAL_BUCKET", Value: *d.Bucket.Name()},

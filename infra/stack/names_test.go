@@ -14,7 +14,8 @@ import (
 // nameProperties are the properties with which resources take a literal name that others can use in place of a
 // reference.
 var nameProperties = []string{
-	"AliasName", "AlarmName", "ApplicationName", "BackupPlan.BackupPlanName", "BackupVaultName", "BucketName", "ClusterName", "DashboardName", "DeploymentConfigName",
+	"AliasName", "AlarmName", "ApplicationName", "BackupPlan.BackupPlanName", "BackupVaultName", "BucketName",
+	"ClusterName", "DashboardName", "DeploymentConfigName",
 	"DeploymentGroupName", "FunctionName", "GroupName", "LogGroupName", "Name", "QueueName", "RoleName", "StageName",
 	"TableName", "TopicName", "UserPoolName",
 }

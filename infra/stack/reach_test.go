@@ -59,7 +59,8 @@ func (d *synthesized) reaches(
 	case telemetry.DueAhead:
 		return reach{0, contract.DueAheadMost + contract.DueAheadMost/5}, true
 	case telemetry.SlotsWanted, telemetry.ZoneRulesAge, telemetry.SetAside, telemetry.Swept, telemetry.RecordsFailed,
-		telemetry.KeysUnfetched, telemetry.ClaimsTakenOver, telemetry.WatermarkLag, telemetry.StartLateness, telemetry.UrgentLateness:
+		telemetry.KeysUnfetched, telemetry.ClaimsTakenOver, telemetry.WatermarkLag, telemetry.StartLateness,
+		telemetry.UrgentLateness:
 		return unbounded, true
 	case telemetry.RunDuration:
 		return reach{0, float64(contract.MaxTimeout.Milliseconds())}, true

@@ -130,7 +130,8 @@ func play(t *testing.T, name string, cold []string, do func(b *bench)) {
 			}
 			silent := func(string) *slog.Logger { return telemetry.Silent() }
 			whole := system.Ports{Table: world.Table(), Blobs: world.Blobs(), Stream: world.Table(),
-				Queues: world.Queues(), Timers: world.Timers(), Secrets: world.Secrets(), Clock: clock.System{}, Log: silent}
+				Queues: world.Queues(), Timers: world.Timers(), Secrets: world.Secrets(), Clock: clock.System{},
+				Log: silent}
 			whole.Of = func(stage string) system.Ports {
 				p := whole
 				p.Of, p.Meter = nil, b.meters[stage]

@@ -291,7 +291,8 @@ func seldom() string {
 	return fmt.Sprintf(
 		"- At one job a second, batches hold one record: a million jobs cost $%.2f for functions, $%.2f for "+
 			"the lines that these log, and up to six requests of queues each, as the first table has it.\n"+
-			"- The workers' own compute: a machine runs %d jobs at once, so a million jobs of one second cost $%.2f where "+
+			"- The workers' own compute: a machine runs %d jobs at once, so a million jobs of "+
+			"one second cost $%.2f where "+
 			"its slots are full.\n",
 		1e6*alone,
 		1e6*lines,
@@ -305,9 +306,11 @@ func optional() string {
 	return fmt.Sprintf(
 		"- Recovery to any second of 35 days costs $%.2f per gigabyte of table and month. A deleted payload "+
 			"stays for 36 days as an old version, at $%.3f a gigabyte and month.\n"+
-			"- `backup_account`: $%.2f per gigabyte of table and $%.2f of payloads and month, for each of the 35 days that "+
+			"- `backup_account`: $%.2f per gigabyte of table and $%.2f of payloads and month, for "+
+			"each of the 35 days that "+
 			"are kept and in both accounts; only what has changed counts again for payloads, all for tables.\n"+
-			"- `auth=cognito`: $%.2f a month for the client of each tenant, and $%.2f for a thousand tokens of programs. A "+
+			"- `auth=cognito`: $%.2f a month for the client of each tenant, and $%.2f for a "+
+			"thousand tokens of programs. A "+
 			"token lasts an hour: a program that keeps it asks 730 times a month, for $%.2f.\n"+
 			"- Detailed metrics of API Gateway are off: nothing reads them, and they cost up to $%.2f a month.\n",
 		recovery,

@@ -13,7 +13,8 @@ import (
 
 // alarmIs finds what has the form of an alarm's name in code or bold: the last word is one that alarms end with.
 var alarmIs = regexp.MustCompile(
-	"[`*| ]([a-z]+(?:-[a-zA-Z*]+)*-(?:silent|slow|behind|errors|throttled|dropped|failed|late|critical|warn|old|\\*))[`*|, ]",
+	"[`*| ]([a-z]+(?:-[a-zA-Z*]+)*-(?:silent|slow|behind|errors|throttled|" +
+		"dropped|failed|late|critical|warn|old|\\*))[`*|, ]",
 )
 
 // pages lists the documents that speak of alarms and logs.

@@ -293,7 +293,8 @@ func TestServe_TakesUpAtItsStartWhatWasAcceptedAndNeverSent(t *testing.T) {
 		}
 		row.DueAt, row.CreatedAt = time.Now(), time.Now()
 		job.Place(&row, time.Now())
-		if _, err := w.Table().Write(t.Context(), item.Write{Ref: k.Ref(), Name: "test.put", Put: row.Item()}); err != nil {
+		if _, err := w.Table().Write(t.Context(), item.Write{Ref: k.Ref(), Name: "test.put",
+			Put: row.Item()}); err != nil {
 			t.Fatal(err)
 		}
 	})
@@ -315,7 +316,8 @@ func TestServe_RemovesWhatHasExpiredAtItsStart(t *testing.T) {
 	ref := item.Ref{Table: contract.Tasks, PK: "idem#local#k", SK: "k"}
 	kept(t, data, func(w *memory.World, _ *store.Store) {
 		_, err := w.Table().Write(t.Context(), item.Write{Ref: ref, Name: "test.put", Put: item.Item{
-			contract.AttrPK: ref.PK, contract.AttrSK: ref.SK, contract.AttrExpiresAt: time.Now().Add(-time.Hour).Unix()}})
+			contract.AttrPK: ref.PK, contract.AttrSK: ref.SK,
+			contract.AttrExpiresAt: time.Now().Add(-time.Hour).Unix()}})
 		if err != nil {
 			t.Fatal(err)
 		}

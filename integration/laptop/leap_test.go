@@ -80,7 +80,8 @@ func TestServe_ShowsAClockChangeInSeconds(t *testing.T) {
 func TestServe_RefusesToKeepAnotherTime(t *testing.T) {
 	t.Parallel()
 	for words, o := range map[string]Options{
-		"time 1960-01-01T00:00:00Z: want one of the years 1971 to 2299": {At: time.Date(1960, 1, 1, 0, 0, 0, 0, time.UTC)},
+		"time 1960-01-01T00:00:00Z: want one of the years 1971 to 2299": {At: time.Date(1960, 1, 1, 0, 0, 0, 0,
+			time.UTC)},
 		"the years 1971 to 2299": {At: time.Date(9000, 1, 1, 0, 0, 0, 0, time.UTC)},
 		"nothing is kept":        {Data: t.TempDir(), Speed: 60},
 		"want 1 to 600":          {Speed: 601},

@@ -28,7 +28,8 @@ func TestJudge_FindsEachBreach(t *testing.T) {
 			"shared/job/a_test.go": "package job\n\nimport \"time\"\n\nvar late = time.Now\n"}, ""},
 		"the store reads the machine's clock": {map[string]string{
 			"shared/store/doc.go": "// Package store stores.\npackage store\n",
-			"shared/store/a.go":   "package store\n\nimport \"time\"\n\nfunc old() bool { return time.Now().IsZero() }\n"},
+			"shared/store/a.go": "package store\n\nimport \"time\"\n\n" +
+				"func old() bool { return time.Now().IsZero() }\n"},
 			"shared/store/a.go uses time.Now: it is handed a clock"},
 		"a file that dates metrics may read the machine's clock": {map[string]string{
 			"functions/api/proxy.go": "package api\n\nimport \"time\"\n\nvar at = time.Now()\n"}, ""},
@@ -60,7 +61,8 @@ func TestJudge_FindsEachBreach(t *testing.T) {
 			"functions/api/a.go": locked("b.mu.Lock()\ndefer b.mu.Unlock()\nb.read(ctx)")},
 			"calls b.read with a context while b.mu is held"},
 		"a call under a mutex is nested": {map[string]string{
-			"functions/api/a.go": locked("b.mu.Lock()\nfor {\nswitch {\ncase true:\nif b.read(ctx) {\nreturn\n}\n}\n}")},
+			"functions/api/a.go": locked("b.mu.Lock()\nfor {\nswitch {\ncase true:\n" +
+				"if b.read(ctx) {\nreturn\n}\n}\n}")},
 			"calls b.read with a context while b.mu is held"},
 		"a call under a mutex makes its context": {map[string]string{
 			"functions/api/a.go": locked("b.mu.RLock()\nb.read(context.Background())\nb.mu.RUnlock()")},

@@ -279,7 +279,8 @@ var Recurring = []Story{
 		}},
 	{Recurs: true, Name: "a schedule is edited while its job waits behind another", Held: true,
 		Play: func(w *Client) func() {
-			w.Put("s", every("10s", 45*time.Second), object{"overlap": "buffer_one", "job": w.template(Work{Sleep: "25s"})})
+			w.Put("s", every("10s", 45*time.Second), object{"overlap": "buffer_one",
+				"job": w.template(Work{Sleep: "25s"})})
 			time.Sleep(16 * time.Second) // the first runs, and the second waits
 			w.Want([]int{200}, "PATCH", "/schedules/s", object{"overlap": "skip"})
 			return func() {

@@ -77,7 +77,8 @@ func TestSkipped_HoldsTheTimesThatARuleInRealTimeLosesAtAJump(t *testing.T) {
 func TestCalendar_NotesWhatARuleInRealTimeDoesAtAChange(t *testing.T) {
 	t.Parallel()
 	for cron, noted := range map[string]bool{
-		"*/15 2 * * *": true, "0 */2 * * *": true, "*/15 * * * *": false, "*/15 9-17 * * 1-5": false, "30 2 * * *": false,
+		"*/15 2 * * *": true, "0 */2 * * *": true, "*/15 * * * *": false, "*/15 9-17 * * 1-5": false,
+		"30 2 * * *":  false,
 		"* * * * * *": false,
 	} {
 		for zone, changes := range map[string]bool{"Europe/Berlin": true, "Asia/Kolkata": false} {
@@ -99,8 +100,9 @@ func TestParse_TakesRangesThatPassTheEndOfTheirField(t *testing.T) {
 		"0 9 * * FRI-MON": "0 9 * * 0,1,5,6", "0 9 * * SAT-SUN": "0 9 * * 0,6", "0 9 * * MON-SUN": "0 9 * * *",
 		"0 9 * * 7-2": "0 9 * * 0-2", "0 9 * * 7-7": "0 9 * * 0", "0 9 * * 5-7": "0 9 * * 0,5,6",
 		"0 9 * * sat-tue/2": "0 9 * * 1,6", "0 22-2 * * *": "0 0,1,2,22,23 * * *", "55-5 * * * *": "0-5,55-59 * * * *",
-		"57-5/3 0 9 * * *": "0,3,57 0 9 * * *", "0 9 20-5/5 * *": "0 9 4,20,25,30 * *", "0 9 1 NOV-FEB *": "0 9 1 1,2,11,12 *",
-		"@DAILY": "0 0 * * *", "@Hourly": "0 * * * *", "0 9 L-2W * *": "0 9 L-2W * ?",
+		"57-5/3 0 9 * * *": "0,3,57 0 9 * * *", "0 9 20-5/5 * *": "0 9 4,20,25,30 * *",
+		"0 9 1 NOV-FEB *": "0 9 1 1,2,11,12 *",
+		"@DAILY":          "0 0 * * *", "@Hourly": "0 * * * *", "0 9 L-2W * *": "0 9 L-2W * ?",
 	} {
 		got := mustParse(t, Spec{Cron: &around}, nil).Preview(at("2027-01-01T00:00:00Z"), 200)
 		requireTimes(t, nominals(got), nominals(mustParse(t, Spec{Cron: &plain}, nil).
@@ -117,11 +119,14 @@ func TestParse_TakesRangesThatPassTheEndOfTheirField(t *testing.T) {
 func TestCalendar_NotesHowDayFieldsCombine(t *testing.T) {
 	t.Parallel()
 	for cron, want := range map[string]string{
-		"0 14 */14 * 3":    `day of month is "*/14", which begins with *, so a day runs when day of month and day of week both`,
-		"0 14 1 * */2":     `day of week is "*/2", which begins with *, so a day runs when day of month and day of week both`,
+		"0 14 */14 * 3": `day of month is "*/14", which begins with *` +
+			`, so a day runs when day of month and day of week both`,
+		"0 14 1 * */2": `day of week is "*/2", which begins with *` +
+			`, so a day runs when day of month and day of week both`,
 		"0 14 */2 * */3":   "both match",
 		"0 14 1-31/14 * 3": "when either of them matches", "0 14 13 * 5": "when either of them matches",
-		"0 14 */14 * *": "", "0 14 ? * 3": "", "0 14 * * 3": "", "0 14 L * *": "", "0 14 * * 5L": "", "0 14 */1 * 3": "",
+		"0 14 */14 * *": "", "0 14 ? * 3": "", "0 14 * * 3": "", "0 14 L * *": "", "0 14 * * 5L": "",
+		"0 14 */1 * 3": "",
 	} {
 		notes := strings.Join(mustParse(t, Spec{Cron: &cron}, nil).Notes(), " ")
 		if !strings.Contains(notes, want) || want == "" && notes != "" {
@@ -133,12 +138,14 @@ func TestCalendar_NotesHowDayFieldsCombine(t *testing.T) {
 func TestZone_IsNeverGuessedFromAFewLetters(t *testing.T) {
 	t.Parallel()
 	for name, want := range map[string]string{
-		"PST": `such as "America/Los_Angeles"`, "BST": `such as "Europe/London"`, "pdt": `such as "America/Los_Angeles"`,
+		"PST": `such as "America/Los_Angeles"`, "BST": `such as "Europe/London"`,
+		"pdt":  `such as "America/Los_Angeles"`,
 		"CEST": `such as "Europe/Berlin"`, "CST": `"America/Chicago" or "Asia/Shanghai"`,
 		"IST": `"Asia/Kolkata" or "Europe/Dublin" or "Asia/Jerusalem"`, "XST": `"XST" does not exist`,
 		"GTM": "does not exist", "est": `did you mean "EST"?`, "UTC+05:30": `such as "Asia/Kolkata"`,
 		"GMT+0545": `such as "Asia/Kathmandu"`, "-09:30": `such as "Pacific/Marquesas"`, "UTC+01:17": "no zone keeps",
-		"UTC+15": "no zone keeps", "Europe/Berln": `did you mean "Europe/Berlin"?`, "Singapoure": `did you mean "Singapore"?`,
+		"UTC+15": "no zone keeps", "Europe/Berln": `did you mean "Europe/Berlin"?`,
+		"Singapoure": `did you mean "Singapore"?`,
 	} {
 		_, err := findZone("timezone", name)
 		if err == nil || !strings.Contains(err.Detail, want) || len(name) <= 4 && name != "est" &&
@@ -168,7 +175,8 @@ func TestZone_IsNeverGuessedFromAFewLetters(t *testing.T) {
 			}
 		}
 	}
-	for name, noted := range map[string]bool{"EST": true, "MST": true, "HST": false, "Europe/Berlin": false, "EST5EDT": false} {
+	for name, noted := range map[string]bool{"EST": true, "MST": true, "HST": false, "Europe/Berlin": false,
+		"EST5EDT": false} {
 		notes := strings.Join(mustParse(t, Spec{Cron: new("@daily"), Timezone: &name}, nil).Notes(), " ")
 		if strings.Contains(notes, "never changes its clock") != noted {
 			t.Errorf("%s: notes %q", name, notes)

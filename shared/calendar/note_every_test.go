@@ -8,7 +8,8 @@ import (
 func TestSpec_NotesThatWholeDaysMoveWithTheClock(t *testing.T) {
 	t.Parallel()
 	for every, want := range map[string]int{"24h": 1, "7d": 1, "12h": 0, "25h": 0} {
-		for zone, changes := range map[string]bool{"Europe/Berlin": true, "UTC": false, "Asia/Tokyo": false, "": false} {
+		for zone, changes := range map[string]bool{"Europe/Berlin": true, "UTC": false, "Asia/Tokyo": false,
+			"": false} {
 			s := Spec{Every: &every}
 			if zone != "" {
 				s.Timezone = &zone

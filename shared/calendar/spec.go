@@ -316,7 +316,8 @@ func (c *Calendar) setClock(s Spec, rule wallRule, wild string) *Error {
 			c.notes = append(
 				c.notes,
 				wild+", so the rule follows real time through a change of the clock: a time in the "+
-					"hour that the clock skips does not run, and one in the hour that it repeats runs twice; missing_hour and "+
+					"hour that the clock skips does not run, and one in the hour that it repeats runs twice; "+
+					"missing_hour and "+
 					"repeated_hour change that",
 			)
 		}

@@ -186,7 +186,8 @@ func TestWhen_IsTrueFalseOrAFailure(t *testing.T) {
 		"nodes['a-b'].result.rows > 0":       "line 1, column 20: a-b failed, its result is null",
 		"size(nodes['a-b'].result) > 0":      "line 1, column 5: a-b failed, its result is null",
 		"nodes['a-b'].result > 0":            "line 1, column 21: a-b failed, its result is null",
-		"[params.list" + strings.Repeat(" + params.list", 9) + "].all(x, x.all(a, x.all(b, x.all(c, x.all(d, true)))))": "" +
+		"[params.list" + strings.Repeat(" + params.list", 9) +
+			"].all(x, x.all(a, x.all(b, x.all(c, x.all(d, true)))))": "" +
 			"the expression costs too much",
 	} {
 		t.Run(when, func(t *testing.T) {
@@ -325,15 +326,16 @@ func TestPayload_SeesTheJSONOfAnHTTPAnswer(t *testing.T) {
 	}
 	const use = `"${nodes.extract.result.json.rows[1].id}"`
 	for name, c := range map[string]struct{ result, payload, want string }{
-		"a body of JSON":            {answer("application/json; charset=utf-8", `{"rows":[{},{"id":7.50}]}`), use, `7.50`},
-		"a body of another JSON":    {answer("application/problem+json", `{"rows":[{},{"id":7}]}`), use, `7`},
-		"a body that is text":       {answer("text/plain", `{"rows":[]}`), use, "the Content-Type of the answer is not JSON"},
-		"an answer without a type":  {answer("", `{"rows":[]}`), use, "the answer has no Content-Type"},
-		"a body that is no JSON":    {answer("application/json", `{"rows":`), use, "is not valid JSON"},
-		"two values":                {answer("application/json", `{} {}`), use, "is not valid JSON"},
-		"an empty body":             {answer("application/json", ``), use, "the body of the answer is empty"},
-		"bytes":                     {answer("application/json", "aGk=", `,"encoding":"base64"`), use, "is no text"},
-		"a cut body":                {strings.Replace(answer("application/json", "{}"), "false", "true", 1), use, "was cut"},
+		"a body of JSON":           {answer("application/json; charset=utf-8", `{"rows":[{},{"id":7.50}]}`), use, `7.50`},
+		"a body of another JSON":   {answer("application/problem+json", `{"rows":[{},{"id":7}]}`), use, `7`},
+		"a body that is text":      {answer("text/plain", `{"rows":[]}`), use, "the Content-Type of the answer is not JSON"},
+		"an answer without a type": {answer("", `{"rows":[]}`), use, "the answer has no Content-Type"},
+		"a body that is no JSON":   {answer("application/json", `{"rows":`), use, "is not valid JSON"},
+		"two values":               {answer("application/json", `{} {}`), use, "is not valid JSON"},
+		"an empty body":            {answer("application/json", ``), use, "the body of the answer is empty"},
+		"bytes":                    {answer("application/json", "aGk=", `,"encoding":"base64"`), use, "is no text"},
+		"a cut body": {strings.Replace(answer("application/json", "{}"), "false", "true", 1), use,
+			"was cut"},
 		"asking whether there is":   {answer("application/json", "{}"), `"${has(nodes.extract.result.json)}"`, "true"},
 		"asking where there is not": {answer("text/plain", "{}"), `"${has(nodes.extract.result.json)}"`, "false"},
 		"the whole answer":          {answer("a/b", "{}"), `"${size(nodes.extract.result)}"`, "4"},
@@ -424,7 +426,8 @@ func TestPayload_FailsByNameWhereItReadsAResultThatCannotBeUsed(t *testing.T) {
 	}
 	f := facts(t)
 	for name, n := range map[string]dag.NodeFacts{
-		"unusable":  {Unusable: &dag.ResultError{Code: "result_too_large", Message: "node extract: it has 300000 bytes"}},
+		"unusable": {Unusable: &dag.ResultError{Code: "result_too_large",
+			Message: "node extract: it has 300000 bytes"}},
 		"too large": {Size: 5 << 20},
 	} {
 		n.Status = "SUCCEEDED"

@@ -421,8 +421,9 @@ func TestProgram_DiffersFromCELInFewThings(t *testing.T) {
 			`messages are not known here; write a map, such as {"key": value}`,
 		"p.u.matches('(ab{9}){100}')": "line 1, column 12: " +
 			"the pattern of matches is too large: it takes 5400 steps; at most 1000 are allowed",
-		"p.u.matches(p.u)":                `line 1, column 12: the pattern of matches is written out as a string`,
-		"p.list.map(p, 1)":                `line 1, column 11: "p" already has a meaning; name the variable differently`,
+		"p.u.matches(p.u)": `line 1, column 12: the pattern of matches is written out as a string`,
+		"p.list.map(p, 1)": `line 1, column 11: "p" already has a meaning; ` +
+			`name the variable differently`,
 		"json('{\"a\": [1, 2.50]}').a":    `[1,2.50]`,
 		"json('{')":                       `line 1, column 5: the text is not valid JSON`,
 		"json(b'1')":                      `1`,

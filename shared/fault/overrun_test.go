@@ -18,8 +18,9 @@ func TestWithin_EndsWithItsTime(t *testing.T) {
 		overrun bool
 		took    time.Duration
 	}{
-		"work that ends":               {func(context.Context, <-chan struct{}) error { return own }, false, 0},
-		"work that ends after its end": {slow(10*time.Second + 500*time.Millisecond), false, 10*time.Second + 500*time.Millisecond},
+		"work that ends": {func(context.Context, <-chan struct{}) error { return own }, false, 0},
+		"work that ends after its end": {slow(10*time.Second + 500*time.Millisecond), false, 10*time.Second +
+			500*time.Millisecond},
 		"work that heeds its context": {func(ctx context.Context, _ <-chan struct{}) error {
 			<-ctx.Done()
 			return ctx.Err()

@@ -76,16 +76,20 @@ func TestRow_WakesAtItsDeadline(t *testing.T) {
 		change []func(*Row)
 		wake   time.Duration // after due
 	}{
-		"without a deadline at due":                {0, nil, 0},
-		"without one, sent by the stream":          {time.Minute, nil, ms},
-		"due now":                                  {0, []func(*Row){within(5 * time.Second)}, 5*time.Second + ms},
-		"sent by the stream":                       {time.Minute, []func(*Row){within(5 * time.Second)}, 5*time.Second + ms},
-		"fired by its slice, just before due":      {time.Hour, []func(*Row){within(5 * time.Second)}, -ms},
-		"by whichever comes first":                 {0, []func(*Row){within(time.Minute), expires(time.Second)}, time.Second + ms},
+		"without a deadline at due":       {0, nil, 0},
+		"without one, sent by the stream": {time.Minute, nil, ms},
+		"due now":                         {0, []func(*Row){within(5 * time.Second)}, 5*time.Second + ms},
+		"sent by the stream": {time.Minute, []func(*Row){within(5 * time.Second)},
+			5*time.Second + ms},
+		"fired by its slice, just before due": {time.Hour, []func(*Row){within(5 * time.Second)}, -ms},
+		"by whichever comes first": {0, []func(*Row){within(time.Minute), expires(time.Second)},
+			time.Second + ms},
 		"soon after due, once a grace has passed":  {0, []func(*Row){within(4 * time.Minute)}, contract.Grace},
 		"a late one is in what the sweeper writes": {0, []func(*Row){within(time.Hour)}, 0},
-		"start_within is void once it has started": {0, []func(*Row){within(time.Second), func(r *Row) { r.Attempt = 2 }}, 0},
-		"expire_after holds for each attempt":      {0, []func(*Row){expires(time.Second), func(r *Row) { r.Attempt = 2 }}, time.Second + ms},
+		"start_within is void once it has started": {0, []func(*Row){within(time.Second),
+			func(r *Row) { r.Attempt = 2 }}, 0},
+		"expire_after holds for each attempt": {0, []func(*Row){expires(time.Second),
+			func(r *Row) { r.Attempt = 2 }}, time.Second + ms},
 	} {
 		r := scheduled(c.change...)
 		r.Attempt = max(r.Attempt, 1)
@@ -121,16 +125,20 @@ func TestHasStarted_AsksRowAndClaim(t *testing.T) {
 		claim Claim
 		want  bool
 	}{
-		"nobody has claimed it":                      {scheduled(), Claim{}, false},
-		"a fence is no start":                        {scheduled(), Claim{Attempt: 1, Token: 3}, false},
-		"its worker let go":                          {scheduled(), Claim{Attempt: 1, Token: 1, ClaimedAt: noon}, false},
-		"its worker was lost":                        {scheduled(), lostOf(1), true},
-		"its start was lost, and then fenced":        {scheduled(), Claim{Attempt: 1, Lost: []Attempt{{Attempt: 1}}}, true},
-		"a heartbeat has reached the row":            {scheduled(func(r *Row) { r.StartedAt = noon }), Claim{}, true},
-		"it waits for a retry":                       {scheduled(func(r *Row) { r.Attempt = 2 }), Claim{}, true},
-		"its outcome waits to be settled":            {scheduled(), Claim{Attempt: 1, Outcome: &Outcome{StartedAt: noon}}, true},
-		"an outcome without a start is none":         {scheduled(), Claim{Attempt: 1, Outcome: &Outcome{}}, false},
-		"an outcome may remember earlier starts":     {scheduled(), Claim{Attempt: 1, Outcome: &Outcome{Lost: []Attempt{{}}}}, true},
+		"nobody has claimed it": {scheduled(), Claim{}, false},
+		"a fence is no start":   {scheduled(), Claim{Attempt: 1, Token: 3}, false},
+		"its worker let go": {scheduled(), Claim{Attempt: 1, Token: 1, ClaimedAt: noon},
+			false},
+		"its worker was lost": {scheduled(), lostOf(1), true},
+		"its start was lost, and then fenced": {scheduled(), Claim{Attempt: 1, Lost: []Attempt{{Attempt: 1}}},
+			true},
+		"a heartbeat has reached the row": {scheduled(func(r *Row) { r.StartedAt = noon }), Claim{}, true},
+		"it waits for a retry":            {scheduled(func(r *Row) { r.Attempt = 2 }), Claim{}, true},
+		"its outcome waits to be settled": {scheduled(), Claim{Attempt: 1,
+			Outcome: &Outcome{StartedAt: noon}}, true},
+		"an outcome without a start is none": {scheduled(), Claim{Attempt: 1, Outcome: &Outcome{}}, false},
+		"an outcome may remember earlier starts": {scheduled(), Claim{Attempt: 1,
+			Outcome: &Outcome{Lost: []Attempt{{}}}}, true},
 		"the claim is of an attempt that was fenced": {scheduled(), Claim{Attempt: 0}, false},
 	} {
 		if got := HasStarted(c.row, c.claim); got != c.want {

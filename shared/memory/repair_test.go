@@ -83,16 +83,18 @@ func TestRepair_SavesWhatCanBeReadAndKeepsTheOriginal(t *testing.T) {
 		change func(map[string][]byte)
 		rows   int // that are saved
 	}{
-		"a line in the middle of the log":       {change(log, flip("text 95")), 99},
-		"a line in the middle of the snapshot":  {change(snapshot, flip("text 42")), 99},
-		"the first line of the log":             {change(log, flip("format")), 100},
-		"the end of the log is flipped":         {change(log, lastFlipped), 99},
-		"the log is zeros":                      {change(log, func(b []byte) []byte { return make([]byte, len(b)) }), 90},
-		"the log is empty":                      {change(log, func([]byte) []byte { return nil }), 90},
-		"the log is missing":                    {func(all map[string][]byte) { delete(all, log) }, 90},
-		"the snapshot is empty":                 {change(snapshot, func([]byte) []byte { return nil }), 10},
-		"the snapshot is missing":               {func(all map[string][]byte) { delete(all, snapshot) }, 10},
-		"the snapshot lacks its last two lines": {change(snapshot, func(b []byte) []byte { return b[:len(b)-40] }), 100},
+		"a line in the middle of the log":      {change(log, flip("text 95")), 99},
+		"a line in the middle of the snapshot": {change(snapshot, flip("text 42")), 99},
+		"the first line of the log":            {change(log, flip("format")), 100},
+		"the end of the log is flipped":        {change(log, lastFlipped), 99},
+		"the log is zeros": {change(log, func(b []byte) []byte { return make([]byte, len(b)) }),
+			90},
+		"the log is empty":        {change(log, func([]byte) []byte { return nil }), 90},
+		"the log is missing":      {func(all map[string][]byte) { delete(all, log) }, 90},
+		"the snapshot is empty":   {change(snapshot, func([]byte) []byte { return nil }), 10},
+		"the snapshot is missing": {func(all map[string][]byte) { delete(all, snapshot) }, 10},
+		"the snapshot lacks its last two lines": {change(snapshot, func(b []byte) []byte { return b[:len(b)-40] }),
+			100},
 	} {
 		t.Run(what, func(t *testing.T) {
 			t.Parallel()

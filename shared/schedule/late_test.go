@@ -41,18 +41,38 @@ func TestLate_CountsOnlyOutagesAndBacklogs(t *testing.T) {
 		now    time.Duration
 		late   bool
 	}{
-		"a minute past due it is not late":              {nil, nil, time.Minute, false},
-		"after that it is":                              {nil, nil, time.Minute + time.Millisecond, true},
-		"after moves that":                              {func(s *Schedule, r *job.Row) { r.Rule = "l,3600,300,100,allow" }, nil, 5 * time.Minute, false},
-		"to later":                                      {func(s *Schedule, r *job.Row) { r.Rule = "l,3600,300,100,allow" }, nil, 301 * time.Second, true},
-		"an old row takes the schedule's own":           {func(s *Schedule, r *job.Row) { r.Rule, s.CatchUp.After = "", time.Hour }, nil, time.Hour, false},
-		"time parked does not count":                    {func(_ *Schedule, r *job.Row) { r.ReadyAt = at(time.Hour) }, nil, 61 * time.Minute, false},
-		"time after it does":                            {func(_ *Schedule, r *job.Row) { r.ReadyAt = at(time.Hour) }, nil, 62 * time.Minute, true},
-		"one that is parked is not late":                {func(_ *Schedule, r *job.Row) { r.Parked = true }, nil, time.Hour, false},
-		"a pause of the schedule does not count":        {func(s *Schedule, _ *job.Row) { s.Held = &Stretch{From: at(time.Second), To: at(time.Hour)} }, nil, 61 * time.Minute, false},
-		"a pause of its task does not count":            {nil, job.Pauses{{Until: at(time.Hour)}}, 60*time.Minute + 59*time.Second, false},
-		"a pause that was over before due says nothing": {nil, job.Pauses{{Until: at(-time.Hour)}}, 2 * time.Minute, true},
-		"what a person asked for is never late":         {func(_ *Schedule, r *job.Row) { r.ScheduleID, r.ManualOf = "", "s" }, nil, time.Hour, false},
+		"a minute past due it is not late": {nil, nil, time.Minute, false},
+		"after that it is":                 {nil, nil, time.Minute + time.Millisecond, true},
+		"after moves that": {func(s *Schedule,
+			r *job.Row) {
+			r.Rule = "l,3600,300,100,allow"
+		}, nil, 5 * time.Minute, false},
+		"to later": {func(s *Schedule,
+			r *job.Row) {
+			r.Rule = "l,3600,300,100,allow"
+		}, nil, 301 * time.Second, true},
+		"an old row takes the schedule's own": {func(s *Schedule, r *job.Row) {
+			r.Rule, s.CatchUp.After = "",
+				time.Hour
+		}, nil, time.Hour, false},
+		"time parked does not count": {func(_ *Schedule, r *job.Row) { r.ReadyAt = at(time.Hour) },
+			nil, 61 * time.Minute, false},
+		"time after it does": {func(_ *Schedule, r *job.Row) { r.ReadyAt = at(time.Hour) },
+			nil, 62 * time.Minute, true},
+		"one that is parked is not late": {func(_ *Schedule, r *job.Row) { r.Parked = true }, nil,
+			time.Hour, false},
+		"a pause of the schedule does not count": {func(s *Schedule,
+			_ *job.Row) {
+			s.Held = &Stretch{From: at(time.Second), To: at(time.Hour)}
+		}, nil, 61 * time.Minute, false},
+		"a pause of its task does not count": {nil, job.Pauses{{Until: at(time.Hour)}}, 60*time.Minute +
+			59*time.Second, false},
+		"a pause that was over before due says nothing": {nil, job.Pauses{{Until: at(-time.Hour)}}, 2 * time.Minute,
+			true},
+		"what a person asked for is never late": {func(_ *Schedule, r *job.Row) {
+			r.ScheduleID,
+				r.ManualOf = "", "s"
+		}, nil, time.Hour, false},
 	} {
 		s, r := minutely(t)
 		if c.change != nil {
@@ -72,14 +92,20 @@ func TestMissed_AppliesTheCatchUpOfTheJob(t *testing.T) {
 		code   string        // "": it may start
 		asks   bool
 	}{
-		"none, in time":                {CatchUp{Policy: CatchUpNone, Window: time.Hour, Cap: 1}, time.Minute, "", false},
-		"none, late":                   {CatchUp{Policy: CatchUpNone, Window: time.Hour, Cap: 1}, 61 * time.Second, ReasonOutage, false},
-		"last, late":                   {DefaultCatchUp, 2 * time.Minute, "", true},
-		"last, beyond the window":      {DefaultCatchUp, 61 * time.Minute, ReasonOutage, true},
-		"all, late":                    {CatchUp{Policy: CatchUpAll, Window: time.Hour, Cap: 100}, 50 * time.Minute, "", false},
-		"all, beyond the window":       {CatchUp{Policy: CatchUpAll, Window: time.Hour, Cap: 100}, 61 * time.Minute, ReasonOutage, false},
-		"all, within the cap":          {CatchUp{Policy: CatchUpAll, Window: time.Hour, Cap: 3}, 3*time.Minute + time.Second, "", false},
-		"all, of which newer ones run": {CatchUp{Policy: CatchUpAll, Window: time.Hour, Cap: 3}, 4*time.Minute + time.Second, ReasonCap, false},
+		"none, in time": {CatchUp{Policy: CatchUpNone, Window: time.Hour, Cap: 1}, time.Minute, "",
+			false},
+		"none, late": {CatchUp{Policy: CatchUpNone, Window: time.Hour, Cap: 1}, 61 * time.Second,
+			ReasonOutage, false},
+		"last, late":              {DefaultCatchUp, 2 * time.Minute, "", true},
+		"last, beyond the window": {DefaultCatchUp, 61 * time.Minute, ReasonOutage, true},
+		"all, late": {CatchUp{Policy: CatchUpAll, Window: time.Hour, Cap: 100}, 50 * time.Minute,
+			"", false},
+		"all, beyond the window": {CatchUp{Policy: CatchUpAll, Window: time.Hour, Cap: 100}, 61 * time.Minute,
+			ReasonOutage, false},
+		"all, within the cap": {CatchUp{Policy: CatchUpAll, Window: time.Hour, Cap: 3}, 3*time.Minute +
+			time.Second, "", false},
+		"all, of which newer ones run": {CatchUp{Policy: CatchUpAll, Window: time.Hour, Cap: 3}, 4*time.Minute +
+			time.Second, ReasonCap, false},
 	} {
 		s, r := minutely(t, func(s *Schedule) { s.CatchUp = c.policy })
 		s.CatchUp = CatchUp{Policy: CatchUpNone} // an edit since then changes nothing

@@ -96,7 +96,8 @@ func TestPattern_MatchesWhiteSpaceAsECMADoes(t *testing.T) {
 func BenchmarkFormat(b *testing.B) {
 	c := NewCache()
 	for format := range checkedFormats {
-		for name, piece := range map[string]string{"letters": "a", "parts": "a.b", "steps": "/a", "groups": "(a", "escapes": "~0%20"} {
+		for name, piece := range map[string]string{"letters": "a", "parts": "a.b", "steps": "/a", "groups": "(a",
+			"escapes": "~0%20"} {
 			b.Run(format+"/"+name, func(b *testing.B) {
 				text, _ := json.Marshal(strings.Repeat(piece, 50_000/len(piece)))
 				u := Use{Schema: json.RawMessage(`{"format":"` + format + `"}`), Owner: "task", Field: "payload_schema"}

@@ -36,7 +36,7 @@ const (
 	DeadLetters     Name = "dead_letters_total"
 	Redriven        Name = "redriven_total"
 	Faults          Name = "faults_total"          // by kind
-	RecordsFailed   Name = "records_failed_total"  // of queues and streams, by stage; an answer that says so is no error
+	RecordsFailed   Name = "records_failed_total"  // of queues and streams, by stage; such an answer is no error
 	Throttles       Name = "throttles_total"       // by service
 	KeysUnfetched   Name = "keys_unfetched_total"  // the issuer of tokens did not give its keys
 	Requests        Name = "requests_total"        // by status class

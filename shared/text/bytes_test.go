@@ -26,7 +26,8 @@ func TestBytes_AreReadAndWritten(t *testing.T) {
 			t.Errorf("%d is written %q; want %q", c.bytes, s, c.out)
 		}
 	}
-	for _, in := range []string{"", "B", "16", "16 KiB", "-1B", "+1B", "1.5KiB", "16kib", "1000000000B", "0x1B", "1GiB"} {
+	for _, in := range []string{"", "B", "16", "16 KiB", "-1B", "+1B", "1.5KiB", "16kib", "1000000000B", "0x1B",
+		"1GiB"} {
 		if n, err := text.ParseBytes(in); !errors.Is(err, text.ErrBytes) {
 			t.Errorf("%q was read as %d", in, n)
 		}

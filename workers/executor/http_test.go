@@ -185,10 +185,11 @@ func TestHTTP_KeepsOfAnAnswerWhatFits(t *testing.T) {
 		truncated bool
 		starts    string
 	}{
-		"short text":                        {"hello", false, "hello"},
-		"nothing":                           {"", false, ""},
-		"NUL":                               {"a\x00b", false, "a\x00b"},
-		"as much as is kept":                {strings.Repeat("x", contract.MaxResult), false, strings.Repeat("x", contract.MaxResult)},
+		"short text": {"hello", false, "hello"},
+		"nothing":    {"", false, ""},
+		"NUL":        {"a\x00b", false, "a\x00b"},
+		"as much as is kept": {strings.Repeat("x", contract.MaxResult), false, strings.Repeat("x",
+			contract.MaxResult)},
 		"one byte more than is kept":        {strings.Repeat("x", contract.MaxResult+1), true, "xxx"},
 		"text that grows when it is quoted": {strings.Repeat("\x01\"<\u2028", 50_000), true, "\x01\"<\u2028"},
 		"rows that grow when quoted":        {strings.Repeat(`{"a":"b"},`, 25_000), false, strings.Repeat(`{"a":"b"},`, 25_000)},

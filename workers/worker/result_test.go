@@ -109,7 +109,8 @@ func TestResult_IsStoredAgainWhenThatFailed(t *testing.T) {
 }
 
 func TestResult_ThatCannotBeStoredIsMarkedAndTheWorkIsNotDoneAgain(t *testing.T) {
-	for name, kind := range map[string]fault.Kind{"for a time": fault.Unavailable, "for want of a grant": fault.Forbidden} {
+	for name, kind := range map[string]fault.Kind{"for a time": fault.Unavailable,
+		"for want of a grant": fault.Forbidden} {
 		t.Run("a result that cannot be stored "+name, func(t *testing.T) {
 			within(t, func(b *bench) {
 				b.gives(large)

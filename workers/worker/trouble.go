@@ -52,7 +52,8 @@ func (p *probes) answered(ctx context.Context, kind access) bool {
 		if kind == reading {
 			_, err = p.store.Claim(ctx, k)
 		} else {
-			err = p.store.Put(ctx, item.Write{Ref: k.ClaimRef(), Name: "claim.probe", Set: map[string]any{"attempt": int64(0)},
+			err = p.store.Put(ctx, item.Write{Ref: k.ClaimRef(), Name: "claim.probe",
+				Set:  map[string]any{"attempt": int64(0)},
 				When: []item.All{{{Attr: contract.AttrPK, Op: item.Exists}}}})
 		}
 		if store.Refused(err) != nil || ofOneKey(fault.KindOf(err)) {

@@ -63,8 +63,9 @@ func TestRecurrer_JudgesJobsAtTheirWakeUp(t *testing.T) {
 		"a retry of an edited schedule is fired":          {edit, attemptTwo, job.StepFire, job.Scheduled, ""},
 		"an overdue job of an edited schedule is skipped": {edit, expiring, recur.Skipped, job.Skipped, job.CodeEdited},
 		"a job due before the edit is fired":              {editAfterDue, nil, job.StepFire, job.Scheduled, ""},
-		"a job due before the edit expires by its window": {editAfterDue, expiring, job.StepExpire, job.Expired, job.CodeStartWithin},
-		"a job to be adopted is left to promotion":        {resumed, nil, recur.Left, job.Scheduled, ""},
+		"a job due before the edit expires by its window": {editAfterDue, expiring, job.StepExpire, job.Expired,
+			job.CodeStartWithin},
+		"a job to be adopted is left to promotion": {resumed, nil, recur.Left, job.Scheduled, ""},
 	} {
 		bubbleOf(t, name, emptyPages, func(b *bundle) {
 			s := b.Rule()

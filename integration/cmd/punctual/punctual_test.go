@@ -402,7 +402,8 @@ func TestDoctor_WarnsOfOldTimeZoneRules(t *testing.T) {
 		t.Errorf("%s", out)
 	}
 	released := time.Date(2026, 10, 28, 0, 0, 0, 0, time.UTC)
-	for old, want := range map[bool]string{false: "yes rules of 2026f, 130 days old", true: "WARNING rules of 2026f, 130 days old; "} {
+	for old, want := range map[bool]string{false: "yes rules of 2026f, 130 days old",
+		true: "WARNING rules of 2026f, 130 days old; "} {
 		f := zoneRules(
 			rest.ZoneRulesView{Version: "2026f", ReleasedAt: released, Old: old},
 			released.Add(130*24*time.Hour),
