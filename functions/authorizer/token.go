@@ -49,8 +49,8 @@ const (
 	wrongTenant   cause = "its tenant claim is missing or no tenant"
 	noTenantScope cause = "it has not exactly one group or scope that names a tenant"
 	wrongGroups   cause = "its group claim is no list of texts"
-	wrongSubject  cause = "its subject is too long, or has characters that control the terminal or the direction of text"
-	wrongScopes cause = "its scope claim is neither a text nor a list of texts"
+	wrongSubject  cause = "its subject is too long, or has control or direction characters"
+	wrongScopes   cause = "its scope claim is neither a text nor a list of texts"
 )
 
 // identify verifies a token and reads who it speaks for. The cause is "" for a good one.
