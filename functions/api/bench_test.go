@@ -8,6 +8,7 @@ import (
 	"net/http/httptest"
 	"net/netip"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -33,10 +34,23 @@ type bench struct {
 	clock   *hand
 }
 
-// hand is a clock that tests set.
-type hand struct{ at time.Time }
+// hand is a clock that tests set. A test that sets it while a request runs calls set.
+type hand struct {
+	mu sync.Mutex
+	at time.Time
+}
 
-func (h *hand) Now() time.Time { return h.at }
+func (h *hand) Now() time.Time {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return h.at
+}
+
+func (h *hand) set(at time.Time) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.at = at
+}
 
 var noon = time.Date(2027, 3, 1, 12, 0, 0, 0, time.UTC)
 
@@ -47,7 +61,7 @@ func all(t tenant.ID) tenant.Identity {
 
 func setup(t testing.TB, change ...func(*memory.Options, *api.Deps)) *bench {
 	t.Helper()
-	b := &bench{meter: &telemetry.Meter{}, log: &strings.Builder{}, who: all("acme"), clock: &hand{noon}}
+	b := &bench{meter: &telemetry.Meter{}, log: &strings.Builder{}, who: all("acme"), clock: &hand{at: noon}}
 	var clk clock.Clock = b.clock
 	o := memory.Options{Clock: clk}
 	d := api.Deps{Clock: clk, Meter: b.meter, Log: telemetry.Logger(b.log, "api"), Shards: 4}

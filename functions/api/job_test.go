@@ -411,7 +411,7 @@ func TestGetJob_WaitsForTheEndOrTheTimeout(t *testing.T) {
 		start = time.Now()
 		go func() {
 			time.Sleep(3 * time.Second)
-			b.clock.at = time.Now()
+			b.clock.set(time.Now())
 			b.end(t, id, job.Outcome{Kind: job.OutcomeSucceeded, Result: []byte(`{"ok":true}`)})
 		}()
 		r := b.want(t, 200, "GET", "/v1/jobs/"+id+"?wait=25s", "")

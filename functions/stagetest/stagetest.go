@@ -3,6 +3,7 @@ package stagetest
 import (
 	"context"
 	"fmt"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
@@ -319,7 +320,10 @@ func (s *Setup) Handle(ctx context.Context, handle SQS, receives int, bodies ...
 // effect all the same. asked counts the calls.
 func (s *Setup) DieAt(n int, lost bool) (asked *int) {
 	asked = new(int)
+	var mu sync.Mutex // calls may come together
 	s.World.SetFaults(func(memory.Call) memory.Fault {
+		mu.Lock()
+		defer mu.Unlock()
 		*asked++
 		switch {
 		case *asked <= n:
