@@ -3,6 +3,7 @@ package release_test
 import (
 	"context"
 	"fmt"
+	"sync"
 	"testing"
 	"testing/synctest"
 
@@ -37,10 +38,13 @@ func TestTell_FinishesARunWhicheverCallFails(t *testing.T) {
 						d.MaxConcurrency = limit
 						b.create(d)
 						b.redelivered, calls = 3, 0
+						var mu sync.Mutex // calls may come together
 						b.world.SetFaults(func(c memory.Call) memory.Fault {
 							if !b.telling.Load() {
 								return memory.Fault{}
 							}
+							mu.Lock()
+							defer mu.Unlock()
 							if calls++; calls == fails {
 								return memory.Fault{Fail: kind}
 							}
