@@ -1,6 +1,7 @@
 package release
 
 import (
+	"cmp"
 	"context"
 	"strings"
 	"sync"
@@ -54,7 +55,7 @@ func (r *Releaser) judgeFollowers(
 ) (ended []job.Row, firings []job.Firing, err error) {
 	var mu sync.Mutex
 	var g errgroup.Group
-	g.SetLimit(judgedAtOnce)
+	g.SetLimit(cmp.Or(r.AtOnce, judgedAtOnce))
 	for _, child := range children {
 		g.Go(func() error {
 			after, send, err := r.judgeAfter(ctx, child)

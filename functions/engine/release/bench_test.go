@@ -24,6 +24,7 @@ import (
 
 // bench is a table, a releaser over it, and a worker.
 type bench struct {
+	atOnce int // of the releaser; 0: its default
 	testing.TB
 	now         time.Time
 	world       *memory.World
@@ -66,7 +67,8 @@ func setup(t testing.TB) *bench {
 
 // another is a second process, which shares only the table with the first.
 func (b *bench) another() *release.Releaser {
-	return release.New(release.Deps{Store: b.store, Jobs: b, Clock: b, Log: telemetry.Silent(), Shards: 4})
+	return release.New(release.Deps{Store: b.store, Jobs: b, Clock: b, Log: telemetry.Silent(), Shards: 4,
+		AtOnce: b.atOnce})
 }
 
 // Now is the test's time.

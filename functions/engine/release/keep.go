@@ -1,6 +1,7 @@
 package release
 
 import (
+	"cmp"
 	"context"
 	"time"
 
@@ -97,7 +98,7 @@ func (r *Releaser) allRows(ctx context.Context, f *facts) (rows []job.Row, err e
 // job is written after all else of it.
 func (r *Releaser) keepRows(ctx context.Context, rows []job.Row, until time.Time) error {
 	var g errgroup.Group
-	g.SetLimit(keptAtOnce)
+	g.SetLimit(cmp.Or(r.AtOnce, keptAtOnce))
 	for _, row := range rows {
 		if row.Status.Final() && !row.ExpiresAt.Before(until.Truncate(time.Second)) ||
 			row.Unfinished() && until.Before(row.CreatedAt.Add(contract.MaxAhead)) {

@@ -126,6 +126,7 @@ type Deps struct {
 	Log    *slog.Logger
 	Meter  *telemetry.Meter // nil drops metrics
 	Shards int              // of the due index; 0: contract.DefaultShards
+	AtOnce int              // rows that one call puts or judges at the same time; 0: 32
 	// Schemas judges the payloads of nodes and the params of schedules. Nil: a schema.Cache of its own.
 	Schemas Schemas
 	// RetryOf reads the retry policy of a node over that of its task. Nil: dag.RetryOf.
@@ -353,7 +354,7 @@ func (r *Releaser) each(ctx context.Context, n int, do func(i int) error) error 
 		return do(0)
 	}
 	var g errgroup.Group
-	g.SetLimit(atOnce)
+	g.SetLimit(cmp.Or(r.AtOnce, atOnce))
 	failed := make(chan struct{}, n)
 	var cut error
 	for i := range n {
