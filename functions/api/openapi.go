@@ -144,7 +144,7 @@ var (
 	nameForm    = matching(contract.NamePattern, contract.MaxName)
 	instantForm = formatted("date-time", wire.InstantPattern.String(), maxTimeText)
 	keyForm     = matching(keyPattern, contract.MaxIdempotencyKey)
-	sizeForm    = matching(text.BytesPattern, len("999999999MiB"))
+	sizeForm    = matching(resultSizes, len("262144KiB"))
 	idForm      = matching(jobIDPattern, jobIDLength)
 	scopeForm   = matching("^(all|"+job.PauseTaskPrefix+strings.Trim(contract.NamePattern, "^$")+")$",
 		len(job.PauseTaskPrefix)+contract.MaxName)
@@ -561,3 +561,9 @@ func documentOperation(op *huma.Operation) {
 		}
 	}
 }
+
+// resultSizes are the sizes from contract.MinMaxResult to contract.MaxResult, in each unit of package text that can say
+// one; a schema has no bounds for a number in a text.
+const resultSizes = `^(([1-9]|[1-9][0-9]|1[0-9]{2}|2[0-4][0-9]|25[0-6])KiB` +
+	`|([2-9]|[1-9][0-9]|1[0-9]{2}|2[0-5][0-9]|26[0-2])KB` +
+	`|(102[4-9]|10[3-9][0-9]|1[1-9][0-9]{2}|[2-9][0-9]{3}|[1-9][0-9]{4}|1[0-9]{5}|2[0-5][0-9]{4}|26[01][0-9]{3})B)$`

@@ -44,6 +44,7 @@ func TestGetJob_ShowsTheStartOfItsOwnAttempt(t *testing.T) {
 	row := b.row(t, id)
 	b.clock.at = row.DueAt.Add(-400 * time.Millisecond) // a worker claims the retry a little before it is due
 	b.claim(t, id)
+	b.clock.at = row.DueAt
 	r := b.want(t, 200, "GET", "/v1/jobs/"+id, "")
 	if want := row.DueAt.Format("2006-01-02T15:04:05.000Z"); r.str("started_at") != want ||
 		r.str("status") != "RUNNING" {

@@ -64,8 +64,8 @@ func TestRun_EndsAJoinWhoseParentFailed(t *testing.T) {
 		"a parent that fails": {
 			func(*graphs) {}, "FAILED a=DEAD b=SUCCEEDED c=CANCELLED",
 		},
-		"a parent that fails, and is deleted": {
-			func(g *graphs) { g.Want(204, "DELETE", "/jobs/"+string(g.row("a").ID), nil) },
+		"a parent that fails, and is not deleted while its run goes on": {
+			func(g *graphs) { g.Want(409, "DELETE", "/jobs/"+string(g.row("a").ID), nil) },
 			"FAILED a=DEAD b=SUCCEEDED c=CANCELLED",
 		},
 		"a parent that is cancelled": {

@@ -232,6 +232,8 @@ func StartedAt(r Row, c Claim, now time.Time) time.Time {
 		return r.StartedAt
 	case c.Outcome != nil && !c.Outcome.StartedAt.IsZero():
 		return c.Outcome.StartedAt
+	case r.DueAt.After(now): // the worker holds it until then
+		return r.StartedAt
 	case c.ClaimedAt.Before(r.DueAt):
 		return r.DueAt // it is claimed a little before, and starts then
 	}
