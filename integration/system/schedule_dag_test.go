@@ -280,7 +280,7 @@ func TestScheduleOfDag_HeedsPausesEditsAndWindows(t *testing.T) {
 		g.Want(http.StatusOK, "PATCH", "/schedules/s", object{"calendar": object{"cron": "5,15,25,35,45,55 * * * *"}})
 		until(36 * time.Minute)
 		got := g.sayOf("s")
-		if len(got) != 4 || got[2] != "superseded SCHEDULED edited" || got[3] != "ran SUCCEEDED" {
+		if len(got) != 4 || got[2] != "superseded SKIPPED edited" || got[3] != "ran SUCCEEDED" {
 			t.Errorf("after the edit: %q", got)
 		}
 		// The schedule's dag is replaced by a job, and the job by the dag.
