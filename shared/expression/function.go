@@ -159,7 +159,8 @@ func add(m *machine, n *node, args []any) (any, error) {
 		if err := m.afford(n, size/4, listWeight+elementWeight*size); err != nil {
 			return nil, err
 		}
-		return &List{items: slices.Concat(a.items, b.items), weight: a.weight + b.weight - listWeight}, nil
+		items := append(append(make([]any, 0, size), a.items...), b.items...)
+		return &List{items: items, weight: a.weight + b.weight - listWeight}, nil
 	case traits.Adder:
 		b, ok := plain(args[1]).(ref.Val)
 		if !ok {
