@@ -38,36 +38,49 @@ LINTER := .ci/bin/golangci-lint
 .DEFAULT_GOAL := help
 
 .PHONY: help
-help: ## Show this list
+help: ## Shows this list.
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
-# DATA=dir keeps what a laptop holds. SECRETS=file (JSON, or lines of NAME=value) is what payloads may name.
+# A build with an empty cache is silent for a minute.
+BUILDING = echo "make $@: building; this takes about a minute the first time" >&2
+
+# DATA=folder keeps what a laptop holds. SECRETS=file (JSON, or lines of NAME=value) is what payloads may name.
 # AT=2027-03-28T00:55:00+01:00 sets its time, SPEED=60 lets time pass that fast while nothing is under way.
 LAPTOP = $(if $(DATA),-data '$(DATA)') $(if $(SECRETS),-secrets '$(SECRETS)') $(if $(AT),-at '$(AT)') $(if $(SPEED),-speed '$(SPEED)')
 
 .PHONY: run
-run: ## Serve Punctual on this machine, Go only; ADDR=host:port moves it (localhost:8080), DATA=dir keeps it
+run: ## Serves Punctual at ADDR (localhost:8080); needs only Go. DATA=folder keeps what it holds.
+	@$(BUILDING)
 	@mkdir -p bin && $(GO) build -o bin/local ./integration/cmd/local
 	@exec bin/local -addr $(ADDR) $(LAPTOP)
 
 .PHONY: dev
 dev: DATA ?= $(if $(AT)$(SPEED),,bin/data)
-dev: ## As make run, built and started anew when Go files change; keeps what it holds in DATA (bin/data)
+dev: ## Serves the same, and restarts when a Go file changes; DATA is bin/data.
+	@$(BUILDING)
 	@mkdir -p bin && $(GO) build -o bin/dev ./integration/cmd/dev
 	@exec bin/dev $(patsubst %,-watch %,functions integration shared workers) ./integration/cmd/local \
 		-addr $(ADDR) -drain 2s $(LAPTOP)
 
 .PHONY: seed
-seed: ## Put the README's examples (a schedule, a task, a dag) into what make run serves at ADDR
+seed: ## Puts examples (a schedule, a task, a dag) into the server at ADDR.
+	@$(BUILDING)
 	@mkdir -p bin && $(GO) build -o bin/local ./integration/cmd/local
 	@bin/local -addr $(ADDR) -seed
 
 .PHONY: cli
-cli: ## Build the command line into bin/punctual; shared/docs/cli.md shows its use
+cli: ## Builds the command line into bin/punctual; shared/docs/cli.md shows its use.
+	@$(BUILDING)
 	@mkdir -p bin && $(GO) build -o bin/punctual ./integration/cmd/punctual
 
 .PHONY: test
-test: vet lint race templates ## Check everything: vet, lint, layout, all tests with the race detector, local AWS
+test: setup ## Runs every check and test, with the race detector and a local AWS; installs what it lacks.
+	@$(MAKE) --no-print-directory vet lint race templates
+
+# The checks are a make of their own, so that none begins before the set-up ends, whatever -j and -k say.
+.PHONY: setup
+setup: ## Installs what make test needs and this machine lacks, or lists it.
+	@sh .ci/setup
 
 .PHONY: vet
 vet:
@@ -82,37 +95,37 @@ race:
 	$(GO) test -race -timeout 30m $(BUT_INFRA)
 
 .PHONY: templates
-templates: ## Test the infrastructure's templates; needs Node.js
+templates: ## Tests the templates of the infrastructure; needs Node.js.
 	$(GO) test -timeout 30m ./infra/...
 
 .PHONY: short
-short: ## Run the tests that need nothing but Go, in seconds
+short: ## Runs the tests that need only Go: the quick check.
 	$(GO) test -short $(BUT_INFRA)
 
 .PHONY: generate
-generate: ## Make the client's types and calls again from the API's document
+generate: ## Generates the Go client's types and calls from the API's document.
 	$(GO) test -count=1 -run '^TestClient_IsMadeOfTheServedDocument$$' ./integration/openapi -update
 
 # SECOND=/usr/share/zoneinfo also writes what zdump reads there, in another package of the same release, which a test compares.
 .PHONY: zones
-zones: ## Build the time zone rules from the package that shared/calendar/zones.txt pins; needs Python
+zones: ## Builds the time zone rules from the package pinned in shared/calendar/zones.txt; needs Python.
 	rm -rf bin/zones
 	python3 -m pip download --quiet --no-deps --require-hashes --dest bin/zones --requirement shared/calendar/zones.txt
 	$(GO) run ./integration/cmd/zones -wheel bin/zones/*.whl
 	$(if $(SECOND),$(GO) run ./integration/cmd/zones -second $(SECOND))
 
 .PHONY: lint
-lint: $(LINTER) ## Check the style (golangci-lint, pinned in .ci/tools) and the layout
+lint: $(LINTER) ## Checks the style (golangci-lint, pinned in .ci/tools) and the layout.
 	$(LINTER) run ./...
 	$(GO) test ./integration/layout
 
 .PHONY: bench
-bench: ## Measure rates, lateness, memory and cost on this machine
+bench: ## Measures rates, lateness, memory and cost on this machine.
 	$(GO) test -count=1 -timeout 20m -run "^TestLateness" -bench . -benchtime 1x ./integration/load
 	$(GO) test -count=1 -run '^$$' -bench '^BenchmarkWorstNext$$' -benchtime 1x ./shared/calendar
 
 .PHONY: build
-build: ## Build the functions and the worker into build/ARCH (arm64)
+build: ## Builds the functions and the worker into build/ARCH (arm64).
 	@$(GO) run ./infra/cmd/build -arch $(ARCH)
 
 # Says what is missing, installs the CDK command as infra/package-lock.json pins it, and runs it.
@@ -124,7 +137,7 @@ ifeq ($(filter auth=cognito,$(SETTINGS)),)
 synth cfn-lint: ISSUER := $(or $(ISSUER),https://issuer.example)
 synth cfn-lint: AUDIENCE := $(or $(AUDIENCE),punctual)
 endif
-synth: ## Write the templates of TARGET (dev, prod, emulator) to cdk.out; needs no account
+synth: ## Writes the templates of TARGET (dev, prod, emulator) to cdk.out; needs no account.
 	$(CDK) synth --quiet $(CONTEXT)
 
 # cfn-lint is pinned in an environment of its own.
@@ -135,7 +148,7 @@ $(CFNLINT):
 	$@/bin/pip install --quiet cfn-lint==1.58.0
 
 .PHONY: cfn-lint
-cfn-lint: synth $(CFNLINT) ## Judge the templates of TARGET by cfn-lint; needs Python
+cfn-lint: synth $(CFNLINT) ## Checks the templates of TARGET by cfn-lint; needs Python.
 	$(CFNLINT)/bin/cfn-lint cdk.out/*.template.json
 
 .PHONY: prerequisites
@@ -144,37 +157,37 @@ prerequisites:
 		"$(or $(filter diff,$(MAKECMDGOALS)),deploy)" "$(STACKS)"
 
 .PHONY: bootstrap
-bootstrap: ## Prepare ACCOUNT (12 digits) and REGION for deploys: once for each
+bootstrap: ## Prepares ACCOUNT (12 digits) and REGION for deploys, once for each.
 	@[ -n "$(ACCOUNT)" ] || { echo "bootstrap: ACCOUNT is not set: the 12 digits of your AWS account, such as ACCOUNT=123456789012" >&2; exit 1; }
 	$(CDK) bootstrap aws://$(ACCOUNT)/$(REGION)
 
 .PHONY: diff
-diff: prerequisites ## Show what a deploy would change; as deploy
+diff: prerequisites ## Shows what a deploy with the same variables would change.
 	$(CDK) diff $(QUOTED) $(CONTEXT)
 
 .PHONY: deploy
-deploy: prerequisites ## Deploy TARGET to your AWS account: ISSUER=URL AUDIENCE=NAME of your tokens
+deploy: prerequisites ## Deploys TARGET to your AWS account; ISSUER=URL and AUDIENCE=NAME describe your tokens.
 	$(CDK) deploy $(QUOTED) $(CONTEXT) $(if $(APPROVAL),--require-approval $(APPROVAL))
 
 .PHONY: destroy
-destroy: ## Delete the stacks of TARGET; prod's data stays
+destroy: ## Deletes the stacks of TARGET; the data of prod stays.
 	$(CDK) destroy $(QUOTED) $(CONTEXT)
 
 .PHONY: token
-token: ## Print a token of TENANT for SCOPES (read write), where auth=cognito made the user pool
+token: ## Prints a token of TENANT for SCOPES (read write) from the user pool of auth=cognito.
 	@sh infra/token.sh "$(TARGET)" "$(REGION)" "$(SETTINGS)" "$(TENANT)" "$(SCOPES)"
 
 .PHONY: account
-account: ## Show in ACCOUNT what only AWS can: deploy, use, measure, delete; 90 minutes, about a dollar
+account: ## Tests a whole deployment in ACCOUNT and deletes it; 90 minutes, about a dollar.
 	@[ -n "$(ACCOUNT)" ] || { echo "account: ACCOUNT is not set: the 12 digits of an AWS account of your own" >&2; exit 1; }
 	PUNCTUAL_ACCOUNT=$(ACCOUNT) AWS_REGION=$(REGION) $(GO) test -count=1 -timeout 3h -v -run '^TestAccount_' ./integration/account
 
 .PHONY: emulator
-emulator: ## Run a local AWS (MiniStack) in the foreground; PORT=n moves it (4566)
+emulator: ## Runs a local AWS (MiniStack) at PORT (4566) in the foreground.
 	$(GO) run ./integration/emulator/cmd/emulator -port $(PORT)
 
 .PHONY: fuzz
-fuzz: ## Run each fuzz test for FUZZTIME (30s)
+fuzz: ## Runs each fuzz test for FUZZTIME (30s).
 	@grep -rn --include='*_test.go' -o '^func Fuzz[A-Za-z0-9_]*' functions shared workers integration 2>/dev/null | \
 	while IFS=: read -r file _ func; do \
 		echo "$(GO) test $$(dirname $$file) $${func#func }"; \
@@ -182,9 +195,10 @@ fuzz: ## Run each fuzz test for FUZZTIME (30s)
 	done
 
 .PHONY: clean
-clean: ## Remove what was built here, the linter included
+clean: ## Removes what was built here, the linter included.
 	rm -rf .ci/bin bin build dist cdk.out infra/node_modules coverage* *.prof *.test
 
 $(LINTER): .ci/tools/go.mod .ci/tools/go.sum
+	@echo "building the linter, which takes some minutes the first time" >&2
 	cd .ci/tools && $(GO) build -o ../bin/golangci-lint github.com/golangci/golangci-lint/v2/cmd/golangci-lint
 	@touch $@

@@ -31,3 +31,34 @@ func TestMake_DeploysNamedStacksAlone(t *testing.T) {
 		}
 	}
 }
+
+// A build with an empty cache takes a minute, in which Go writes nothing: what builds says so first.
+func TestMake_SaysThatItBuilds(t *testing.T) {
+	t.Parallel()
+	for _, target := range []string{"run", "dev", "seed", "cli"} {
+		out, err := exec.CommandContext(t.Context(), "make", "-n", "-C", root, target).CombinedOutput()
+		before, _, built := strings.Cut(string(out), " build ")
+		if err != nil || !built || !strings.Contains(before, `echo "make `+target+": building") {
+			t.Errorf("make %s: %v\n%s", target, err, out)
+		}
+	}
+}
+
+// A finding of the linter must not hide a failing test, and nothing is checked before the set-up.
+func TestMake_ChecksAfterTheSetUp(t *testing.T) {
+	t.Parallel()
+	out, err := exec.CommandContext(t.Context(), "make", "-n", "-k", "-C", root, "test").CombinedOutput()
+	before, after, found := strings.Cut(string(out), "sh .ci/setup\n")
+	if err != nil || !found || strings.Contains(before, "go ") {
+		t.Errorf("%v\n%s", err, out)
+	}
+	for _, check := range []string{"go vet ./...", "golangci-lint run", "go test -race", "go test -timeout 30m ./infra/..."} {
+		if !strings.Contains(after, check) {
+			t.Errorf("it does not %s:\n%s", check, out)
+		}
+	}
+	rules := text(t, "Makefile")
+	if !strings.Contains(rules, "\n\t@$(MAKE) --no-print-directory vet lint race templates\n") {
+		t.Error("the checks are no make of their own, which -k would reach")
+	}
+}

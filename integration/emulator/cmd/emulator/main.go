@@ -1,8 +1,7 @@
-// Command emulator starts a local AWS (MiniStack) in the foreground, for use
-// by hand, and ends it with Ctrl-C:
+// Command emulator starts a local AWS (MiniStack) in the foreground, and ends it with Ctrl-C:
 //
 //	go run ./integration/emulator/cmd/emulator -port 4566
-//	go run ./integration/emulator/cmd/emulator -prepare    # only install what the tests will start
+//	go run ./integration/emulator/cmd/emulator -prepare    # only install what tests start and call; in the root
 package main
 
 import (
@@ -20,7 +19,7 @@ import (
 func main() {
 	port := flag.Int("port", 4566, "port to listen on, on the loopback interface")
 	prepare := flag.Bool("prepare", false,
-		"install the emulators and the tools that read the OpenAPI document, start none")
+		"install the emulators, and the tools that tests call, from the root of the repository; start none")
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
@@ -32,18 +31,7 @@ func main() {
 
 func run(ctx context.Context, port int, prepare bool) error {
 	if prepare {
-		for _, k := range []environment.Kind{environment.MiniStackKind(), environment.LocalStackKind()} {
-			python, err := environment.Install(ctx, k)
-			if err != nil {
-				return err
-			}
-			fmt.Printf("%s is installed: %s\n", k, python)
-		}
-		python, err := environment.InstallPinned(ctx, environment.OpenAPI)
-		if err == nil {
-			fmt.Printf("%s is installed: %s\n", environment.OpenAPI, python)
-		}
-		return err
+		return install(ctx)
 	}
 	e, err := environment.Start(ctx, environment.MiniStackKind(), environment.Options{Port: port, Output: os.Stderr})
 	if err != nil {
@@ -60,4 +48,26 @@ func run(ctx context.Context, port int, prepare bool) error {
 	case <-e.Done():
 		return errors.New("it ended by itself")
 	}
+}
+
+// install installs what the tests will start, and names each before: what is not in the cache is downloaded.
+func install(ctx context.Context) error {
+	for _, name := range []string{environment.MiniStackKind().String(), environment.LocalStackKind().String(),
+		environment.OpenAPI} {
+		fmt.Printf("Python packages of %s: ", name)
+		python, err := environment.InstallPinned(ctx, name)
+		if err != nil {
+			return err
+		}
+		fmt.Println(python)
+	}
+	for _, folder := range []string{"integration/console", "integration/openapi"} {
+		fmt.Printf("Node.js packages of %s: ", folder)
+		modules, err := environment.InstallNode(ctx, folder)
+		if err != nil {
+			return err
+		}
+		fmt.Println(modules)
+	}
+	return nil
 }
