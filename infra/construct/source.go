@@ -41,6 +41,9 @@ func (f Function) FeedFromQueue(q Queues, logical string, most int, on bool) {
 func (f Function) FeedFromStream(t Tables, logical string, dead awssqs.Queue, parallel int, on bool, other string) {
 	stream := t.Table(logical).TableStreamArn()
 	if other != "" {
+		// The function's stack uses the export of the table's own until it is deployed, and the table's stack goes
+		// first: CloudFormation refuses to remove what is in use.
+		awscdk.Stack_Of(t.Table(logical)).ExportValue(stream, nil)
 		stream = jsii.String(other)
 	}
 	allow(f.Role, strs("dynamodb:DescribeStream", "dynamodb:GetRecords", "dynamodb:GetShardIterator",

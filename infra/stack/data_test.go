@@ -212,6 +212,24 @@ func TestReferences_BetweenStacksAreStrong(t *testing.T) {
 	}
 }
 
+// An export that a setting takes away would be refused at the next deploy: the stack that used it goes later.
+func TestData_KeepsItsExportsWhateverIsSet(t *testing.T) {
+	t.Parallel()
+	with, n := held().template("data").outputs, 0
+	for name, output := range prod().template("data").outputs {
+		if at(output, "Export.Name") == nil {
+			continue
+		}
+		if n++; at(with[name], "Export.Name") != at(output, "Export.Name") ||
+			compact(at(with[name], "Value")) != compact(at(output, "Value")) {
+			t.Errorf("%s is %s, and without settings %s", name, compact(with[name]), compact(output))
+		}
+	}
+	if n == 0 {
+		t.Error("nothing is exported")
+	}
+}
+
 // What refuses its deletion blocks the roll-back of a first deploy, so nothing may fail after it.
 func TestData_MakesWhatIsProtectedLast(t *testing.T) {
 	t.Parallel()
