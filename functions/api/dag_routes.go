@@ -77,7 +77,7 @@ func (s *stage) putDag(ctx context.Context, who tenant.Identity, in *namedInput)
 	if err != nil {
 		return nil, err
 	}
-	out := &statusAnswer[DagView]{http.StatusOK, viewDag(d, g.Definition)}
+	out := &statusAnswer[DagView]{http.StatusOK, s.viewDag(d, g.Definition)}
 	if created {
 		out.Status = http.StatusCreated
 	}
@@ -111,7 +111,7 @@ func (s *stage) getDag(ctx context.Context, who tenant.Identity, in *getDagInput
 	if err != nil {
 		return nil, err
 	}
-	return &statusAnswer[DagView]{http.StatusOK, viewDag(d, g.Definition)}, nil
+	return &statusAnswer[DagView]{http.StatusOK, s.viewDag(d, g.Definition)}, nil
 }
 
 // maxVersion is the highest version that a request may name.
@@ -170,6 +170,7 @@ type validateAnswer struct {
 		Levels [][]string `json:"levels" doc:"Nodes by the longest chain before each; those of a level may run at the same time"`
 		Nodes  int        `json:"nodes"`
 		Edges  int        `json:"edges"`
+		Notes  []string   `json:"notes,omitempty" doc:"Sentences about formats that the params_schema names and that are not checked"`
 	}
 }
 
@@ -180,5 +181,6 @@ func (s *stage) validateDag(ctx context.Context, who tenant.Identity, _ *nothing
 	}
 	out := &validateAnswer{}
 	out.Body.Levels, out.Body.Nodes, out.Body.Edges = g.Levels(), len(g.Names()), g.Edges()
+	out.Body.Notes = s.schemas.Notes(g.ParamsSchema)
 	return out, nil
 }

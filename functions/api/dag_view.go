@@ -26,6 +26,7 @@ type DagView struct {
 	Priority       job.Priority               `json:"priority,omitempty"`
 	Tags           map[string]string          `json:"tags,omitempty"`
 	AllowLiterals  []string                   `json:"allow_literals,omitempty"`
+	Notes          []string                   `json:"notes,omitempty" doc:"Sentences about formats that the params_schema names and that are not checked"`
 }
 
 type dagNodeView struct {
@@ -53,13 +54,14 @@ type dagItemView struct {
 	UpdatedAt wire.Instant `json:"updated_at" doc:"When this version was made"`
 }
 
-func viewDag(d store.Dag, is dag.Definition) DagView {
+func (s *stage) viewDag(d store.Dag, is dag.Definition) DagView {
 	v := DagView{
 		Name: d.Name, Version: d.Version, CreatedAt: wire.Instant{Time: d.CreatedAt},
 		UpdatedAt: wire.Instant{Time: d.UpdatedAt},
 		Nodes:     map[string]dagNodeView{}, Params: is.Params, ParamsSchema: is.ParamsSchema,
 		OnFailure: is.OnFailure, MaxConcurrency: is.MaxConcurrency, ExpireAfter: spanOf(is.ExpireAfter),
 		Priority: is.Priority, Tags: is.Tags, AllowLiterals: is.AllowLiterals,
+		Notes: s.schemas.Notes(is.ParamsSchema),
 	}
 	if v.OnFailure == "" {
 		v.OnFailure = dag.CancelDownstream

@@ -122,12 +122,17 @@ func answerAccepted(a accepted) *jobAnswer {
 	out := &jobAnswer{Status: http.StatusAccepted, Location: "/v1/jobs/" + string(a.view.JobID),
 		ETag: etag(a.view.Version), Body: a.view}
 	if a.replayed {
-		out.Replayed = "true"
-		if a.view.Status == job.Dead {
-			out.Link = fmt.Sprintf(`</v1/jobs/%s/redrive>; rel="redrive"`, a.view.JobID)
-		}
+		out.Replayed, out.Link = "true", a.redriveLink()
 	}
 	return out
+}
+
+// redriveLink names the redrive of a replayed job that is DEAD, as a header Link does; "" for any other job.
+func (a accepted) redriveLink() string {
+	if !a.replayed || a.view.Status != job.Dead {
+		return ""
+	}
+	return fmt.Sprintf(`</v1/jobs/%s/redrive>; rel="redrive"`, a.view.JobID)
 }
 
 // submit reads and accepts the job at v. The idempotency key is checked first: a time or a task that was right in the

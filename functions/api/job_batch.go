@@ -22,6 +22,7 @@ type batchItem struct {
 	Job      *JobView      `json:"job,omitempty"`
 	Problem  *wire.Problem `json:"problem,omitempty"`
 	Replayed bool          `json:"replayed,omitempty" doc:"Made by an earlier request with the same key; shown as it is now"`
+	Link     string        `json:"link,omitempty" doc:"Address at which the DEAD job of a replay is redriven, written as the header Link of a single job is"`
 }
 
 type batchAnswer struct {
@@ -76,7 +77,7 @@ func (s *stage) createJobs(ctx context.Context, who tenant.Identity, _ *nothing)
 		if a.view.JobDetail != nil {
 			a.view.Payload = nil // else the answer would be as large as the request
 		}
-		item.Job, item.Replayed = &a.view, a.replayed
+		item.Job, item.Replayed, item.Link = &a.view, a.replayed, a.redriveLink()
 		out.Body.Accepted++
 		if !a.replayed {
 			added++

@@ -25,12 +25,17 @@ func TestKeys_NameTheRedriveOfADeadJob(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	body := `{"task":"echo","retry":{"max_attempts":1}}`
+	batch := `{"jobs":[{"task":"echo","idempotency_key":"k","retry":{"max_attempts":1}},{"task":"echo"}]}`
 	id := b.want(t, 202, "POST", "/v1/jobs", body, "Idempotency-Key", "k").str("job_id")
 	b.end(t, id, job.Outcome{Kind: job.OutcomeFailed, Permanent: true, Error: &job.Reason{Code: "x"}})
 	r := b.want(t, 202, "POST", "/v1/jobs", body, "Idempotency-Key", "k")
 	if want := "</v1/jobs/" + id + `/redrive>; rel="redrive"`; r.str("status") != "DEAD" ||
 		r.header.Get("Link") != want {
 		t.Errorf("%v %s", r.header, r.text)
+	}
+	items := b.want(t, 200, "POST", "/v1/jobs/batch", batch).items()
+	if items[0]["replayed"] != true || items[0]["link"] != r.header.Get("Link") || items[1]["link"] != nil {
+		t.Errorf("in a batch: %v", items)
 	}
 	b.want(t, 202, "POST", "/v1/jobs/"+id+"/redrive", "")
 }

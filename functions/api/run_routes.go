@@ -298,11 +298,13 @@ type RunNodeDetail struct {
 	RunID job.ID `json:"run_id"`
 	Node  string `json:"node"`
 	NodeState
-	Payload json.RawMessage         `json:"payload,omitempty" doc:"As sent; left out when larger than {=item_kib} KB"`
-	Result  json.RawMessage         `json:"result,omitempty" doc:"Absent for a node with for_each: its result is the list of the results in items"`
-	Partial string                  `json:"result_partial,omitempty" enum:"result_too_large,result_lost" doc:"Code with which whatever uses the value of the result fails; absent where result is the value"`
-	Error   *job.Reason             `json:"error,omitempty" doc:"Of the newest attempt that failed"`
-	Items   *wire.Page[runItemView] `json:"items,omitempty" doc:"Of a node with for_each"`
+	Payload json.RawMessage `json:"payload,omitempty" doc:"As sent; left out when larger than {=item_kib} KB"`
+	Result  json.RawMessage `json:"result,omitempty" doc:"Value that the work returned. For a node with for_each that has ended, list of the results of its items in order, null for one that did not succeed; left out with a cursor"`
+	Partial string          `json:"result_partial,omitempty" enum:"result_too_large,result_lost" doc:"Code with which whatever uses the value of the result fails; absent where result is the value"`
+	// ResultIn is given in place of the result of a mapped node that is too large for the answer.
+	ResultIn string                  `json:"result_in,omitempty" enum:"items" doc:"Place of the result of a node with for_each whose list is larger than {=max_result}: each item, or its job, has its part"`
+	Error    *job.Reason             `json:"error,omitempty" doc:"Of the newest attempt that failed"`
+	Items    *wire.Page[runItemView] `json:"items,omitempty" doc:"Of a node with for_each"`
 }
 
 type runItemView struct {
@@ -347,12 +349,21 @@ func (s *stage) getRunNode(
 		}
 		items, next, err := wire.CutPage(l, in.Cursor, limit, all)
 		out.Body.Items = &wire.Page[runItemView]{Items: items, NextCursor: next}
+		if err == nil && in.Cursor == "" && row.Status.Final() {
+			err = s.mappedResult(ctx, f.items[in.Node], &out.Body)
+		}
 		return out, err
 	}
 	if in.Cursor != "" {
 		return nil, wire.OneMistake("cursor", wire.CodeInvalidCursor, "", "the node has no items")
 	}
-	return out, s.nodeDetail(ctx, row, &out.Body)
+	if err := s.nodeDetail(ctx, row, &out.Body); err != nil {
+		return nil, err
+	}
+	if f.noItems(in.Node) {
+		out.Body.Result = json.RawMessage("[]")
+	}
+	return out, nil
 }
 
 // nodeDetail adds the contents of a node's job.

@@ -214,6 +214,31 @@ func TestTask_NotesFormatsThatAreNotChecked(t *testing.T) {
 	}
 }
 
+func TestDag_NotesFormatsThatAreNotChecked(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	const (
+		nodes  = `{"nodes":{"a":{"task":"echo"}}`
+		body   = nodes + `,"params":{"n":1},"params_schema":{"properties":{"n":{"format":"int32"}}}}`
+		schema = `{"executor":"go","payload_schema":{"properties":{"n":{"format":"int32"}}}}`
+	)
+	want := b.want(t, 201, "PUT", "/v1/tasks/t", schema).at("notes")
+	for _, r := range []reply{
+		b.want(t, 200, "POST", "/v1/dags/validate", body), b.want(t, 201, "PUT", "/v1/dags/d", body),
+		b.want(t, 200, "GET", "/v1/dags/d", ""),
+	} {
+		if !strings.Contains(want, "int32") || r.at("notes") != want {
+			t.Errorf("answered %s", r.text)
+		}
+	}
+	for _, r := range []reply{b.want(t, 200, "POST", "/v1/dags/validate", nodes+"}"),
+		b.want(t, 201, "PUT", "/v1/dags/e", nodes+"}")} {
+		if strings.Contains(r.text, `"notes"`) {
+			t.Errorf("a dag without a schema: %s", r.text)
+		}
+	}
+}
+
 func TestBatch_GivesEachJobItsShareOfTheWork(t *testing.T) {
 	t.Parallel()
 	b := setup(t)

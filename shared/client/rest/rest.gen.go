@@ -562,6 +562,11 @@ const (
 	RunItemViewStatusSUCCEEDED RunItemViewStatus = "SUCCEEDED"
 )
 
+// Defines values for RunNodeDetailResultIn.
+const (
+	RunNodeDetailResultInItems RunNodeDetailResultIn = "items"
+)
+
 // Defines values for RunNodeDetailResultPartial.
 const (
 	RunNodeDetailResultPartialResultLost     RunNodeDetailResultPartial = "result_lost"
@@ -863,7 +868,10 @@ type BatchAnswer struct {
 
 // BatchItem defines model for BatchItem.
 type BatchItem struct {
-	Job     *JobView `json:"job,omitempty"`
+	Job *JobView `json:"job,omitempty"`
+
+	// Link Address at which the DEAD job of a replay is redriven, written as the header Link of a single job is
+	Link    *string  `json:"link,omitempty"`
 	Problem *Problem `json:"problem,omitempty"`
 
 	// Replayed Made by an earlier request with the same key; shown as it is now
@@ -1326,16 +1334,19 @@ type DagView struct {
 	AllowLiterals *[]string `json:"allow_literals,omitempty"`
 
 	// CreatedAt Examples: 2027-03-28T01:00:00.000Z
-	CreatedAt      time.Time               `json:"created_at"`
-	ExpireAfter    *string                 `json:"expire_after,omitempty"`
-	MaxConcurrency *int64                  `json:"max_concurrency,omitempty"`
-	Name           string                  `json:"name"`
-	Nodes          map[string]DagNodeView  `json:"nodes"`
-	OnFailure      string                  `json:"on_failure"`
-	Params         *map[string]interface{} `json:"params,omitempty"`
-	ParamsSchema   interface{}             `json:"params_schema,omitempty"`
-	Priority       *string                 `json:"priority,omitempty"`
-	Tags           *map[string]string      `json:"tags,omitempty"`
+	CreatedAt      time.Time              `json:"created_at"`
+	ExpireAfter    *string                `json:"expire_after,omitempty"`
+	MaxConcurrency *int64                 `json:"max_concurrency,omitempty"`
+	Name           string                 `json:"name"`
+	Nodes          map[string]DagNodeView `json:"nodes"`
+
+	// Notes Sentences about formats that the params_schema names and that are not checked
+	Notes        *[]string               `json:"notes,omitempty"`
+	OnFailure    string                  `json:"on_failure"`
+	Params       *map[string]interface{} `json:"params,omitempty"`
+	ParamsSchema interface{}             `json:"params_schema,omitempty"`
+	Priority     *string                 `json:"priority,omitempty"`
+	Tags         *map[string]string      `json:"tags,omitempty"`
 
 	// UpdatedAt When this version was made
 	//
@@ -2651,8 +2662,11 @@ type RunNodeDetail struct {
 	// Payload As sent; left out when larger than 256 KB
 	Payload json.RawMessage `json:"payload,omitempty"`
 
-	// Result Absent for a node with for_each: its result is the list of the results in items
+	// Result Value that the work returned. For a node with for_each that has ended, list of the results of its items in order, null for one that did not succeed; left out with a cursor
 	Result json.RawMessage `json:"result,omitempty"`
+
+	// ResultIn Place of the result of a node with for_each whose list is larger than 256KiB: each item, or its job, has its part
+	ResultIn *RunNodeDetailResultIn `json:"result_in,omitempty"`
 
 	// ResultPartial Code with which whatever uses the value of the result fails; absent where result is the value
 	ResultPartial *RunNodeDetailResultPartial `json:"result_partial,omitempty"`
@@ -2667,6 +2681,9 @@ type RunNodeDetail struct {
 	// Why What it waits for, as a sentence
 	Why *string `json:"why,omitempty"`
 }
+
+// RunNodeDetailResultIn Place of the result of a node with for_each whose list is larger than 256KiB: each item, or its job, has its part
+type RunNodeDetailResultIn string
 
 // RunNodeDetailResultPartial Code with which whatever uses the value of the result fails; absent where result is the value
 type RunNodeDetailResultPartial string
@@ -3078,6 +3095,9 @@ type ValidateAnswer struct {
 	// Levels Nodes by the longest chain before each; those of a level may run at the same time
 	Levels [][]string `json:"levels"`
 	Nodes  int64      `json:"nodes"`
+
+	// Notes Sentences about formats that the params_schema names and that are not checked
+	Notes *[]string `json:"notes,omitempty"`
 }
 
 // WhoamiAnswer defines model for WhoamiAnswer.
