@@ -93,7 +93,18 @@ func (c *Client) Tasks(ctx context.Context) iter.Seq2[rest.TaskView, error] {
 	}, func(p rest.TaskPage) ([]rest.TaskView, *string) { return p.Items, p.NextCursor })
 }
 
+// Task returns a task, [NotFound] if there is none.
+func (c *Client) Task(ctx context.Context, name string) (rest.TaskView, error) {
+	return Read[rest.TaskView](c.rest.GetTask(ctx, name))
+}
+
 // PutTask creates or replaces a task.
 func (c *Client) PutTask(ctx context.Context, name string, t rest.TaskRequest) (rest.TaskView, error) {
 	return Read[rest.TaskView](c.rest.PutTask(ctx, name, t))
+}
+
+// DeleteTask deletes a task; its jobs that wait still run.
+func (c *Client) DeleteTask(ctx context.Context, name string) error {
+	_, err := Read[struct{}](c.rest.DeleteTask(ctx, name))
+	return err
 }

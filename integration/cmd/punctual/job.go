@@ -166,30 +166,37 @@ type cancelJobs struct {
 }
 
 // Run cancels each job, and goes on after one that cannot be cancelled.
-func (c cancelJobs) Run(s *shell) error { return s.each(c.ID, s.client.CancelJob) }
+func (c cancelJobs) Run(s *shell) error {
+	return each(s, c.ID, s.client.CancelJob, jobID, jobColumns...)
+}
 
 type redriveJobs struct {
 	ID []string `arg:"" help:"Ids of dead jobs."`
 }
 
 // Run redrives each job, and goes on after one that cannot be.
-func (c redriveJobs) Run(s *shell) error { return s.each(c.ID, s.client.RedriveJob) }
+func (c redriveJobs) Run(s *shell) error {
+	return each(s, c.ID, s.client.RedriveJob, jobID, jobColumns...)
+}
 
-func (s *shell) each(ids []string, act func(context.Context, string) (rest.JobView, error)) error {
+// each lists the answers of act to each id. It goes on after one that fails.
+func each[T any](
+	s *shell, ids []string, act func(context.Context, string) (T, error), name func(T) string, columns ...column[T],
+) error {
 	var failed []error
-	jobs := func(yield func(rest.JobView, error) bool) {
+	answers := func(yield func(T, error) bool) {
 		for _, id := range ids {
-			job, err := act(s.ctx, id)
+			answer, err := act(s.ctx, id)
 			if err != nil {
 				failed = append(failed, fmt.Errorf("%s: %w", id, err))
 				continue
 			}
-			if !yield(job, nil) {
+			if !yield(answer, nil) {
 				return
 			}
 		}
 	}
-	if err := list(s, jobs, 0, jobID, jobColumns...); err != nil {
+	if err := list(s, answers, 0, name, columns...); err != nil {
 		return err
 	}
 	return errors.Join(failed...)

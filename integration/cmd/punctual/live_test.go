@@ -216,6 +216,8 @@ func TestCompletion_OffersWhatMayStandThere(t *testing.T) {
 		{[]string{"dag", "graph", "id", "--format", ""}, "mermaid svg"},
 		{[]string{"dag", "ru"}, "run runs"},
 		{[]string{"dag", "l"}, "ls"},
+		{[]string{"task", ""}, "ls get put rm"},
+		{[]string{"task", "put", "--f"}, "--file"},
 		{[]string{"dag", "runs", "--st"}, "--status"},
 		{[]string{"pause", ""}, "ls"},
 		{[]string{"pause", "task:echo", "--re"}, "--reason"}, // below an argument

@@ -36,6 +36,7 @@ type commands struct {
 	Cancel   cancelJobs   `cmd:"" help:"Cancel jobs."`
 	Redrive  redriveJobs  `cmd:"" help:"Run dead jobs again, each as a new one."`
 	Attempts listAttempts `cmd:"" help:"List the attempts of a job, oldest first."`
+	Task     tasks        `cmd:"" help:"List, show, put and delete tasks."`
 	Schedule schedules    `cmd:"" help:"Apply, list, preview, pause and resume schedules."`
 	Dag      dags         `cmd:"" help:"Apply, run, watch and mend graphs of jobs."`
 	Dead     deadLetters  `cmd:"" help:"List, redrive and purge jobs that failed for good."`

@@ -304,6 +304,56 @@ func TestSchedule_SaysWhereAFileIsWrong(t *testing.T) {
 	bad(t, exitUsage, "no such file", "schedule", "apply", "-f", "/nowhere.yaml")
 }
 
+func TestTask_IsPutShownAndDeleted(t *testing.T) {
+	t.Parallel()
+	small, other := fresh("cli-small"), fresh("cli-other")
+	path := file(t, "name: "+small+`
+executor: http
+max_result: 16KiB
+on_large_result: fail
+retry: {max_attempts: 3}
+payload_schema: {properties: {n: {format: int32}}}
+---
+name: `+other+`
+executor: echo
+`)
+	out := good(t, "task", "put", "-f", path)
+	if !strings.Contains(out, "  NOTES\n") || !strings.Contains(out, `the format "int32" is not known`) {
+		t.Errorf("put %s", out)
+	}
+	task := object(t, "task", "get", small)
+	if task["max_result"] != "16KiB" || task["on_large_result"] != "fail" || task["version"] != 1.0 ||
+		fmt.Sprint(task["retry"].(map[string]any)["max_attempts"]) != "3" {
+		t.Errorf("%v", task)
+	}
+	if again := good(t, "task", "put", "-f", path, "-o", "name"); again != small+"\n"+other+"\n" {
+		t.Errorf("put again %s", again)
+	}
+	all := good(t, "task", "ls")
+	if row := regexp.MustCompile(small + ` +http +\w+ +normal +\w+ +3 +16KiB +fail +\d+\n`); !row.MatchString(all) ||
+		!regexp.MustCompile(`\necho .* built in\n`).MatchString(all) {
+		t.Errorf("listed %s", all)
+	}
+	s := bad(t, exitRefused, "cli-nothing", "task", "rm", small, "cli-nothing", other, "-o", "name")
+	if s.out != small+"\n"+other+"\n" {
+		t.Errorf("deleted %s", s.out)
+	}
+	bad(t, exitRefused, "not_found", "task", "get", small)
+	bad(t, exitRefused, "wrong_state", "task", "rm", "echo")
+}
+
+func TestTask_SaysWhereAFileIsWrong(t *testing.T) {
+	t.Parallel()
+	one := fresh("cli-one")
+	s := bad(t, exitUsage, "line 3, column 13: /max_result", "task", "put", "-o", "name", "-f",
+		file(t, "name: "+fresh("cli-two")+"\nexecutor: echo\nmax_result: 1TB\n---\nname: "+one+"\nexecutor: echo\n"))
+	if s.out != one+"\n" {
+		t.Errorf("put %s, want the document that is right", s.out)
+	}
+	bad(t, exitUsage, "line 1, column 1: /maxresult", "task", "put", "-f",
+		file(t, "maxresult: 16KiB\nname: x\nexecutor: echo\n"))
+}
+
 func TestDag_IsRunWatchedAndMended(t *testing.T) {
 	t.Parallel()
 	const text = `name: cli-etl
