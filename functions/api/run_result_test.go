@@ -66,8 +66,9 @@ func TestGetRunNode_ShowsTheResultOfAMappedNode(t *testing.T) {
 			b := setup(t)
 			path := b.mappedRun(t, c.items, c.end)
 			r := b.want(t, 200, "GET", path, "")
-			if r.str("status") != c.status || r.str("result_partial") != c.partial || r.str("result_in") != c.resultIn {
-				t.Errorf("the node is %s, partial %q, in %q", r.str("status"), r.str("result_partial"), r.str("result_in"))
+			partial, in := r.str("result_partial"), r.str("result_in")
+			if r.str("status") != c.status || partial != c.partial || in != c.resultIn {
+				t.Errorf("the node is %s, partial %q, in %q", r.str("status"), partial, in)
 			}
 			if _, shown := r.body["result"]; shown != (c.result != "") ||
 				shown && !strings.Contains(r.text, `"result":`+c.result+`,"items":`) {
