@@ -6,8 +6,11 @@ import (
 	"time"
 
 	"punctual/functions/api/wire"
+	"punctual/shared/contract"
+	"punctual/shared/store"
 	"punctual/shared/telemetry"
 	"punctual/shared/tenant"
+	"punctual/shared/text"
 )
 
 // A process does not ask the table about each request. It takes requests in lots: a lot of one when a tenant has been
@@ -101,7 +104,48 @@ func (s *stage) allow(ctx context.Context, t tenant.ID) error {
 	if wait == 0 {
 		return nil
 	}
+	return s.errRate(wait)
+}
+
+// weighBody draws the weight of a request's body from the tenant's rate limit.
+func (s *stage) weighBody(ctx context.Context, t tenant.ID, bytes int) error {
+	return s.weigh(ctx, t, store.Weight(0, bytes), 0)
+}
+
+// weighJobs draws the weight of jobs that a request makes. body is the size of the request's body, which was weighed
+// before: what was admitted by that may leave any debt.
+func (s *stage) weighJobs(ctx context.Context, t tenant.ID, jobs, body int) error {
+	if store.Weight(0, body) > 0 {
+		return s.weigh(ctx, t, store.Weight(jobs, 0), store.AnyDebt)
+	}
+	return s.weigh(ctx, t, store.Weight(jobs, 0), 0)
+}
+
+// weigh draws n requests, or refuses with the time to wait if the tenant has a debt of more than most. It may leave a
+// debt: otherwise a request that weighs more than a burst could never be made.
+func (s *stage) weigh(ctx context.Context, t tenant.ID, n, most int) error {
+	if n == 0 || s.Allowance.Rate == 0 {
+		return nil
+	}
+	now := s.now()
+	drawn, wait, err := s.Store.DrawWeight(ctx, t, s.Allowance, n, most, now)
+	if err != nil { // as in allow
+		s.Log.WarnContext(ctx, "the weight of a request was not counted", telemetry.Tenant, t, telemetry.Err,
+			err.Error())
+		return nil
+	}
+	if wait > 0 {
+		s.allowances.refused(t, now.Add(wait))
+	}
+	if drawn {
+		return nil
+	}
+	return s.errRate(wait)
+}
+
+func (s *stage) errRate(wait time.Duration) error {
 	seconds := max(1, int((wait+time.Second-1)/time.Second))
-	return wire.NewProblem(wire.CodeRateLimited, "a tenant may make %d requests a second, and %d at once after a rest",
-		s.Allowance.Rate, s.Allowance.Burst).After(seconds)
+	return wire.NewProblem(wire.CodeRateLimited, "a tenant may make %d requests a second, and %d at once after a rest; "+
+		"each %d jobs and each %s written count as one more", s.Allowance.Rate, s.Allowance.Burst,
+		contract.JobsOfOneRequest, text.Bytes(contract.BytesOfOneRequest)).After(seconds)
 }

@@ -58,7 +58,7 @@ type Deps struct {
 	Unready func() string
 	// Waiting is how many requests of a tenant may wait at once; 0 is no bound.
 	Waiting int
-	// Allowance bounds the requests of each tenant; the zero Allowance is no bound.
+	// Allowance bounds the requests of each tenant, and what they weigh; the zero Allowance is no bound.
 	Allowance store.Allowance
 }
 
@@ -103,7 +103,7 @@ func New(d Deps) http.Handler {
 		NoSignIn: d.NoSignIn, Log: d.Log, Meter: d.Meter,
 	}
 	if d.Allowance.Rate > 0 {
-		o.Limit = s.allow
+		o.Limit, o.Weigh = s.allow, s.weighBody
 	}
 	s.router = wire.NewRouter(o)
 	s.jobRoutes()

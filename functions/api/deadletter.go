@@ -270,6 +270,9 @@ func (s *stage) eachLetter(ctx context.Context, who tenant.Identity, name string
 		}
 	}
 	if !choice.dryRun {
+		if err := s.weighJobs(ctx, who.Tenant, matched, choice.size); err != nil {
+			return nil, err
+		}
 		var all errgroup.Group
 		all.SetLimit(batchWriters)
 		for i := range items {
@@ -325,6 +328,7 @@ type letterPick struct {
 	cursor   string
 	limit    int
 	dryRun   bool
+	size     int // of the body
 }
 
 func readLetters(ctx context.Context) (letterPick, error) {
@@ -334,6 +338,7 @@ func readLetters(ctx context.Context) (letterPick, error) {
 		return pick, err
 	}
 	r := newReader(doc)
+	pick.size = doc.Size()
 	f := r.Object(0, "", wire.NamesOf[deadLettersRequest]())
 	ids, isIDs := f["job_ids"]
 	filter, isFilter := f["filter"]

@@ -63,6 +63,9 @@ func (s *stage) createJobs(ctx context.Context, who tenant.Identity, _ *nothing)
 	if len(r.Wrong) > 0 {
 		return nil, r.Wrong
 	}
+	if err := s.weighJobs(ctx, who.Tenant, len(jobs), doc.Size()); err != nil {
+		return nil, err
+	}
 	out := &batchAnswer{}
 	out.Body.Items = make([]batchItem, len(jobs))
 	var firings []job.Firing

@@ -35,6 +35,11 @@ type Store interface {
 	TakeRequests(
 		ctx context.Context, t tenant.ID, a store.Allowance, n int, now time.Time,
 	) (wait time.Duration, err error)
+	// DrawWeight draws n requests from a tenant's rate limit, which may leave a debt; nothing, with the time to wait, if
+	// the debt is more than most already.
+	DrawWeight(
+		ctx context.Context, t tenant.ID, a store.Allowance, n, most int, now time.Time,
+	) (drawn bool, wait time.Duration, err error)
 	// TakeWaiting takes one of a tenant's slots for waiting requests until a time; false if all are taken.
 	TakeWaiting(ctx context.Context, t tenant.ID, slots int, until, now time.Time) (store.WaitingSlot, bool, error)
 	// GiveWaiting gives a slot back before its time.

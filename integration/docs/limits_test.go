@@ -148,7 +148,7 @@ func limits() []table {
 }
 
 // deployment is what infra/target sets; its own test holds these lines to it.
-const deployment = `## Quotas of a deployment
+var deployment = `## Quotas of a deployment
 
 These differ by target. What is more is answered 429; with ` + "`Retry-After`" + `, unless waiting frees nothing.
 ` + "`GET /v1/ready` and `punctual doctor`" + ` show how much of its own a tenant has used.
@@ -167,7 +167,9 @@ These differ by target. What is more is answered 429; with ` + "`Retry-After`" +
 | slots of a pod of pool long | 4 | 4 | |
 | shards of the due index | 4 | 64 | ` + "`shards`" + `, which may only grow |
 
-A request counts once, also with a hundred jobs in it. What has no setting is a line of
+A request counts once, and once more for each ` + n(contract.JobsOfOneRequest) +
+	` jobs that it makes, brings back or purges, and for each ` +
+	size(contract.BytesOfOneRequest) + ` of its body. What has no setting is a line of
 [infra/target](../../infra/target/named.go).
 
 ## Quotas of AWS

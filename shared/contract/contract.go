@@ -135,6 +135,16 @@ const (
 	DurationPattern   = `^([0-9]+(ms|s|m|h|d))+$`
 )
 
+// Weight on a tenant's rate limit, in requests: what a request makes and writes counts beside the request itself. The
+// largest batch counts as 75 requests and the largest payload as 65; a tenant that sends single jobs with payloads under
+// 16 KiB notices nothing.
+const (
+	// JobsOfOneRequest is how many jobs weigh as much as a request. A batch stays ten times cheaper than single jobs.
+	JobsOfOneRequest = 10
+	// BytesOfOneRequest is how many bytes weigh as much as a request: 16 write units of the table.
+	BytesOfOneRequest = 16 << 10
+)
+
 // Row budget: an update is billed by the row's size, in units of 1 KB.
 const (
 	MaxRow           = 1024

@@ -2,6 +2,7 @@ package store
 
 import (
 	"context"
+	"math"
 	"time"
 
 	"punctual/shared/contract"
@@ -43,31 +44,70 @@ func (s *Store) UsedByRequests(ctx context.Context, t tenant.ID, a Allowance, no
 // takes one write, which meets no conflict while the tenant is busy.
 func (s *Store) TakeRequests(ctx context.Context, t tenant.ID, a Allowance, n int, now time.Time) (wait time.Duration,
 	err error) {
+	cost := int64(n) * a.each()
+	full := now.UnixMicro() + int64(a.Burst)*a.each()
+	after, taken, err := s.moveRested(ctx, t, cost, full-cost, now)
+	if err != nil || taken {
+		return 0, err
+	}
+	return time.Duration(max(after+cost-full, a.each())) * time.Microsecond, nil
+}
+
+// Weight is how many requests more the jobs that a request or a release makes, and the bytes that it writes, weigh on
+// the tenant's rate limit.
+func Weight(jobs, bytes int) int {
+	return jobs/contract.JobsOfOneRequest + bytes/contract.BytesOfOneRequest
+}
+
+// AnyDebt is the most to DrawWeight for work that has been admitted already.
+const AnyDebt = math.MaxInt32
+
+// DrawWeight draws the weight of n requests from a tenant's rate limit. It draws all of it, also what is not there, so
+// that the tenant is in debt and its next requests wait; but nothing while the tenant has a debt of more than most
+// requests, and then drawn is false. wait is how long it is until the debt is small enough: for a next draw if drawn is
+// false, for a next request otherwise.
+func (s *Store) DrawWeight(
+	ctx context.Context, t tenant.ID, a Allowance, n, most int, now time.Time,
+) (drawn bool, wait time.Duration, err error) {
+	full := now.UnixMicro() + int64(a.Burst)*a.each()
+	after, drawn, err := s.moveRested(ctx, t, int64(n)*a.each(), full+int64(most)*a.each(), now)
+	if err != nil {
+		return false, 0, err
+	}
+	if !drawn {
+		return false, time.Duration(max(after-full-int64(most)*a.each(), a.each())) * time.Microsecond, nil
+	}
+	return true, time.Duration(max(0, after+a.each()-full)) * time.Microsecond, nil
+}
+
+// moveRested moves on by cost when a tenant will have rested, if that is at the latest at the time latest now; both are
+// in microseconds. It returns the new time, or the old one if that is later.
+func (s *Store) moveRested(
+	ctx context.Context, t tenant.ID, cost, latest int64, now time.Time,
+) (rested int64, moved bool, err error) {
 	const tries = 3
-	each := a.each()
-	cost, at := int64(n)*each, now.UnixMicro()
-	room := at + int64(a.Burst)*each - cost // the last time that leaves room
+	at := now.UnixMicro()
 	w := item.Write{Ref: quotaRef(t, "requests")}
 	for range tries {
 		w.Name, w.Set, w.Add = "requests.more", nil, map[string]int64{"rested_us": cost}
 		w.When = []item.All{{{Attr: "rested_us", Op: item.Ge, Value: at},
-			{Attr: "rested_us", Op: item.Le, Value: room}}}
-		err := s.Put(ctx, w)
+			{Attr: "rested_us", Op: item.Le, Value: latest}}}
+		after, err := s.table.Write(ctx, w)
 		refused := Refused(err)
 		if refused == nil {
-			return 0, err
+			return after.Int("rested_us"), err == nil, err
 		}
 		if rested := refused.Olds[0].Int("rested_us"); rested >= at {
-			return time.Duration(max(rested-room, each)) * time.Microsecond, nil
+			return rested, false, nil
 		}
-		if room < at {
-			return time.Duration(at-room) * time.Microsecond, nil // more than a burst: never
+		if latest < at {
+			return at, false, nil // more than a burst: never
 		}
 		w.Name, w.Set, w.Add = "requests.first", map[string]any{"rested_us": at + cost}, nil
 		w.When = []item.All{{{Attr: "rested_us", Op: item.Missing}}, {{Attr: "rested_us", Op: item.Lt, Value: at}}}
-		if err = s.Put(ctx, w); Refused(err) == nil {
-			return 0, err
+		if _, err = s.table.Write(ctx, w); Refused(err) == nil {
+			return at + cost, err == nil, err
 		}
 	}
-	return 0, fault.New(fault.Conflict, nil, "taking requests of tenant %s", t)
+	return 0, false, fault.New(fault.Conflict, nil, "taking requests of tenant %s", t)
 }

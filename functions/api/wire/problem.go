@@ -256,6 +256,7 @@ type request struct {
 	ID         string
 	http       *http.Request
 	mergePatch bool // the route takes application/merge-patch+json as well
+	weigh      func(bytes int) error
 }
 
 func requestOf(ctx context.Context) *request {

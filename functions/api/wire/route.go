@@ -82,6 +82,9 @@ func Register[I, O any](
 						return nil, err
 					}
 				}
+				if s.weigh != nil {
+					requestOf(ctx).weigh = func(bytes int) error { return s.weigh(ctx, who.Tenant, bytes) }
+				}
 			}
 			if err := checkQuery(requestOf(ctx).http.URL.RawQuery, known); err != nil {
 				return nil, err
@@ -189,6 +192,11 @@ func ReadBody(ctx context.Context, limit int64) (*Document, error) {
 	text, err := bodyText(ctx, limit)
 	if err != nil || text == nil {
 		return nil, err
+	}
+	if weigh := requestOf(ctx).weigh; weigh != nil {
+		if err := weigh(len(text)); err != nil {
+			return nil, err
+		}
 	}
 	d, err := ReadDocument(text)
 	if err != nil {

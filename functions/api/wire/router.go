@@ -33,6 +33,9 @@ type Options struct {
 	NoSignIn   bool // no token is needed, and the document asks for none
 	// Limit returns an error if a tenant has made too many requests; nil: no limit.
 	Limit func(context.Context, tenant.ID) error
+	// Weigh returns an error if a tenant may not write so many bytes now; nil: no limit. It is called with the size of
+	// each body that was read.
+	Weigh func(ctx context.Context, t tenant.ID, bytes int) error
 	Log   *slog.Logger     // of errors that clients do not see
 	Meter *telemetry.Meter // nil: nothing is counted
 }
@@ -46,6 +49,7 @@ type Router struct {
 	catalogue Catalogue
 	noSignIn  bool
 	limit     func(context.Context, tenant.ID) error
+	weigh     func(ctx context.Context, t tenant.ID, bytes int) error
 	log       *slog.Logger
 	meter     *telemetry.Meter
 }
@@ -55,7 +59,7 @@ func NewRouter(o Options) *Router {
 	mux := http.NewServeMux()
 	s := &Router{
 		mux: mux, literal: map[string][]string{}, api: humago.New(mux, humaConfig(o)), catalogue: o.Catalogue,
-		noSignIn: o.NoSignIn, limit: o.Limit, log: o.Log, meter: o.Meter,
+		noSignIn: o.NoSignIn, limit: o.Limit, weigh: o.Weigh, log: o.Log, meter: o.Meter,
 	}
 	if o.NoSignIn {
 		s.OpenAPI().Components.SecuritySchemes = nil
