@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -113,7 +114,10 @@ func TestTemplates_HaveAKnownNumberOfResources(t *testing.T) {
 	}
 }
 
-// waits calls found with the id of each resource that v waits for.
+// subIs finds the references in the text of an Fn::Sub.
+var subIs = regexp.MustCompile(`\$\{([A-Za-z0-9]+)(?:\.[A-Za-z0-9.]+)?\}`)
+
+// waits calls found with the id of each resource that v waits for: those that it references or depends on.
 func waits(v any, found func(id string)) {
 	switch x := v.(type) {
 	case []any:
@@ -126,15 +130,17 @@ func waits(v any, found func(id string)) {
 			case "Ref":
 				found(text(e))
 			case "Fn::GetAtt":
-				if on, ok := e.(string); ok {
-					found(on)
-				} else {
-					found(text(at(e, "0")))
-				}
+				on, _, _ := strings.Cut(text(list(e)[0]), ".")
+				found(on)
 			case "DependsOn":
 				for _, on := range list(e) {
 					found(text(on))
 				}
+			case "Fn::Sub":
+				for _, match := range subIs.FindAllStringSubmatch(compact(e), -1) {
+					found(match[1])
+				}
+				waits(e, found)
 			default:
 				waits(e, found)
 			}

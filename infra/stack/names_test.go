@@ -175,8 +175,7 @@ func literals(v any, path string, do func(path, token string)) {
 	}
 }
 
-// waitsFor lists the resources of the template that are created before one: those that it references or depends on,
-// and theirs.
+// waitsFor lists the resources of the template that are created before one: those that it waits for, and theirs.
 func (s template) waitsFor(id string) map[string]bool {
 	seen := map[string]bool{}
 	var visit func(id string)
@@ -185,42 +184,10 @@ func (s template) waitsFor(id string) map[string]bool {
 			return
 		}
 		seen[id] = true
-		for _, next := range list(s.resources[id]["DependsOn"]) {
-			visit(text(next))
-		}
-		references(s.resources[id]["Properties"], visit)
+		waits(s.resources[id], visit)
 	}
 	visit(id)
 	return seen
-}
-
-// subIs finds the references in the text of an Fn::Sub.
-var subIs = regexp.MustCompile(`\$\{([A-Za-z0-9]+)(?:\.[A-Za-z0-9.]+)?\}`)
-
-// references calls do for each resource that v references.
-func references(v any, do func(id string)) {
-	switch x := v.(type) {
-	case []any:
-		for _, e := range x {
-			references(e, do)
-		}
-	case object:
-		for k, e := range x {
-			switch k {
-			case "Ref":
-				do(text(e))
-			case "Fn::GetAtt":
-				do(strings.SplitN(text(list(e)[0]), ".", 2)[0])
-			case "Fn::Sub":
-				for _, found := range subIs.FindAllStringSubmatch(compact(e), -1) {
-					do(found[1])
-				}
-				references(e, do)
-			default:
-				references(e, do)
-			}
-		}
-	}
 }
 
 // stackOrder says for each stack which others are deployed before it, by the assembly's manifest.

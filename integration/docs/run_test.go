@@ -15,9 +15,10 @@ import (
 	"slices"
 	"strings"
 	"sync"
-	"syscall"
 	"testing"
 	"time"
+
+	"punctual/integration/emulator/environment"
 )
 
 // within is how long a page may take. The longest takes some seconds, and a minute or two where Go has
@@ -364,15 +365,18 @@ func TestWant_TakesDotsForAnything(t *testing.T) {
 	}
 }
 
-// shell runs a script in bash and ends what it leaves behind.
+// shell runs a script in bash and ends what it leaves behind, also when the test is killed.
 func shell(t *testing.T, dir, script string, env ...string) (string, error) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), within)
 	defer cancel()
-	cmd := exec.CommandContext(ctx, "bash", "-eu", "-c", script)
+	cmd, end, err := environment.Tied("bash", "-eu", "-c", script)
+	if err != nil {
+		t.Fatal(err)
+	}
+	end = sync.OnceFunc(end)
+	defer end()
 	cmd.Dir, cmd.Env = dir, append(os.Environ(), env...)
-	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
-	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) }
 	// A file, not a pipe: what the page has put in the background holds it open, and is not waited for.
 	out, err := os.Create(filepath.Join(t.TempDir(), "out"))
 	if err != nil {
@@ -380,10 +384,12 @@ func shell(t *testing.T, dir, script string, env ...string) (string, error) {
 	}
 	defer out.Close()
 	cmd.Stdout, cmd.Stderr = out, out
-	err = cmd.Run()
-	if cmd.Process != nil {
-		_ = syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) // what is in the background
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
 	}
+	defer context.AfterFunc(ctx, end)()
+	err = errors.Join(cmd.Wait(), ctx.Err())
+	end() // what is in the background
 	said, unread := os.ReadFile(out.Name())
 	return string(said), errors.Join(err, unread)
 }
@@ -393,7 +399,10 @@ var served = regexp.MustCompile(`http://(127\.0\.0\.1:\d+)`)
 // serve starts a laptop's server of a page's own, and returns its address.
 func serve(t *testing.T, server string) string {
 	t.Helper()
-	cmd := exec.Command(server, "-addr", "127.0.0.1:0", "-drain", "1s")
+	cmd, end, err := environment.Tied(server, "-addr", "127.0.0.1:0", "-drain", "1s")
+	if err != nil {
+		t.Fatal(err)
+	}
 	cmd.Dir = t.TempDir()
 	out, err := cmd.StdoutPipe()
 	if err != nil {
@@ -404,7 +413,7 @@ func serve(t *testing.T, server string) string {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() {
-		_ = cmd.Process.Kill()
+		end()
 		_ = cmd.Wait() // killed
 	})
 	greeting := bufio.NewReader(out)

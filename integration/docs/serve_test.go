@@ -72,10 +72,12 @@ func started(t *testing.T, dir, line, page string) {
 		line += " --addr " + at
 		environ = append(environ, "HOME="+t.TempDir(), "XDG_CONFIG_HOME=", "PUNCTUAL_CONFIG=") // ~ of the line
 	}
-	cmd := exec.CommandContext(t.Context(), "bash", "-c", line)
+	cmd, end, err := environment.Tied("bash", "-c", line)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer end()
 	cmd.Dir, cmd.Env = dir, environ
-	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
-	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) }
 	out, err := os.Create(filepath.Join(t.TempDir(), "out"))
 	if err != nil {
 		t.Fatal(err)
