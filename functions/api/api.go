@@ -94,7 +94,7 @@ func New(d Deps) http.Handler {
 	}
 	s := &stage{Deps: d, schemas: schema.NewCache(), entropy: &entropy{r: d.Entropy}}
 	s.engine = engine.New(engine.Deps{Store: d.Store, Queue: d.Queues, Clock: d.Clock, Log: d.Log, Meter: d.Meter,
-		Shards: d.Shards, Schemas: s.schemas})
+		Shards: d.Shards, Schemas: s.schemas, RateLimit: d.Allowance})
 	if s.Runs == nil {
 		s.Runs = s.engine.Release
 	}

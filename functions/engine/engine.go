@@ -17,6 +17,7 @@ import (
 	"punctual/shared/job"
 	"punctual/shared/message"
 	"punctual/shared/run"
+	"punctual/shared/store"
 	"punctual/shared/telemetry"
 )
 
@@ -36,6 +37,8 @@ type Deps struct {
 	Log    *slog.Logger
 	Meter  *telemetry.Meter
 	Shards int // of the due index; 0: contract.DefaultShards
+	// RateLimit is what each tenant may do; what runs release draws on it. The zero Allowance is no bound.
+	RateLimit store.Allowance
 	// Schemas judges payloads and params. Nil: a schema.Cache of its own.
 	Schemas release.Schemas
 }
@@ -56,7 +59,8 @@ func New(d Deps) Engine {
 	var r *recur.Recurrer
 	runs := release.New(release.Deps{
 		Store: d.Store, Jobs: jobs, Clock: d.Clock, Log: d.Log, Meter: d.Meter, Shards: d.Shards, Schemas: d.Schemas,
-		Over: func(ctx context.Context, is run.Run) error { return r.RunOver(ctx, jobs.decider, is) },
+		RateLimit: d.RateLimit,
+		Over:      func(ctx context.Context, is run.Run) error { return r.RunOver(ctx, jobs.decider, is) },
 	})
 	r = recur.New(recur.Deps{
 		Store: d.Store, Queue: d.Queue, Clock: d.Clock, Log: d.Log, Meter: d.Meter, Shards: d.Shards, Runs: runs,
@@ -121,10 +125,14 @@ func (j *jobs) EndedLater(ctx context.Context, row job.Row) error {
 }
 
 // DeriveLater has a run reconciled in an invocation of its own.
-func (j *jobs) DeriveLater(ctx context.Context, k run.Key) error {
+func (j *jobs) DeriveLater(ctx context.Context, k run.Key) error { return j.DeriveAfter(ctx, k, 0) }
+
+// DeriveAfter has a run reconciled in an invocation of its own after a wait, or earlier if it is a long one.
+func (j *jobs) DeriveAfter(ctx context.Context, k run.Key, wait time.Duration) error {
+	wait = min(max(wait.Truncate(time.Second)+time.Second, laterBy), contract.MaxDelay)
 	body := message.Encode(message.Dispatch{V: message.V, Slice: horizon.Reconciling(string(k.Tenant), string(k.ID))})
 	err := j.queue.Send(ctx, contract.DispatchQueue, message.Outgoing{Group: string(k.Tenant), Body: body,
-		Delay: laterBy})
+		Delay: wait})
 	if err != nil {
 		return fmt.Errorf("asking for run %s to be reconciled: %w", k.ID, err)
 	}

@@ -18,6 +18,7 @@ import (
 	"punctual/shared/item"
 	"punctual/shared/job"
 	"punctual/shared/message"
+	"punctual/shared/store"
 	"punctual/shared/telemetry"
 	"punctual/shared/tenant"
 )
@@ -48,6 +49,8 @@ type Deps struct {
 	Meter *telemetry.Meter
 	// Shards is the number of shards of the due index; 0: contract.DefaultShards.
 	Shards int
+	// RateLimit is what each tenant may do; what runs release draws on it. The zero Allowance is no bound.
+	RateLimit store.Allowance
 }
 
 // Stage is the consumer of the redrive queue. It is safe for concurrent use.
@@ -60,7 +63,7 @@ type Stage struct {
 // New returns the stage.
 func New(d Deps) *Stage {
 	e := engine.New(engine.Deps{Store: d.Store, Queue: d.Queue, Clock: d.Clock, Log: d.Log, Meter: d.Meter,
-		Shards: d.Shards})
+		Shards: d.Shards, RateLimit: d.RateLimit})
 	return &Stage{
 		Deps:    d,
 		accept:  e.Accept,

@@ -51,6 +51,8 @@ type Deps struct {
 	Log    *slog.Logger
 	Meter  *telemetry.Meter
 	Shards int // of the due index in this deployment; an earlier one may have had more
+	// RateLimit is what each tenant may do; what runs release draws on it. The zero Allowance is no bound.
+	RateLimit store.Allowance
 	// Alone says that every other process of the deployment has ended, as on a laptop that starts. The first pass that
 	// succeeds then takes up whatever is due: no process is about to send it, so there is nothing to wait for.
 	Alone bool
@@ -70,7 +72,7 @@ type Stage struct {
 // New returns the stage.
 func New(d Deps) *Stage {
 	e := engine.New(engine.Deps{Store: d.Store, Queue: d.Queue, Clock: d.Clock, Log: d.Log, Meter: d.Meter,
-		Shards: d.Shards})
+		Shards: d.Shards, RateLimit: d.RateLimit})
 	return &Stage{
 		Deps: d, decider: e.Decide, recur: e.Recur, release: e.Release,
 		pass:   scan.Pass{Marks: d.Store, Mark: store.Swept, Log: d.Log, Meter: d.Meter},

@@ -64,8 +64,15 @@ func (v vars) blobs() []construct.Var {
 	return append(v.base(), construct.Var{Name: "PUNCTUAL_BUCKET", Value: *v.bucket})
 }
 
-func (v vars) arming() []construct.Var {
+// releasing is what whoever releases nodes of runs needs: what a release weighs draws on its tenant's rate limit.
+func (v vars) releasing() []construct.Var {
 	return append(v.blobs(),
+		construct.Var{Name: "PUNCTUAL_TENANT_RATE", Value: strconv.Itoa(v.s.API.TenantRate)},
+		construct.Var{Name: "PUNCTUAL_TENANT_BURST", Value: strconv.Itoa(v.s.API.TenantBurst)})
+}
+
+func (v vars) arming() []construct.Var {
+	return append(v.releasing(),
 		construct.Var{Name: "PUNCTUAL_TIMER_GROUP", Value: v.s.Prefix},
 		construct.Var{Name: "PUNCTUAL_TIMER_ROLE", Value: *v.timers.Role.RoleArn()},
 		construct.Var{Name: "PUNCTUAL_TIMER_TARGET", Value: *v.queues.Queue(contract.DispatchQueue).QueueArn()},
@@ -81,8 +88,6 @@ func (v vars) promoting() []construct.Var {
 func (v vars) api() []construct.Var {
 	env := append(v.arming(), construct.Var{Name: "PUNCTUAL_SCHEDULE_QUOTA", Value: strconv.Itoa(v.s.Quota)},
 		construct.Var{Name: "PUNCTUAL_AUTH", Value: string(v.s.Tokens.Auth)},
-		construct.Var{Name: "PUNCTUAL_TENANT_RATE", Value: strconv.Itoa(v.s.API.TenantRate)},
-		construct.Var{Name: "PUNCTUAL_TENANT_BURST", Value: strconv.Itoa(v.s.API.TenantBurst)},
 		construct.Var{Name: "PUNCTUAL_TENANT_WAITING", Value: strconv.Itoa(v.s.Flow.Waiting())})
 	if len(v.s.HTTPAllow) > 0 {
 		env = append(env, construct.Var{Name: "PUNCTUAL_HTTP_ALLOW", Value: strings.Join(v.s.HTTPAllow, ",")})
@@ -248,15 +253,15 @@ func parts() []part {
 			},
 		},
 		{name: Sweeper, program: "sweeper", about: "Each minute: slices left behind", timeout: minute, mib: 512,
-			env: vars.blobs, may: deciding().knowing()},
+			env: vars.releasing, may: deciding().knowing()},
 		{name: Dispatch, program: "dispatch", about: "Slices get timers, and become firings at their time",
 			timeout: 30 * time.Second, mib: 256, env: vars.arming, may: deciding().hiding(contract.DispatchQueue).
 					forgetting().arming()},
 		{name: Status, program: "status", about: "Settles what workers report", timeout: 30 * time.Second, mib: 512,
-			env: vars.blobs, may: deciding().hiding(contract.ReportQueue)},
+			env: vars.releasing, may: deciding().hiding(contract.ReportQueue)},
 		{
 			name: Redrive, program: "redrive", about: "Buries dead letters, and brings them back",
-			timeout: 10 * time.Second, mib: 256, env: vars.blobs,
+			timeout: 10 * time.Second, mib: 256, env: vars.releasing,
 			// Retrying a node may derive its whole run.
 			may: deciding().hiding(contract.RedriveQueue).taking(contract.DeadLetters),
 		},

@@ -121,6 +121,8 @@ func limits() []table {
 			{"nodes, and edges", n(dag.MaxNodes) + ", and " + n(dag.MaxEdges)},
 			{"items of a `for_each`", n(dag.MaxItems)},
 			{"jobs of a run", n(dag.MaxJobs)},
+			{"payloads and lists of a run's nodes", size(contract.MaxRunPayloads) + " together; a node with less than " +
+				size(contract.BytesOfOneRequest) + " and " + n(contract.JobsOfOneRequest) + " items does not count"},
 			{"definition", size(dag.MaxDefinition)},
 			{"expression", size(dag.MaxExpression) + ", and " + n(dag.MaxExpressions) + " of a definition"},
 		}},
@@ -169,7 +171,9 @@ These differ by target. What is more is answered 429; with ` + "`Retry-After`" +
 
 A request counts once, and once more for each ` + n(contract.JobsOfOneRequest) +
 	` jobs that it makes, brings back or purges, and for each ` +
-	size(contract.BytesOfOneRequest) + ` of its body. What has no setting is a line of
+	size(contract.BytesOfOneRequest) + ` of its body. A node of a run counts likewise
+when it is released, by its items and payloads; while a tenant is more than ` + n(contract.MaxReleaseDebt) +
+	` requests in debt, its runs wait before such nodes. What has no setting is a line of
 [infra/target](../../infra/target/named.go).
 
 ## Quotas of AWS

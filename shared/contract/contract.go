@@ -135,14 +135,20 @@ const (
 	DurationPattern   = `^([0-9]+(ms|s|m|h|d))+$`
 )
 
-// Weight on a tenant's rate limit, in requests: what a request makes and writes counts beside the request itself. The
-// largest batch counts as 75 requests and the largest payload as 65; a tenant that sends single jobs with payloads under
+// Weight on a tenant's rate limit, in requests: what a request, or the release of a node, makes and writes counts beside the
+// request itself. The largest batch counts as 75 requests and the largest payload as 65; a tenant that sends single jobs with payloads under
 // 16 KiB notices nothing.
 const (
 	// JobsOfOneRequest is how many jobs weigh as much as a request. A batch stays ten times cheaper than single jobs.
 	JobsOfOneRequest = 10
 	// BytesOfOneRequest is how many bytes weigh as much as a request: 16 write units of the table.
 	BytesOfOneRequest = 16 << 10
+	// MaxReleaseDebt is up to which debt of its tenant, in requests, a run still releases nodes that weigh something.
+	// No request leaves a debt as large as that, so requests never keep a run from going on; other runs do.
+	MaxReleaseDebt = 128
+	// MaxRunPayloads bounds the payloads and lists of all nodes of a run that weigh something, in bytes: 16 of the
+	// largest payloads, or 16 KiB for each of 1,000 items. Expressions can make a thousand times what a request has.
+	MaxRunPayloads = 16 << 20
 )
 
 // Row budget: an update is billed by the row's size, in units of 1 KB.

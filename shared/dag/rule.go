@@ -69,7 +69,8 @@ const (
 	ReasonWhenFalse        = "when_false"
 	ReasonEmpty            = "empty"
 	ReasonExpressionFailed = "expression_failed"
-	ReasonInvalidPayload   = "invalid_payload" // it does not fit its task's payload_schema
+	ReasonInvalidPayload   = "invalid_payload"    // it does not fit its task's payload_schema
+	ReasonPayloadsTooLarge = "payloads_too_large" // with it, the run's payloads would have too many bytes
 	ReasonRunCancelled     = run.ReasonCancelled
 	ReasonRunFailed        = run.ReasonFailed
 	ReasonRunExpired       = run.ReasonExpired

@@ -100,6 +100,12 @@ func (s *Store) Counted(ctx context.Context, counter item.Ref) (int64, error) {
 	return i.Int("n"), err
 }
 
+// Weights reads what the nodes of a run have drawn on the rate limit of its tenant.
+func (s *Store) Weights(ctx context.Context, k runs.Key) (runs.Weights, error) {
+	i, err := s.table.Get(ctx, k.WeightsRef())
+	return runs.ReadWeights(i), err
+}
+
 // Places reads who holds the places of buckets, in the order asked.
 func (s *Store) Places(ctx context.Context, buckets []runs.Bucket) ([][]job.ID, error) {
 	refs := make([]item.Ref, len(buckets))

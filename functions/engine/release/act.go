@@ -102,6 +102,7 @@ func (r *Releaser) Create(ctx context.Context, n Request) (is run.Run, created b
 		return is, false, err
 	}
 	r.Meter.Count(telemetry.RunsCreated, 1)
+	r.drawAfter(ctx, n.Tenant, plainWeight(n))
 	return is, true, r.bringOn(ctx, n.Key)
 }
 

@@ -15,6 +15,7 @@ import (
 	"punctual/functions/engine/release"
 	"punctual/shared/contract"
 	"punctual/shared/dag"
+	"punctual/shared/fault"
 	"punctual/shared/job"
 	"punctual/shared/memory"
 	"punctual/shared/run"
@@ -42,6 +43,9 @@ type bench struct {
 	redelivered int            // how often a report is handled once more after an error
 	endedLater  []job.Key      // ends to be told in another invocation
 	deriveLater int            // how often the run is to be derived in another invocation
+	longest     time.Duration  // after which such an invocation is to come
+	refuseAfter bool           // the next such request fails
+	rate        store.Allowance
 	// fails says whether the attempt of a node fails for good.
 	fails func(row job.Row) bool
 	// gives is the result of a node that succeeds; "" for none.
@@ -68,7 +72,7 @@ func setup(t testing.TB) *bench {
 // another is a second process, which shares only the table with the first.
 func (b *bench) another() *release.Releaser {
 	return release.New(release.Deps{Store: b.store, Jobs: b, Clock: b, Log: telemetry.Silent(), Shards: 4,
-		AtOnce: b.atOnce})
+		AtOnce: b.atOnce, RateLimit: b.rate})
 }
 
 // Now is the test's time.
@@ -157,6 +161,19 @@ func (b *bench) DeriveLater(context.Context, run.Key) error {
 	defer b.mu.Unlock()
 	b.deriveLater++
 	return nil
+}
+
+// DeriveAfter is DeriveLater, of which longest keeps the wait.
+func (b *bench) DeriveAfter(ctx context.Context, k run.Key, wait time.Duration) error {
+	b.mu.Lock()
+	b.longest = max(b.longest, wait)
+	refuse := b.refuseAfter
+	b.refuseAfter = false
+	b.mu.Unlock()
+	if refuse {
+		return fault.New(fault.Unavailable, nil, "asking for another invocation")
+	}
+	return b.DeriveLater(ctx, k)
 }
 
 // later makes the invocations that were asked for. It returns false if there were none.

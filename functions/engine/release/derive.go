@@ -12,6 +12,7 @@ import (
 	"punctual/shared/fault"
 	"punctual/shared/job"
 	"punctual/shared/run"
+	"punctual/shared/store"
 )
 
 // Derive judges every node of a run from its rows, and ends the run if it is over. It is called at the run's wake-up
@@ -440,7 +441,11 @@ func (r *Releaser) finish(ctx context.Context, f *facts) (retried bool, err erro
 		return false, err
 	}
 	after, write := f.run.Finish(again, r.Clock.Now())
-	return true, r.Store.WriteRun(ctx, after, write)
+	if err := r.Store.WriteRun(ctx, after, write); err != nil {
+		return true, err
+	}
+	r.drawAfter(ctx, f.run.Tenant, store.Weight(len(nodes), 0))
+	return true, nil
 }
 
 // before is what the run is to hold of the generations of nodes that begin a new one. rows are those of the current

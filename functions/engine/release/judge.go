@@ -308,6 +308,9 @@ func (r *Releaser) release(ctx context.Context, f *facts, name string) ([]job.Ro
 	if err != nil {
 		return r.failed(ctx, f, name, err)
 	}
+	if admitted, ended, err := r.weigh(ctx, f, name, 1, len(payload)); err != nil || !admitted {
+		return ended, err
+	}
 	for {
 		at, found, err := r.runPlace(ctx, f, name)
 		if err != nil {

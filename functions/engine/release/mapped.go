@@ -26,6 +26,13 @@ func (r *Releaser) open(ctx context.Context, f *facts, name string, see dag.Fact
 	if len(list) == 0 {
 		return r.end(ctx, f, name, job.Skipped, job.Reason{Code: dag.ReasonEmpty})
 	}
+	bytes, err := r.payloadBytes(ctx, f, name, see, list)
+	if err != nil {
+		return nil, err
+	}
+	if admitted, ended, err := r.weigh(ctx, f, name, len(list), bytes); err != nil || !admitted {
+		return ended, err
+	}
 	row, err := r.filled(ctx, f, r.blank(f, name, 0, r.Clock.Now()))
 	if err != nil {
 		return nil, err

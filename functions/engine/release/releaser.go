@@ -41,6 +41,13 @@ type Store interface {
 	Count(ctx context.Context, k run.Key, counter item.Ref, n int64) (int64, error)
 	// Counted reads a counter of the run; 0 if it does not exist.
 	Counted(ctx context.Context, counter item.Ref) (int64, error)
+	// Weights reads what the nodes of a run have drawn on the rate limit of its tenant.
+	Weights(ctx context.Context, k run.Key) (run.Weights, error)
+	// DrawWeight draws n requests from a tenant's rate limit, which may leave a debt; nothing, with the time to wait, if
+	// the debt is more than most already.
+	DrawWeight(
+		ctx context.Context, t tenant.ID, a store.Allowance, n, most int, now time.Time,
+	) (drawn bool, wait time.Duration, err error)
 	// Places reads who holds the places of buckets, in the order asked.
 	Places(ctx context.Context, buckets []run.Bucket) ([][]job.ID, error)
 	// Slots reads which jobs took the first n slots of a run made before places lay in buckets.
@@ -107,6 +114,8 @@ type Jobs interface {
 	EndedLater(ctx context.Context, row job.Row) error
 	// DeriveLater has a run derived in an invocation of its own.
 	DeriveLater(ctx context.Context, k run.Key) error
+	// DeriveAfter has a run derived in an invocation of its own after a wait, or earlier if it is a long one.
+	DeriveAfter(ctx context.Context, k run.Key, wait time.Duration) error
 	// SendDeadLetter sends the dead letter of a DEAD job. Until it is buried, each wake-up of the job repeats it.
 	SendDeadLetter(ctx context.Context, row job.Row) error
 }
@@ -126,7 +135,9 @@ type Deps struct {
 	Log    *slog.Logger
 	Meter  *telemetry.Meter // nil drops metrics
 	Shards int              // of the due index; 0: contract.DefaultShards
-	AtOnce int              // rows that one call puts or judges at the same time; 0: 32
+	// RateLimit is what each tenant may do; releases draw on it. The zero Allowance is no bound.
+	RateLimit store.Allowance
+	AtOnce    int // rows that one call puts or judges at the same time; 0: 32
 	// Schemas judges the payloads of nodes and the params of schedules. Nil: a schema.Cache of its own.
 	Schemas Schemas
 	// RetryOf reads the retry policy of a node over that of its task. Nil: dag.RetryOf.
@@ -200,10 +211,11 @@ type facts struct {
 	ended map[string]job.Row // rows that were final when they were read: these never change
 	// once holds the other rows while all nodes are judged from one read, nil otherwise. If a node ends
 	// meanwhile, whoever ends it judges its children.
-	once  map[string]job.Row
-	holds bool // a node is held
-	held  *held
-	joins map[int]int64 // nodes that are to join the run's line, by number, and their generations
+	once   map[string]job.Row
+	holds  bool // a node is held
+	held   *held
+	defers bool          // a release was deferred, and the run will be derived for it
+	joins  map[int]int64 // nodes that are to join the run's line, by number, and their generations
 
 	busy   chan struct{}     // bounds how many items are put at a time, also of nodes that are judged at a time
 	mu     sync.Mutex        // of the maps, of holds and of what they hold: several nodes may be judged at a time

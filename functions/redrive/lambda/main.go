@@ -25,11 +25,12 @@ func main() {
 	meter := &telemetry.Meter{Namespace: env.Namespace(), Version: lambdacontext.FunctionVersion}
 	cfg := session.Metered(session.MustLoad(context.Background()), meter)
 	lambda.Start(batch.Metered(redrive.New(redrive.Deps{
-		Store:  store.New(table.New(cfg, env.TableName), blob.New(cfg, env.Bucket)),
-		Queue:  queue.New(cfg, env.QueueName),
-		Clock:  clock.System{},
-		Log:    telemetry.Logger(os.Stdout, "redrive"),
-		Meter:  meter,
-		Shards: env.Shards,
+		Store:     store.New(table.New(cfg, env.TableName), blob.New(cfg, env.Bucket)),
+		Queue:     queue.New(cfg, env.QueueName),
+		Clock:     clock.System{},
+		Log:       telemetry.Logger(os.Stdout, "redrive"),
+		Meter:     meter,
+		Shards:    env.Shards,
+		RateLimit: store.Allowance{Rate: env.TenantRate, Burst: env.TenantBurst},
 	}).Handle, meter, os.Stdout))
 }

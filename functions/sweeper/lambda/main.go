@@ -27,11 +27,12 @@ func main() {
 	meter := &telemetry.Meter{Namespace: env.Namespace()}
 	cfg := session.Metered(session.MustLoad(context.Background()), meter)
 	lambda.Start(batch.Metered(sweeper.New(sweeper.Deps{
-		Store:  store.New(table.New(cfg, env.TableName), blob.New(cfg, env.Bucket)),
-		Queue:  queue.New(cfg, env.QueueName),
-		Clock:  clock.System{},
-		Log:    log,
-		Meter:  meter,
-		Shards: env.Shards,
+		Store:     store.New(table.New(cfg, env.TableName), blob.New(cfg, env.Bucket)),
+		Queue:     queue.New(cfg, env.QueueName),
+		Clock:     clock.System{},
+		Log:       log,
+		Meter:     meter,
+		Shards:    env.Shards,
+		RateLimit: store.Allowance{Rate: env.TenantRate, Burst: env.TenantBurst},
 	}).Handle, meter, os.Stdout))
 }
