@@ -145,7 +145,8 @@ func (s *stage) weigh(ctx context.Context, t tenant.ID, n, most int) error {
 
 func (s *stage) errRate(wait time.Duration) error {
 	seconds := max(1, int((wait+time.Second-1)/time.Second))
-	return wire.NewProblem(wire.CodeRateLimited, "a tenant may make %d requests a second, and %d at once after a rest; "+
-		"each %d jobs and each %s written count as one more", s.Allowance.Rate, s.Allowance.Burst,
-		contract.JobsOfOneRequest, text.Bytes(contract.BytesOfOneRequest)).After(seconds)
+	return wire.NewProblem(wire.CodeRateLimited,
+		"a tenant may make %d requests a second, and %d at once after a rest; each %d jobs and each %s written count "+
+			"as one more", s.Allowance.Rate, s.Allowance.Burst, contract.JobsOfOneRequest,
+		text.Bytes(contract.BytesOfOneRequest)).After(seconds)
 }

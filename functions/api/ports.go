@@ -35,8 +35,8 @@ type Store interface {
 	TakeRequests(
 		ctx context.Context, t tenant.ID, a store.Allowance, n int, now time.Time,
 	) (wait time.Duration, err error)
-	// DrawWeight draws n requests from a tenant's rate limit, which may leave a debt; nothing, with the time to wait, if
-	// the debt is more than most already.
+	// DrawWeight draws n requests from a tenant's rate limit, which may leave a debt. If the debt is more than most
+	// already, it draws nothing, and wait is the time until it is not.
 	DrawWeight(
 		ctx context.Context, t tenant.ID, a store.Allowance, n, most int, now time.Time,
 	) (drawn bool, wait time.Duration, err error)

@@ -32,7 +32,8 @@ func (b *bench) refusedFor(t *testing.T, body string) time.Duration {
 
 func (b *bench) used(t *testing.T) int64 {
 	t.Helper()
-	n, err := b.store.UsedByRequests(t.Context(), "acme", store.Allowance{Rate: aSecond, Burst: 2 * aSecond}, b.clock.at)
+	limit := store.Allowance{Rate: aSecond, Burst: 2 * aSecond}
+	n, err := b.store.UsedByRequests(t.Context(), "acme", limit, b.clock.at)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -121,8 +121,8 @@ func limits() []table {
 			{"nodes, and edges", n(dag.MaxNodes) + ", and " + n(dag.MaxEdges)},
 			{"items of a `for_each`", n(dag.MaxItems)},
 			{"jobs of a run", n(dag.MaxJobs)},
-			{"payloads and lists of a run's nodes", size(contract.MaxRunPayloads) + " together; a node with less than " +
-				size(contract.BytesOfOneRequest) + " and " + n(contract.JobsOfOneRequest) + " items does not count"},
+			{"payloads and lists of a run's nodes", size(contract.MaxRunPayloads) +
+				" together; a node with less than " + size(contract.BytesOfOneRequest) + " and " + n(contract.JobsOfOneRequest) + " items does not count"},
 			{"definition", size(dag.MaxDefinition)},
 			{"expression", size(dag.MaxExpression) + ", and " + n(dag.MaxExpressions) + " of a definition"},
 		}},

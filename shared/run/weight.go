@@ -7,8 +7,8 @@ import (
 	"punctual/shared/item"
 )
 
-// Weights is what the nodes of a run have drawn on the rate limit of its tenant: those that weigh something, each in its
-// newest generation.
+// Weights is what the nodes of a run have drawn on the rate limit of its tenant: those that weigh something, each in
+// its newest generation.
 type Weights struct {
 	Bytes int64 // of the payloads and lists of all these nodes
 	nodes item.Item

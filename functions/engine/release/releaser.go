@@ -43,8 +43,8 @@ type Store interface {
 	Counted(ctx context.Context, counter item.Ref) (int64, error)
 	// Weights reads what the nodes of a run have drawn on the rate limit of its tenant.
 	Weights(ctx context.Context, k run.Key) (run.Weights, error)
-	// DrawWeight draws n requests from a tenant's rate limit, which may leave a debt; nothing, with the time to wait, if
-	// the debt is more than most already.
+	// DrawWeight draws n requests from a tenant's rate limit, which may leave a debt. If the debt is more than most
+	// already, it draws nothing, and wait is the time until it is not.
 	DrawWeight(
 		ctx context.Context, t tenant.ID, a store.Allowance, n, most int, now time.Time,
 	) (drawn bool, wait time.Duration, err error)

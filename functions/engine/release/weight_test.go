@@ -192,8 +192,8 @@ func TestWeight_DefersAReleaseWhileItsTenantIsInDebt(t *testing.T) {
 	})
 }
 
-// TestWeight_FinishesADeferredRunWhicheverCallFails fails one call of the table, each in turn, or the request for another
-// invocation. There is no sweep and no wake-up.
+// TestWeight_FinishesADeferredRunWhicheverCallFails fails one call of the table, each in turn, or the request for
+// another invocation. There is no sweep and no wake-up.
 func TestWeight_FinishesADeferredRunWhicheverCallFails(t *testing.T) {
 	t.Parallel()
 	for _, kind := range []fault.Kind{fault.Unavailable, fault.Conflict} {
