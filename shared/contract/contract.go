@@ -135,9 +135,9 @@ const (
 	DurationPattern   = `^([0-9]+(ms|s|m|h|d))+$`
 )
 
-// Weight on a tenant's rate limit, in requests: what a request, or the release of a node, makes and writes counts beside
-// the request itself. The largest batch counts as 75 requests and the largest payload as 65; a tenant that sends single
-// jobs with payloads under 16 KiB notices nothing.
+// Weight on a tenant's rate limit, in requests: what a request, or the release of a node, makes and writes counts
+// beside the request itself. The largest batch counts as 75 requests and the largest payload as 65; a tenant that sends
+// single jobs with payloads under 16 KiB notices nothing.
 const (
 	// JobsOfOneRequest is how many jobs weigh as much as a request. A batch stays ten times cheaper than single jobs.
 	JobsOfOneRequest = 10
