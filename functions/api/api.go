@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"net/netip"
 
+	"punctual/functions/api/spec"
 	"punctual/functions/api/wire"
 	"punctual/functions/engine"
 	"punctual/shared/clock"
@@ -99,7 +100,7 @@ func New(d Deps) http.Handler {
 		s.Runs = s.engine.Release
 	}
 	o := wire.Options{
-		Title: "Punctual", Version: "1", About: about, SchemaName: schemaName, Catalogue: catalogue,
+		Title: "Punctual", Version: "1", About: about, SchemaName: schemaName, Catalogue: spec.Catalogue,
 		NoSignIn: d.NoSignIn, Log: d.Log, Meter: d.Meter,
 	}
 	if d.Allowance.Rate > 0 {

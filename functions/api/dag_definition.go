@@ -9,8 +9,9 @@ import (
 	"strings"
 	"time"
 
+	"punctual/functions/api/field"
+	"punctual/functions/api/spec"
 	"punctual/functions/api/wire"
-	"punctual/shared/contract"
 	"punctual/shared/dag"
 	"punctual/shared/executor"
 	"punctual/shared/fault"
@@ -19,41 +20,67 @@ import (
 	"punctual/shared/text"
 )
 
-// dagRequest documents what PUT /v1/dags/{name} takes.
-type dagRequest struct {
-	Nodes          map[string]nodeRequest `json:"nodes" doc:"By name"`
-	Params         wire.Anything          `json:"params,omitempty" doc:"Defaults by name, any JSON values. A run may give others, of these names only"`
-	ParamsSchema   wire.Anything          `json:"params_schema,omitempty" doc:"A JSON Schema that a run's merged params are judged by"`
-	OnFailure      string                 `json:"on_failure,omitempty" doc:"What a failed node means for those after it: cancel_downstream (default): their rules decide, and other branches go on; cancel_run: nothing more starts; continue: it counts as done for the default rule; hold: what would be cancelled waits for an operator"`
-	MaxConcurrency int                    `json:"max_concurrency,omitempty" doc:"Jobs of one run at a time; default: no limit"`
-	ExpireAfter    wire.Duration          `json:"expire_after,omitempty" doc:"A run ends if it is not over this long after due_at; default: no limit"`
-	Priority       string                 `json:"priority,omitempty" doc:"Of nodes that have none; default: their tasks'"`
-	Tags           map[string]string      `json:"tags,omitempty" doc:"As of a job. Each job of a run has those of the dag, of the run and of its node; the nearest counts"`
-	AllowLiterals  []string               `json:"allow_literals,omitempty" doc:"As of a job, for params and tags"`
-}
-
-// nodeRequest documents a node: a job without a time, and what it waits for.
-type nodeRequest struct {
-	Task        string            `json:"task" example:"echo"`
-	Payload     wire.Anything     `json:"payload,omitempty" doc:"Payload as in POST /v1/jobs. Strings may hold expressions: ${…}. What an expression gives is text: it names no secret, and chooses no host of a URL unless it is the whole URL. What these make is judged by the task's payload_schema when the node is released: DEAD invalid_payload if it does not fit"`
-	Priority    string            `json:"priority,omitempty" doc:"Default: the run's, then the dag's, then the task's"`
-	Pool        string            `json:"pool,omitempty" doc:"Default: the task's"`
-	Timeout     wire.Duration     `json:"timeout,omitempty" doc:"Of one attempt; default: the task's"`
-	StartWithin wire.Duration     `json:"start_within,omitempty" doc:"EXPIRED if no attempt started this long after the node was released; default: no limit"`
-	Retry       retryRequest      `json:"retry,omitempty" doc:"What is left out is the task's"`
-	Tags        map[string]string `json:"tags,omitempty" doc:"As of a job"`
-	Literals    []string          `json:"allow_literals,omitempty" doc:"As of a job, for payload and tags"`
-	DependsOn   []string          `json:"depends_on,omitempty" doc:"Nodes that must have ended before"`
-	RunIf       string            `json:"run_if,omitempty" doc:"What must have become of them; default all_succeeded"`
-	When        string            `json:"when,omitempty" doc:"CEL expression; the node is SKIPPED if it is false. A name with a dash is written nodes[\"my-node\"]"`
-	ForEach     string            `json:"for_each,omitempty" doc:"${…} of a list: one job for each of its items, which the payload sees as item and index"`
-	MaxParallel int               `json:"max_parallel,omitempty" doc:"Items at a time, together with for_each; default: no limit"`
-}
-
+// Fields of a dag.
 var (
-	dagFields  = wire.NamesOf[dagRequest]()
-	nodeFields = wire.NamesOf[nodeRequest]()
+	dagNodes = field.Value("nodes", "Nodes by name.", field.MapOf(1, dag.MaxNodes, spec.EntryName, nodeRequest.Schema)).
+			Required()
+	dagParams = spec.Params.About("Defaults by name, any JSON values. A run may give other values for these names " +
+		"only.")
+	paramsSchema = field.Value("params_schema", "JSON Schema that the merged params of a run must "+
+		"match.", spec.JSONSchema)
+	onFailure = field.Word[dag.Policy]("on_failure", "Effect of a failed node on the nodes downstream of it. "+
+		"cancel_downstream (default): their rules decide, and other branches go on; cancel_run: nothing more starts; "+
+		"continue: the node counts as done for the default rule; hold: nodes that would be cancelled wait for an "+
+		"operator.",
+		wire.CodeInvalidValue, dag.Policies)
+	maxConcurrency = field.Whole("max_concurrency", "Maximum number of jobs of one run at a time; default: no "+
+		"limit.", 1,
+		dag.MaxJobs)
+	dagExpireAfter = spec.ExpireAfter.About("Maximum time from due_at to the end of a run; default: no limit.")
+	dagPriority    = spec.Priority.About("Priority of the nodes that have none of their own; default: that of their " +
+		"tasks.")
+	dagTags = spec.Tags.About("Tags as of a job. Each job of a run has the tags of the dag, of the run and of " +
+		"its node; the nearest one wins.")
+	dagLiterals = spec.AllowLiterals.About("JSON pointers of strings in params and tags that look like secrets and " +
+		"are not.")
+
+	dagRequest = field.NewObject("DagRequest", "Definition of a dag.", dagNodes, dagParams, paramsSchema, onFailure,
+		maxConcurrency, dagExpireAfter, dagPriority, dagTags, dagLiterals)
 )
+
+// Fields of a node: a job without a time, and what it waits for.
+var (
+	nodePayload = spec.Payload.Shaped(field.Anything).About("Payload as in POST /v1/jobs, whose strings may hold " +
+		"expressions: ${…}. The value of an expression is text: it names no secret, and it chooses the host of a URL " +
+		"only if it is the whole URL. The payload is checked against the payload_schema of the task when the node is " +
+		"released; the node is DEAD with invalid_payload if it does not match.")
+	nodeStartWithin = spec.StartWithin.About("Maximum time from the node's release to the start of its first " +
+		"attempt, after which it is EXPIRED; default: no limit.")
+	dependsOn = field.List("depends_on", "Names of the nodes that must end first.", 0, dag.MaxNodes,
+		field.Text("", "", spec.NameForm, func(r *wire.Reader, v wire.Value) (string, bool) {
+			name, _ := r.Name(v)
+			return name, true // a wrong one keeps its index, because errors name it
+		}))
+	nodeRunIf = spec.RunIf("Rule that the outcomes of the nodes in depends_on must match; default: all_succeeded.")
+	when      = expression("when", "CEL expression; the node is SKIPPED if it is false. A name with a dash is written "+
+		"nodes[\"my-node\"].")
+	forEach = expression("for_each", "Expression ${…} of a list: the node has one job for each item, and its payload "+
+		"refers to item and index.")
+	maxParallel = field.Whole("max_parallel", "Maximum number of items at a time, together with for_each; default: no "+
+		"limit.",
+		1, dag.MaxItems)
+
+	nodeRequest = field.NewObject("NodeRequest", "Node of a dag.", spec.Task, nodePayload,
+		spec.Priority.About("Priority; default: that of the run, then of the dag, then of the task."),
+		spec.Pool, spec.Timeout, nodeStartWithin, spec.Retry, spec.Tags.About("Tags as of a job."),
+		spec.AllowLiterals.About("JSON pointers of strings in payload and tags that look like secrets and are not."),
+		dependsOn, nodeRunIf, when, forEach, maxParallel)
+)
+
+// expression is a field with a CEL expression, whose content dag.Compile checks.
+func expression(name, about string) field.Field[string] {
+	return field.Text(name, about, field.Matching(`\S`, dag.MaxExpression), readExpression)
+}
 
 // longestCheck bounds the check of a definition's expressions. Their number and size are bounded so that it takes less
 // than a second on an idle processor.
@@ -61,36 +88,34 @@ const longestCheck = 2 * time.Second
 
 // readDefinition reads a dag and checks all of it. Mistakes go to r; the error is for a failed look-up. With mistakes
 // the graph is nil.
-func (s *stage) readDefinition(ctx context.Context, r *reader, at wire.Value, t tenant.ID) (*dag.Graph, error) {
+func (s *stage) readDefinition(ctx context.Context, r *wire.Reader, at wire.Value, t tenant.ID) (*dag.Graph, error) {
 	before := len(r.Wrong)
-	f := r.Object(at.Node, at.Pointer, dagFields)
+	f := dagRequest.Read(r, at)
 	if f == nil {
 		return nil, nil
 	}
 	d := dag.Definition{Nodes: map[string]dag.Node{}}
-	if v, ok := f["allow_literals"]; ok {
-		d.AllowLiterals = r.literals(v)
-	}
-	allowed := under(at.Pointer, d.AllowLiterals)
+	dagLiterals.Into(r, f, &d.AllowLiterals)
+	allowed := spec.Under(at.Pointer, d.AllowLiterals)
 	book := s.taskBook(t)
-	if v, ok := f["nodes"]; !ok {
+	if v, ok := f[dagNodes.Name()]; !ok {
 		r.Missing(at.Pointer, "nodes")
 	} else if err := s.readNodes(ctx, r, v, book, d.Nodes); err != nil {
 		return nil, err
 	}
-	if v, ok := f["params"]; ok {
-		d.Params = unlessEmpty(r.params(v, allowed))
+	if v, ok := f[dagParams.Name()]; ok {
+		d.Params = unlessEmpty(readParams(r, v, allowed))
 	}
-	if v, ok := f["params_schema"]; ok {
-		d.ParamsSchema = r.schema(v, s.schemas)
+	if v, ok := f[paramsSchema.Name()]; ok {
+		d.ParamsSchema = readSchema(r, v, s.schemas)
 	}
-	set(f, "on_failure", &d.OnFailure, wordOf[dag.Policy](r, dag.Policies))
-	set(f, "max_concurrency", &d.MaxConcurrency, r.whole(1, dag.MaxJobs))
-	set(f, "expire_after", &d.ExpireAfter, r.window)
-	set(f, "priority", &d.Priority, wordOf[job.Priority](r, contract.Priorities))
-	if v, ok := f["tags"]; ok {
-		d.Tags = unlessEmpty(r.tags(v))
-		r.NoSecrets(v, allowed)
+	onFailure.Into(r, f, &d.OnFailure)
+	maxConcurrency.Into(r, f, &d.MaxConcurrency)
+	dagExpireAfter.Into(r, f, &d.ExpireAfter)
+	dagPriority.Into(r, f, &d.Priority)
+	if dagTags.Into(r, f, &d.Tags) {
+		d.Tags = unlessEmpty(d.Tags)
+		r.NoSecrets(f[dagTags.Name()], allowed)
 	}
 	if len(d.Nodes) == 0 || len(r.Wrong) >= wire.MaxMistakes {
 		return nil, nil
@@ -107,9 +132,9 @@ func (s *stage) readDefinition(ctx context.Context, r *reader, at wire.Value, t 
 	if err != nil && !errors.As(err, &mistakes) {
 		return nil, err
 	}
-	r.alsoWrong(at.Pointer, before, mistakes)
+	alsoWrong(r, at.Pointer, before, mistakes)
 	if g != nil {
-		r.constants(at.Pointer, g)
+		constants(r, at.Pointer, g)
 	}
 	if len(r.Wrong) > before {
 		return nil, nil
@@ -118,18 +143,18 @@ func (s *stage) readDefinition(ctx context.Context, r *reader, at wire.Value, t 
 }
 
 // constants reports secrets in the expressions of a definition, and in the texts around them.
-func (r *reader) constants(pointer string, g *dag.Graph) {
+func constants(r *wire.Reader, pointer string, g *dag.Graph) {
 	for _, c := range g.Constants() {
 		if len(r.Wrong) >= wire.MaxMistakes {
 			return
 		}
 		at, name := pointer+c.Pointer, c.Name
-		hidden := r.hiddenTemplates[at]
+		hidden := r.HiddenTemplates[at]
 		if c.Inner {
 			hidden, name = false, ""
 		}
 		node := pointer + "/nodes/" + text.EscapePointer(c.Node)
-		r.NoSecretText(at, hidden, name, c.Text, under(node, g.Nodes[c.Node].AllowLiterals))
+		r.NoSecretText(at, hidden, name, c.Text, spec.Under(node, g.Nodes[c.Node].AllowLiterals))
 	}
 }
 
@@ -142,7 +167,7 @@ func unlessEmpty[V any](m map[string]V) map[string]V {
 }
 
 // alsoWrong adds the mistakes of dag.Compile, except those at pointers that the reader has blamed already.
-func (r *reader) alsoWrong(pointer string, before int, mistakes fault.Mistakes) {
+func alsoWrong(r *wire.Reader, pointer string, before int, mistakes fault.Mistakes) {
 	blamed := map[string]bool{}
 	for _, m := range r.Wrong[before:] {
 		blamed[m.Pointer] = true
@@ -155,7 +180,7 @@ func (r *reader) alsoWrong(pointer string, before int, mistakes fault.Mistakes) 
 }
 
 func (s *stage) readNodes(
-	ctx context.Context, r *reader, v wire.Value, book *taskBook, into map[string]dag.Node,
+	ctx context.Context, r *wire.Reader, v wire.Value, book *taskBook, into map[string]dag.Node,
 ) error {
 	if !r.Is(v, wire.KindObject) {
 		return nil
@@ -197,8 +222,8 @@ func (s *stage) readNodes(
 }
 
 // readNode reads one node. dag.Compile checks it as part of the graph.
-func (s *stage) readNode(ctx context.Context, r *reader, at wire.Value, book *taskBook) (n dag.Node, err error) {
-	f := r.Object(at.Node, at.Pointer, nodeFields)
+func (s *stage) readNode(ctx context.Context, r *wire.Reader, at wire.Value, book *taskBook) (n dag.Node, err error) {
+	f := nodeRequest.Read(r, at)
 	if f == nil {
 		return n, nil
 	}
@@ -207,24 +232,22 @@ func (s *stage) readNode(ctx context.Context, r *reader, at wire.Value, book *ta
 		return n, err
 	}
 	n.Task = name
-	r.runningNode(f, task, &n)
-	r.edges(f, &n)
-	if v, ok := f["allow_literals"]; ok {
-		n.AllowLiterals = r.literals(v)
+	runningNode(r, f, task, &n)
+	edges(r, f, &n)
+	spec.AllowLiterals.Into(r, f, &n.AllowLiterals)
+	if spec.Tags.Into(r, f, &n.Tags) {
+		n.Tags = unlessEmpty(n.Tags)
+		r.NoSecrets(f[spec.Tags.Name()], spec.Under(at.Pointer, n.AllowLiterals))
 	}
-	if v, ok := f["tags"]; ok {
-		n.Tags = unlessEmpty(r.tags(v))
-		r.NoSecrets(v, under(at.Pointer, n.AllowLiterals))
-	}
-	v, given := f["payload"]
+	v, given := f[nodePayload.Name()]
 	n.Payload, err = s.readTemplate(ctx, r, v, given, at.Pointer, task, book.tenant, n.AllowLiterals)
 	return n, err
 }
 
 // runningNode reads how the node's job runs. What is left out comes from the task when the job is made.
-func (r *reader) runningNode(f wire.Fields, task job.Task, n *dag.Node) {
+func runningNode(r *wire.Reader, f wire.Fields, task job.Task, n *dag.Node) {
 	row := job.Row{Pool: task.Pool, Priority: task.Priority, Timeout: task.Timeout, Retry: task.Retry}
-	r.running(f, &row)
+	spec.Running(r, f, &row)
 	if _, ok := f["pool"]; ok {
 		n.Pool = row.Pool
 	}
@@ -239,25 +262,20 @@ func (r *reader) runningNode(f wire.Fields, task job.Task, n *dag.Node) {
 			n.Retry = nil
 		}
 	}
-	set(f, "start_within", &n.StartWithin, r.window)
+	nodeStartWithin.Into(r, f, &n.StartWithin)
 }
 
 // edges reads what a node waits for.
-func (r *reader) edges(f wire.Fields, n *dag.Node) {
-	if v, ok := f["depends_on"]; ok {
-		for _, each := range r.List(v, dag.MaxNodes) {
-			name, _ := r.Name(each) // keeps its index, because mistakes name it
-			n.DependsOn = append(n.DependsOn, name)
-		}
-	}
-	set(f, "run_if", &n.RunIf, wordOf[dag.Rule](r, dag.Rules))
-	set(f, "when", &n.When, r.expression)
-	set(f, "for_each", &n.ForEach, r.expression)
-	set(f, "max_parallel", &n.MaxParallel, r.whole(1, dag.MaxItems))
+func edges(r *wire.Reader, f wire.Fields, n *dag.Node) {
+	dependsOn.Into(r, f, &n.DependsOn)
+	nodeRunIf.Into(r, f, &n.RunIf)
+	when.Into(r, f, &n.When)
+	forEach.Into(r, f, &n.ForEach)
+	maxParallel.Into(r, f, &n.MaxParallel)
 }
 
-// expression reads the text of an expression; dag.Compile checks it.
-func (r *reader) expression(v wire.Value) (string, bool) {
+// readExpression reads the text of an expression; dag.Compile checks it.
+func readExpression(r *wire.Reader, v wire.Value) (string, bool) {
 	s, ok := r.Text(v)
 	if ok && strings.TrimSpace(s) == "" {
 		r.Mistake(v.Pointer, dag.CodeInvalidExpression, "a CEL expression", "line 1, column 1: the expression is empty")
@@ -266,12 +284,12 @@ func (r *reader) expression(v wire.Value) (string, bool) {
 	return s, ok
 }
 
-// params reads an object with any values. allowed are the pointers of strings that look like secrets and are none.
-func (r *reader) params(v wire.Value, allowed []string) map[string]json.RawMessage {
+// readParams reads an object with any values. allowed are the pointers of strings that look like secrets and are none.
+func readParams(r *wire.Reader, v wire.Value, allowed []string) map[string]json.RawMessage {
 	if !r.Is(v, wire.KindObject) {
 		return nil
 	}
-	if r.tooDeep(v, "the params are") {
+	if spec.TooDeep(r, v, "the params are") {
 		return nil
 	}
 	r.AllDuplicates(v.Node)
@@ -291,7 +309,7 @@ func (r *reader) params(v wire.Value, allowed []string) map[string]json.RawMessa
 // readTemplate checks a node's payload like a job's, except strings with expressions: their values are known only when
 // the node is released, and then the task's schema is applied.
 func (s *stage) readTemplate(
-	ctx context.Context, r *reader, v wire.Value, given bool, pointer string, task job.Task, t tenant.ID,
+	ctx context.Context, r *wire.Reader, v wire.Value, given bool, pointer string, task job.Task, t tenant.ID,
 	literals []string,
 ) (json.RawMessage, error) {
 	templates, pointers := map[string]bool{}, map[int]string{}
@@ -314,7 +332,7 @@ func (s *stage) readTemplate(
 	payload, err := s.readPayload(ctx, r, v, given, pointer, task, t, literals)
 	for n, hidden := range r.Templates {
 		if hidden {
-			r.hiddenTemplates[pointers[n]] = true
+			r.HiddenTemplates[pointers[n]] = true
 		}
 	}
 	r.Templates = nil
@@ -322,14 +340,14 @@ func (s *stage) readTemplate(
 		return templates[m.Pointer]
 	})...)
 	if task.Executor == executor.HTTP {
-		r.httpTemplates(pointer+"/payload", v, templates)
+		httpTemplates(r, pointer+"/payload", v, templates)
 	}
 	return slices.Clone(payload), err
 }
 
 // httpTemplates refuses expressions where an HTTP request takes none. What an expression renders is text: it names no
 // secret, and it does not choose the host of a URL that is written around it.
-func (r *reader) httpTemplates(pointer string, v wire.Value, templates map[string]bool) {
+func httpTemplates(r *wire.Reader, pointer string, v wire.Value, templates map[string]bool) {
 	for _, field := range []string{"/auth/bearer", "/sign_with"} {
 		if templates[pointer+field] {
 			r.Mistake(pointer+field, dag.CodeInvalidExpression, "the ARN of a secret, written out",

@@ -3,6 +3,7 @@ package api
 import (
 	"context"
 	"net/http"
+	"strconv"
 
 	"punctual/functions/api/wire"
 	"punctual/shared/dag"
@@ -13,7 +14,7 @@ import (
 func (s *stage) dagRoutes() {
 	wire.Register(s.router, wire.Route{
 		Method: http.MethodPut, Path: "/v1/dags/{name}", ID: "putDag", Tag: tagDags, Scope: mayWrite,
-		Body:    dagRequest{},
+		Body:    dagRequest,
 		Summary: "Create a dag, or a new version of it",
 		About: "201 when it is new. The same definition again makes no new version. Runs keep the version " +
 			"that they began with.",
@@ -37,7 +38,7 @@ func (s *stage) dagRoutes() {
 	}, s.listDagVersions)
 	wire.Register(s.router, wire.Route{
 		Method: http.MethodPost, Path: "/v1/dags/validate", ID: "validateDag", Tag: tagDags, Scope: mayRead,
-		Body:    dagRequest{},
+		Body:    dagRequest,
 		Summary: "Check a draft of a dag", About: "Answers what PUT would refuse, and changes nothing.",
 	}, s.validateDag)
 }
@@ -162,7 +163,7 @@ func (s *stage) listDagVersions(
 		versions[i].CreatedAt = d.CreatedAt
 	}
 	return &page[dagItemView]{wire.PageOf(l, versions, more, viewDagItem,
-		func(d store.Dag) string { return itoa(int(d.Version)) })}, nil
+		func(d store.Dag) string { return strconv.Itoa(int(d.Version)) })}, nil
 }
 
 type validateAnswer struct {

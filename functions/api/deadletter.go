@@ -6,11 +6,14 @@ import (
 	"fmt"
 	"net/http"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
 	"golang.org/x/sync/errgroup"
 
+	"punctual/functions/api/field"
+	"punctual/functions/api/spec"
 	"punctual/functions/api/wire"
 	"punctual/shared/contract"
 	"punctual/shared/fault"
@@ -26,14 +29,14 @@ func (s *stage) deadLetterRoutes() {
 	}, s.listDeadLetters)
 	wire.Register(s.router, wire.Route{
 		Method: http.MethodPost, Path: "/v1/dead-letters/redrive", ID: "redriveDeadLetters", Tag: tagDead,
-		Scope: mayManage, Body: deadLettersRequest{},
+		Scope: mayManage, Body: deadLettersRequest,
 		Summary: "Redrive dead letters",
 		About: "Each runs again as a new job. A filter passes over those that were redriven before; one that is " +
 			"named by its id keeps its new_job_id. Safe to repeat.",
 	}, s.redriveLetters)
 	wire.Register(s.router, wire.Route{
 		Method: http.MethodPost, Path: "/v1/dead-letters/purge", ID: "purgeDeadLetters", Tag: tagDead,
-		Scope: mayManage, Body: deadLettersRequest{},
+		Scope: mayManage, Body: deadLettersRequest,
 		Summary: "Delete dead letters", About: "Each as DELETE /v1/jobs/{id} does.",
 	}, s.purgeLetters)
 }
@@ -106,7 +109,7 @@ func readLetterFilter(prefix, task, after, before string) (letterFilter, error) 
 }
 
 func letterPosition(deadAt time.Time, id job.ID) string {
-	return itoa(int(deadAt.UnixMilli())) + "#" + string(id)
+	return strconv.Itoa(int(deadAt.UnixMilli())) + "#" + string(id)
 }
 
 // letters reads one page of dead jobs. The cursor holds the last job that was read.
@@ -179,21 +182,34 @@ func (s *stage) lettersFrom(
 	return rows, "", take()
 }
 
-// deadLettersRequest names dead letters by id or by a filter.
-type deadLettersRequest struct {
-	JobIDs []string                 `json:"job_ids,omitempty" doc:"These; not with filter"`
-	Filter *DeadLetterFilterRequest `json:"filter,omitempty" doc:"Those that it lets through, newest first; {} is all"`
-	Limit  int                      `json:"limit,omitempty" doc:"With filter: at most so many; default {=redrive_default}"`
-	DryRun bool                     `json:"dry_run,omitempty" doc:"Only say which"`
-	Cursor string                   `json:"cursor,omitempty" doc:"With filter: next_cursor of the answer before"`
-}
+// Fields of a request about dead letters.
+var (
+	letterTask          = spec.Name("task", "Name of the task of the jobs.")
+	deadAfter           = spec.Instant("dead_after", "Time from which on the jobs died.")
+	deadBefore          = spec.Instant("dead_before", "Time before which the jobs died.")
+	letterFilterRequest = field.NewObject("DeadLetterFilterRequest", "Filter of dead letters; `{}` matches everything.",
+		letterTask, deadAfter, deadBefore)
 
-// DeadLetterFilterRequest is the filter of a deadLettersRequest.
-type DeadLetterFilterRequest struct {
-	Task       string `json:"task,omitempty"`
-	DeadAfter  string `json:"dead_after,omitempty" format:"date-time"`
-	DeadBefore string `json:"dead_before,omitempty" format:"date-time"`
-}
+	letterIDs = field.Value("job_ids", "Identifiers of the dead letters. It excludes filter.",
+		field.ArrayOf(1, contract.RedriveMax, field.TextSchema(spec.IDForm)))
+	letterFilterField = field.Value("filter", "Filter; `{}` matches everything. The newest dead letters come first.",
+		letterFilterRequest.Schema)
+	letterLimit = field.Whole("limit", "Maximum number of dead letters that match the filter; default "+
+		"{=redrive_default}.",
+		1, contract.RedriveMax)
+	letterCursor = field.Text("cursor", "Cursor of the previous answer, to go on with the same filter.",
+		// "" begins at the beginning
+		field.All(field.Matching(`^$|`+cursorPattern, wire.MaxCursor), field.Characters(0, wire.MaxCursor)),
+		(*wire.Reader).Text)
+	letterDryRun = field.Flag("dry_run", "Whether to list the dead letters only, and change nothing.")
+
+	deadLettersRequest = field.NewObject("DeadLettersRequest", "Choice of dead letters, by their identifiers or by a "+
+		"filter.",
+		letterIDs, letterFilterField, letterLimit, letterDryRun, letterCursor).Refusing(isEither(
+		hasAll("job_ids", "filter"), hasAll("job_ids", "limit"), hasAll("job_ids", "cursor"),
+		isNot(isEither(hasAll("job_ids"), hasAll("filter"))),
+	))
+)
 
 // deadLetterOutcome is what became of one dead letter.
 type deadLetterOutcome struct {
@@ -226,7 +242,7 @@ func (s *stage) purgeLetters(ctx context.Context, who tenant.Identity, _ *nothin
 	return s.eachLetter(ctx, who, "purge", func(k job.Key) deadLetterOutcome {
 		err := s.forget(ctx, k, func(row job.Row) error {
 			if row.Status != job.Dead {
-				return wire.NewProblem(codeWrongState, "only a DEAD job is purged; this one is %s", row.Status)
+				return wire.NewProblem(spec.CodeWrongState, "only a DEAD job is purged; this one is %s", row.Status)
 			}
 			return nil
 		})
@@ -309,9 +325,9 @@ func (s *stage) named(ctx context.Context, t tenant.ID, ids []job.ID) ([]deadLet
 				one.Problem = s.router.Refuse(ctx, errNoJob())
 			case !row.Status.Final():
 				one.Problem = s.router.Refuse(ctx,
-					wire.NewProblem(codeNotFinished, "only a DEAD job is a dead letter; this one is not over"))
+					wire.NewProblem(spec.CodeNotFinished, "only a DEAD job is a dead letter; this one is not over"))
 			case row.Status != job.Dead:
-				one.Problem = s.router.Refuse(ctx, wire.NewProblem(codeWrongState,
+				one.Problem = s.router.Refuse(ctx, wire.NewProblem(spec.CodeWrongState,
 					"only a DEAD job is a dead letter; this one is %s", row.Status))
 			}
 			items = append(items, one)
@@ -339,7 +355,7 @@ func readLetters(ctx context.Context) (letterPick, error) {
 	}
 	r := newReader(doc)
 	pick.size = doc.Size()
-	f := r.Object(0, "", wire.NamesOf[deadLettersRequest]())
+	f := deadLettersRequest.Body(r)
 	ids, isIDs := f["job_ids"]
 	filter, isFilter := f["filter"]
 	switch {
@@ -350,7 +366,7 @@ func readLetters(ctx context.Context) (letterPick, error) {
 		r.Mistake("", wire.CodeMissingField, "job_ids or filter",
 			"the dead letters must be named; an empty filter names all")
 	case isIDs:
-		pick.ids = r.jobIDs(ids)
+		pick.ids = jobIDs(r, ids)
 		for _, name := range []string{"limit", "cursor"} {
 			if v, ok := f[name]; ok {
 				r.Mistake(v.Pointer, wire.CodeConflictingFields, "", "%s goes with filter only", name)
@@ -358,16 +374,16 @@ func readLetters(ctx context.Context) (letterPick, error) {
 		}
 	case isFilter:
 		pick.filtered = true
-		pick.filter = r.letterFilter(filter)
+		pick.filter = readFilterOf(r, filter)
 	}
-	set(f, "limit", &pick.limit, r.whole(1, contract.RedriveMax))
-	set(f, "cursor", &pick.cursor, r.Text)
-	set(f, "dry_run", &pick.dryRun, r.Flag)
+	letterLimit.Into(r, f, &pick.limit)
+	letterCursor.Into(r, f, &pick.cursor)
+	letterDryRun.Into(r, f, &pick.dryRun)
 	return pick, r.Wrong.Err()
 }
 
-func (r *reader) letterFilter(v wire.Value) letterFilter {
-	f := r.Object(v.Node, v.Pointer, wire.NamesOf[DeadLetterFilterRequest]())
+func readFilterOf(r *wire.Reader, v wire.Value) letterFilter {
+	f := letterFilterRequest.Read(r, v)
 	text := func(name string) string {
 		at, ok := f[name]
 		if !ok {
@@ -388,7 +404,7 @@ func (r *reader) letterFilter(v wire.Value) letterFilter {
 }
 
 // jobIDs reads a list of ids without repetitions.
-func (r *reader) jobIDs(v wire.Value) []job.ID {
+func jobIDs(r *wire.Reader, v wire.Value) []job.ID {
 	var ids []job.ID
 	seen := map[job.ID]bool{}
 	for _, each := range r.List(v, contract.RedriveMax) {
@@ -399,7 +415,7 @@ func (r *reader) jobIDs(v wire.Value) []job.ID {
 		id, err := job.ParseID(s)
 		if err != nil {
 			r.Mistake(each.Pointer, wire.CodeInvalidValue,
-				fmt.Sprintf("a job's id: %d characters of a ULID", jobIDLength), "this is not a job's id")
+				fmt.Sprintf("a job's id: %d characters of a ULID", spec.JobIDLength), "this is not a job's id")
 			continue
 		}
 		if !seen[id] {

@@ -12,6 +12,6 @@
 //     decided once more from the new row.
 //   - A page of a list reads a bounded number of rows. An empty page with a cursor is not the end.
 //
-// It fails with a problem of RFC 9457 and a code of the catalogue: 4xx says what to change, 503 that the same
+// It fails with a problem of RFC 9457 and a code of the spec.Catalogue: 4xx says what to change, 503 that the same
 // request may work later, and 500 that we have a bug, which is logged with the request's id.
 package api

@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"sync/atomic"
 
+	"punctual/functions/api/spec"
 	"punctual/functions/api/wire"
 )
 
@@ -48,7 +49,7 @@ func (d *Drain) Handler(next http.Handler) http.Handler {
 		if d.Begun() {
 			var id [8]byte
 			_, _ = rand.Read(id[:]) // never fails
-			catalogue.Write(w, hex.EncodeToString(id[:]),
+			spec.Catalogue.Write(w, hex.EncodeToString(id[:]),
 				wire.Unavailable("this process is ending, and takes no changes; try again"))
 			return
 		}

@@ -13,6 +13,8 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
+	"punctual/functions/api/field"
+	"punctual/functions/api/spec"
 	"punctual/functions/api/wire"
 	"punctual/shared/calendar"
 	"punctual/shared/contract"
@@ -26,7 +28,7 @@ import (
 func (s *stage) exclusionRoutes() {
 	wire.Register(s.router, wire.Route{
 		Method: http.MethodPut, Path: "/v1/exclusions/{name}", ID: "putExclusion", Tag: tagSchedules, Scope: mayWrite,
-		Body:    exclusionRequest{},
+		Body:    exclusionRequest,
 		Summary: "Create or replace an exclusion", Errors: []int{http.StatusTooManyRequests},
 		About: "Days and stretches of time on which nothing runs. 201 when it is new. Schedules that name it " +
 			"follow, as if each had been edited; one that would never fire any more is a reason to refuse. Safe to " +
@@ -48,20 +50,39 @@ func (s *stage) exclusionRoutes() {
 	}, s.listExclusions)
 }
 
-// exclusionRequest documents an exclusion. It must exclude something.
-type exclusionRequest struct {
-	Dates    []string                `json:"dates,omitempty" doc:"Whole days" example:"[\"2027-12-25\"]"`
-	Ranges   []exclusionRangeRequest `json:"ranges,omitempty" doc:"Of whole days, both included, or of instants, to not included"`
-	Yearly   []string                `json:"yearly,omitempty" doc:"Days of every year" example:"[\"12-25\"]"`
-	Weekly   []string                `json:"weekly,omitempty" doc:"mon to sun; at most {=idle_weekdays} of them" example:"[\"sat\",\"sun\"]"`
-	Timezone string                  `json:"timezone,omitempty" doc:"Whose days these are, an IANA name; default: the calendar's"`
-	Move     string                  `json:"move,omitempty" doc:"What becomes of a time that it excludes: nothing, or the same time on the next or previous day that is open, within {=move_days} days. Default drop"`
-}
+// Fields of an exclusion, which must exclude something. Package calendar checks what they say.
+var (
+	excludedDates = calendarTexts("dates", "Whole days.", 0, calendar.MaxDates,
+		field.Formatted("date", datePattern, len(time.DateOnly))).Example([]string{"2027-12-25"})
+	excludedRanges = field.List("ranges", "Ranges of whole days, with both ends included, or of instants, with the "+
+		"second excluded.", 0, calendar.MaxRanges, field.Nested("", "", exclusionRangeRequest, readDayRange))
+	excludedYearly = calendarTexts("yearly", "Days of every year, as month and day.", 0, maxYearly,
+		field.Matching(yearlyPattern, len("12-25"))).Example([]string{"12-25"})
+	excludedWeekly = calendarTexts("weekly", "Days of every week, mon to sun; at most {=idle_weekdays}.", 0, maxWeekly,
+		field.Matching(field.AnyCase(calendar.Weekdays), 3)).Example([]string{"sat", "sun"})
+	excludedZone = spec.Zone("timezone", "Time zone of the days, an IANA name; default: that of the calendar.")
+	excludedMove = field.Word[string]("move", "Treatment of a nominal time on an excluded day: drop (default), or the "+
+		"same time on the next or previous day that is not excluded, within {=move_days} "+
+		"days.", wire.CodeInvalidValue, moveWords)
+	rangeFrom = calendarText("from", "First day, as 2027-12-24, or first instant, as "+
+		"2027-12-24T12:00:00Z.", dayForm).Required()
+	rangeTo = calendarText("to", "Last day, or the instant after the range; of the same kind as "+
+		"from.", dayForm).Required()
 
-type exclusionRangeRequest struct {
-	From string `json:"from" doc:"2027-12-24, or 2027-12-24T12:00:00Z"`
-	To   string `json:"to" doc:"Of the same kind"`
-}
+	exclusionRangeRequest = field.NewObject("ExclusionRangeRequest", "Range of days or of "+
+		"instants.", rangeFrom, rangeTo)
+	exclusionRequest = field.NewObject("ExclusionRequest", "Days and ranges on which nothing runs.", excludedDates,
+		excludedRanges, excludedYearly, excludedWeekly, excludedZone, excludedMove).
+		Refusing(isNot(isEither(hasSome("dates"), hasSome("ranges"), hasSome("yearly"), hasSome("weekly"))))
+)
+
+// dayForm is the form of a day or an instant.
+var dayForm = field.Matching(datePattern+"|"+wire.InstantPattern.String(), spec.MaxTimeText)
+
+const (
+	datePattern   = `^[0-9]{4}-(0[1-9]|1[0-2])-(0[1-9]|[12][0-9]|3[01])$`
+	yearlyPattern = `^(0[1-9]|1[0-2])-(0[1-9]|[12][0-9]|3[01])$`
+)
 
 var moveWords = []string{"drop", "next", "previous"}
 
@@ -267,52 +288,33 @@ func readExclusion(ctx context.Context) (calendar.Exclusion, error) {
 	}
 	r := newReader(doc)
 	r.NoSecrets(wire.Value{}, nil) // before a mistake can repeat a value
-	f := r.Object(0, "", wire.NamesOf[exclusionRequest]())
-	texts := func(name string, most int) (list []string) {
-		if v, ok := f[name]; ok {
-			for _, each := range r.List(v, most) {
-				if s, ok := r.Text(each); ok {
-					list = append(list, s)
-				}
-			}
-		}
-		return list
-	}
-	e.Dates, e.Yearly, e.Weekly = texts("dates", calendar.MaxDates), texts("yearly", maxYearly),
-		texts("weekly", maxWeekly)
-	if v, ok := f["ranges"]; ok {
-		for _, each := range r.List(v, calendar.MaxRanges) {
-			e.Ranges = append(e.Ranges, r.stretch(each))
-		}
-	}
-	if v, ok := f["timezone"]; ok {
-		if zone, ok := r.Text(v); ok {
-			e.Timezone = &zone
-		}
-	}
-	if v, ok := f["move"]; ok {
-		if move, ok := r.OneOf(v, wire.CodeInvalidValue, moveWords); ok && move != "drop" {
-			e.Move = &move
-		}
+	f := exclusionRequest.Body(r)
+	excludedDates.Into(r, f, &e.Dates)
+	excludedYearly.Into(r, f, &e.Yearly)
+	excludedWeekly.Into(r, f, &e.Weekly)
+	excludedRanges.Into(r, f, &e.Ranges)
+	excludedZone.Pointer(r, f, &e.Timezone)
+	move := "drop"
+	if excludedMove.Into(r, f, &move); move != "drop" {
+		e.Move = &move
 	}
 	if f != nil && len(r.Wrong) == 0 {
-		r.refused("", e.Check())
+		refused(r, "", e.Check())
 	}
 	return e, r.Wrong.Err()
 }
 
-// stretch reads one range of days or of instants.
-func (r *reader) stretch(v wire.Value) calendar.Range {
-	f := r.Object(v.Node, v.Pointer, wire.NamesOf[exclusionRangeRequest]())
-	end := func(name string) (s string) {
-		if at, ok := f[name]; ok {
-			s, _ = r.Text(at)
-		} else if f != nil {
-			r.Missing(v.Pointer, name)
+// readDayRange reads one range of days or of instants.
+func readDayRange(r *wire.Reader, v wire.Value) (calendar.Range, bool) {
+	f := exclusionRangeRequest.Read(r, v)
+	end := func(of field.Field[*string]) string {
+		s := new(string)
+		if !of.Into(r, f, &s) && f != nil {
+			r.Missing(v.Pointer, of.Name())
 		}
-		return s
+		return *s
 	}
-	return calendar.Range{From: end("from"), To: end("to")}
+	return calendar.Range{From: end(rangeFrom), To: end(rangeTo)}, true
 }
 
 func (s *stage) getExclusion(
@@ -331,7 +333,7 @@ func (s *stage) deleteExclusion(ctx context.Context, who tenant.Identity, in *na
 		return nil, err
 	}
 	if len(naming) > 0 {
-		return nil, wire.NewProblem(codeWrongState, "%s", inUse(naming))
+		return nil, wire.NewProblem(spec.CodeWrongState, "%s", inUse(naming))
 	}
 	return &empty{}, absent(s.Store.DeleteExclusion(ctx, who.Tenant, in.Name), "exclusion")
 }

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"net/http"
 
+	"punctual/functions/api/field"
 	"punctual/functions/api/wire"
 	"punctual/shared/contract"
 	"punctual/shared/job"
@@ -27,7 +28,7 @@ type jobAnswer struct {
 func (s *stage) jobRoutes() {
 	wire.Register(s.router, wire.Route{
 		Method: http.MethodPost, Path: "/v1/jobs", Status: http.StatusAccepted, ID: "createJob", Tag: tagJobs,
-		Scope: mayWrite, Body: JobRequest{},
+		Scope: mayWrite, Body: jobRequest,
 		Summary: "Create a job", Errors: []int{http.StatusUnprocessableEntity},
 		About: "The job is accepted when this answers 202. With an Idempotency-Key the request may be repeated for " +
 			"{=key_hours} hours: the same key and body give the first answer again. A job after others whose end is " +
@@ -35,7 +36,7 @@ func (s *stage) jobRoutes() {
 	}, s.createJob)
 	wire.Register(s.router, wire.Route{
 		Method: http.MethodPost, Path: "/v1/jobs/batch", Status: http.StatusOK, ID: "createJobs", Tag: tagJobs,
-		Scope: mayWrite, Body: batchRequest{},
+		Scope: mayWrite, Body: batchRequest,
 		Summary: "Create up to {=batch_jobs} jobs", About: "Each job is accepted or refused by itself: one bad " +
 			"item spoils no other. The body has at most {=batch_mib} MiB.",
 	}, s.createJobs)
@@ -58,7 +59,7 @@ func (s *stage) jobRoutes() {
 	wire.Register(s.router, wire.Route{
 		Method: http.MethodPatch, Path: "/v1/jobs/{id}", ID: "patchJob", Tag: tagJobs, Scope: mayWrite,
 		MergePatch: true,
-		Body:       jobPatchRequest{},
+		Body:       jobPatchRequest,
 		Summary:    "Change a job while no attempt runs",
 		Errors:     []int{http.StatusNotFound, http.StatusConflict, http.StatusPreconditionFailed},
 		About:      "Payload, time and priority. Fields at the top are replaced as a whole. Also between attempts.",
@@ -105,7 +106,8 @@ func (s *stage) createJob(ctx context.Context, who tenant.Identity, _ *createJob
 	if err != nil {
 		return nil, err
 	}
-	a, err := s.submit(ctx, who, newReader(doc), wire.Value{}, jobFields, key, s.taskBook(who.Tenant))
+	a, err := s.submit(ctx, who, newReader(doc), wire.Value{}, jobRequest, key,
+		jobSource{taskBook: s.taskBook(who.Tenant)})
 	if err != nil {
 		return nil, err
 	}
@@ -138,16 +140,17 @@ func (a accepted) redriveLink() string {
 // submit reads and accepts the job at v. The idempotency key is checked first: a time or a task that was right in the
 // first request may be wrong by now.
 func (s *stage) submit(
-	ctx context.Context, who tenant.Identity, r *reader, v wire.Value, known []string, key string, book *taskBook,
+	ctx context.Context, who tenant.Identity, r *wire.Reader, v wire.Value, known *field.Object, key string,
+	from jobSource,
 ) (accepted, error) {
-	f := r.Object(v.Node, v.Pointer, known)
+	f := known.Read(r, v)
 	if f == nil {
 		return accepted{}, r.Wrong.Err()
 	}
 	now := s.now()
 	hash, gone := "", job.ID("")
 	if key == "" {
-		key = r.batchKey(f)
+		batchKey.Into(r, f, &key)
 	}
 	if key != "" && len(r.Wrong) == 0 {
 		hash = r.Doc.Hash(v.Node, "idempotency_key")
@@ -159,7 +162,7 @@ func (s *stage) submit(
 			return earlier, err
 		}
 	}
-	d, err := s.readJob(ctx, r, f, v.Pointer, book, now)
+	d, err := s.readJob(ctx, r, f, v.Pointer, from, now)
 	if err != nil {
 		return accepted{}, err
 	}
@@ -177,17 +180,13 @@ func (s *stage) submit(
 	return a, nil
 }
 
-// batchKey reads the key of a job in a batch; "" is none.
-func (r *reader) batchKey(f wire.Fields) string {
-	v, ok := f["idempotency_key"]
-	if !ok {
-		return ""
-	}
+// readBatchKey reads the key of a job in a batch.
+func readBatchKey(r *wire.Reader, v wire.Value) (string, bool) {
 	s, ok := r.Text(v)
 	if ok && !validKey(s) {
 		r.Mistake(v.Pointer, wire.CodeInvalidValue, keyAllowed, "this is not an idempotency key")
 	}
-	return s
+	return s, ok
 }
 
 type getJobInput struct {

@@ -9,6 +9,7 @@ import (
 	"sync"
 	"time"
 
+	"punctual/functions/api/spec"
 	"punctual/functions/api/wire"
 	"punctual/functions/engine/accept"
 	"punctual/shared/contract"
@@ -177,7 +178,7 @@ func reused(seen store.Remembered, bodyHash string) error {
 	if seen.BodyHash == bodyHash {
 		return nil
 	}
-	return wire.NewProblem(codeKeyReused, "this key was used for another body less than %s ago",
+	return wire.NewProblem(spec.CodeKeyReused, "this key was used for another body less than %s ago",
 		wire.InUnits(contract.IdempotencyKept, time.Hour, " hours"))
 }
 

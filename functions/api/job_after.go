@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"punctual/functions/api/spec"
 	"punctual/functions/api/wire"
 	"punctual/shared/contract"
 	"punctual/shared/dag"
@@ -17,7 +18,7 @@ import (
 )
 
 // parentPattern is how a job of a batch names a job that it comes after: by id, or as #n.
-const parentPattern = jobIDPattern + `|` + earlierForm
+const parentPattern = spec.JobIDPattern + `|` + earlierForm
 
 const earlierForm = `^#(0|[1-9][0-9]?)$`
 
@@ -33,9 +34,9 @@ func earlierOf(s string) (n int, ok bool) {
 }
 
 // parent returns the id of the job that s names.
-func (r *reader) parent(s string) (job.ID, bool) {
-	if n, ok := earlierOf(s); ok && r.earlier != nil {
-		return r.earlier(n)
+func (from jobSource) parent(s string) (job.ID, bool) {
+	if n, ok := earlierOf(s); ok && from.earlier != nil {
+		return from.earlier(n)
 	}
 	id, err := job.ParseID(s)
 	return id, err == nil
@@ -44,17 +45,12 @@ func (r *reader) parent(s string) (job.ID, bool) {
 // readAfter reads which jobs the draft comes after, and what they have done so far. A job that is named twice counts
 // once.
 func (s *stage) readAfter(
-	ctx context.Context, r *reader, f wire.Fields, pointer string, d *draft, now time.Time,
+	ctx context.Context, r *wire.Reader, f wire.Fields, pointer string, d *draft, from jobSource, now time.Time,
 ) error {
 	rule := dag.AllSucceeded
-	v, given := f["after"]
-	if of, ok := f["run_if"]; ok {
-		if word, ok := r.OneOf(of, wire.CodeInvalidValue, dag.Rules); ok {
-			rule = dag.Rule(word)
-		}
-		if !given {
-			r.Missing(pointer, "after") // run_if is about them
-		}
+	v, given := f[after.Name()]
+	if runIf.Into(r, f, &rule) && !given {
+		r.Missing(pointer, "after") // run_if is about them
 	}
 	if !given {
 		return nil
@@ -66,9 +62,9 @@ func (s *stage) readAfter(
 		if !ok {
 			continue
 		}
-		id, ok := r.parent(text)
+		id, ok := from.parent(text)
 		if !ok {
-			r.unknownJob(each)
+			from.unknownJob(r, each)
 			continue
 		}
 		k := job.Key{Tenant: d.row.Tenant, ID: id}
@@ -83,16 +79,16 @@ func (s *stage) readAfter(
 	if err != nil {
 		return err
 	}
-	after := dag.After{Rule: rule}
+	wanted := dag.After{Rule: rule}
 	for i, row := range rows {
 		if row.Status == "" || row.StartsRun() { // the row of a schedule's run is not a job
-			r.unknownJob(at[i])
+			from.unknownJob(r, at[i])
 		}
-		after.Parents = append(after.Parents, dag.Parent{ID: keys[i].ID})
+		wanted.Parents = append(wanted.Parents, dag.Parent{ID: keys[i].ID})
 	}
-	after = after.Learn(rows...)
-	setTime(&after, f, d.row.DueAt, now)
-	d.after, d.row.DueAt = &after, now
+	wanted = wanted.Learn(rows...)
+	setTime(&wanted, f, d.row.DueAt, now)
+	d.after, d.row.DueAt = &wanted, now
 	return nil
 }
 
@@ -106,12 +102,12 @@ func setTime(a *dag.After, f wire.Fields, at, now time.Time) {
 	}
 }
 
-func (r *reader) unknownJob(v wire.Value) {
+func (from jobSource) unknownJob(r *wire.Reader, v wire.Value) {
 	allowed := "the id of a job"
-	if r.earlier != nil {
+	if from.earlier != nil {
 		allowed += ", or #n for an earlier job of the batch that was accepted, from #0"
 	}
-	r.Mistake(v.Pointer, codeUnknownJob, allowed, "there is no such job")
+	r.Mistake(v.Pointer, spec.CodeUnknownJob, allowed, "there is no such job")
 }
 
 // followParents registers r with each job that it waits for. It comes before the row is written. A parent that ends in

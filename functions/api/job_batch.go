@@ -2,9 +2,11 @@ package api
 
 import (
 	"context"
+	"strconv"
 	"sync"
 	"sync/atomic"
 
+	"punctual/functions/api/field"
 	"punctual/functions/api/wire"
 	"punctual/shared/contract"
 	"punctual/shared/job"
@@ -13,9 +15,9 @@ import (
 	"punctual/shared/tenant"
 )
 
-type batchRequest struct {
-	Jobs []BatchJobRequest `json:"jobs" doc:"Each as in POST /v1/jobs, with a key of its own"`
-}
+var batchRequest = field.NewObject("BatchRequest", "Jobs to accept, each by itself.",
+	field.Value("jobs", "Jobs as in POST /v1/jobs, each with a key of its own.",
+		field.ArrayOf(1, contract.MaxBatchJobs, batchJobRequest.Schema)).Required())
 
 // batchItem is what became of one job of a batch: it has a job or a problem.
 type batchItem struct {
@@ -50,11 +52,11 @@ func (s *stage) createJobs(ctx context.Context, who tenant.Identity, _ *nothing)
 		return nil, err
 	}
 	r := newReader(doc)
-	f := r.Object(0, "", wire.NamesOf[batchRequest]())
+	f := batchRequest.Body(r)
 	var jobs []wire.Value
 	if v, ok := f["jobs"]; ok {
 		if jobs = r.List(v, contract.MaxBatchJobs); jobs == nil && len(r.Wrong) == 0 {
-			r.Mistake(v.Pointer, wire.CodeOutOfRange, wire.Between("1", itoa(contract.MaxBatchJobs)),
+			r.Mistake(v.Pointer, wire.CodeOutOfRange, wire.Between("1", strconv.Itoa(contract.MaxBatchJobs)),
 				"there are no jobs")
 		}
 	} else if f != nil {
@@ -108,7 +110,7 @@ type submitted struct {
 }
 
 // submitAll submits each job on its own, wave by wave; see wavesOf.
-func (s *stage) submitAll(ctx context.Context, who tenant.Identity, all *reader, jobs []wire.Value) []submitted {
+func (s *stage) submitAll(ctx context.Context, who tenant.Identity, all *wire.Reader, jobs []wire.Value) []submitted {
 	doc := all.Doc
 	out := make([]submitted, len(jobs))
 	book := s.taskBook(who.Tenant)
@@ -119,14 +121,16 @@ func (s *stage) submitAll(ctx context.Context, who tenant.Identity, all *reader,
 			}
 		}()
 		share := int(int64(schema.WorkPerValue) * int64(len(doc.Raw(jobs[i].Node))) / int64(doc.Size()))
-		r := &reader{Reader: wire.NewReader(doc), compilable: all.compilable, work: workPerItem + share}
-		r.earlier = func(n int) (job.ID, bool) {
+		r := wire.NewReader(doc)
+		r.Compilable, r.SchemaWork = all.Compilable, workPerItem+share
+		earlier := func(n int) (job.ID, bool) {
 			if n >= i || out[n].err != nil {
 				return "", false
 			}
 			return out[n].view.JobID, true
 		}
-		out[i].accepted, out[i].err = s.submit(ctx, who, r, jobs[i], batchFields, "", book)
+		out[i].accepted, out[i].err = s.submit(ctx, who, r, jobs[i], batchJobRequest, "",
+			jobSource{taskBook: book, earlier: earlier})
 	}
 	for _, wave := range wavesOf(doc, jobs) {
 		var taken atomic.Int64

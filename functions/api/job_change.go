@@ -6,10 +6,13 @@ import (
 	"fmt"
 	"net/http"
 	"regexp"
-	"slices"
 	"strconv"
 	"time"
 
+	"github.com/danielgtaylor/huma/v2"
+
+	"punctual/functions/api/field"
+	"punctual/functions/api/spec"
 	"punctual/functions/api/wire"
 	"punctual/shared/contract"
 	"punctual/shared/dag"
@@ -21,14 +24,17 @@ import (
 	"punctual/shared/tenant"
 )
 
-type jobPatchRequest struct {
-	Payload       wire.Anything `json:"payload,omitempty" doc:"The whole new payload"`
-	RunAt         string        `json:"run_at,omitempty" format:"date-time"`
-	Delay         wire.Duration `json:"delay,omitempty" doc:"From now; of a BLOCKED job from the end of what it waits for"`
-	Priority      string        `json:"priority,omitempty"`
-	Metadata      wire.Anything `json:"metadata,omitempty" doc:"The whole new metadata, {} for none"`
-	AllowLiterals []string      `json:"allow_literals,omitempty" doc:"As in POST /v1/jobs, for the new payload and metadata"`
-}
+var jobPatchRequest = field.NewObject("JobPatchRequest", "Changes of a waiting job.",
+	spec.Payload.About("New payload, which replaces the old one."),
+	spec.RunAt, spec.Delay.About("Time from now until the job is due; for a BLOCKED job, from the end of the jobs "+
+		"that it waits for."),
+	spec.Priority.About("New priority."), spec.Metadata.About("New metadata, which replaces the old; {} for none."),
+	spec.AllowLiterals.About("JSON pointers of strings in the new payload and metadata that look like secrets and are "+
+		"not."),
+).Changes().Refusing(isEither(
+	hasAll("run_at", "delay"),
+	&huma.Schema{AllOf: []*huma.Schema{hasAll("allow_literals"), isNot(hasAny(spec.LiteralFields))}},
+))
 
 type patchInput struct {
 	ID      string `path:"id"`
@@ -50,7 +56,7 @@ func (s *stage) patchJob(ctx context.Context, who tenant.Identity, in *patchInpu
 		return nil, err
 	}
 	r := newReader(doc)
-	f := r.Object(0, "", wire.NamesOf[jobPatchRequest]())
+	f := jobPatchRequest.Body(r)
 	if f != nil && len(f) == 0 && len(r.Wrong) == 0 {
 		r.Mistake("", wire.CodeMissingField, changeable, "the body changes nothing")
 	}
@@ -73,11 +79,11 @@ type change struct {
 
 // readPatch checks a patch against the row that it changes.
 func (s *stage) readPatch(
-	ctx context.Context, who tenant.Identity, r *reader, f wire.Fields, row job.Row, now time.Time,
+	ctx context.Context, who tenant.Identity, r *wire.Reader, f wire.Fields, row job.Row, now time.Time,
 ) (change, error) {
 	c := change{who: who}
 	at := now
-	given := r.due(f, now, &at)
+	given := spec.Due(r, f, now, &at)
 	switch {
 	case row.Status == job.Blocked:
 		of, _, err := dag.AfterOf(row)
@@ -91,16 +97,9 @@ func (s *stage) readPatch(
 	case given:
 		c.DueAt = &at
 	}
-	if v, ok := f["priority"]; ok {
-		if p, ok := wordOf[job.Priority](r, contract.Priorities)(v); ok {
-			c.Priority = &p
-		}
-	}
-	if v, ok := f["allow_literals"]; ok {
-		c.literals = r.literals(v)
-		if !slices.ContainsFunc(literalFields, func(name string) bool { _, ok := f[name]; return ok }) {
-			r.Missing("", "payload") // they are literals of it
-		}
+	spec.Priority.Pointer(r, f, &c.Priority)
+	if spec.AllowLiterals.Into(r, f, &c.literals) && !spec.HasAny(f, spec.LiteralFields) {
+		r.Missing("", "payload") // they are literals of it
 	}
 	if v, ok := f["metadata"]; ok {
 		kept, err := s.Store.LabelsOf(ctx, row)
@@ -108,7 +107,7 @@ func (s *stage) readPatch(
 			return c, err
 		}
 		labels := kept[0]
-		labels.Metadata = r.metadata(v)
+		spec.Metadata.Into(r, f, &labels.Metadata)
 		c.Labels = &labels
 		r.NoSecrets(v, c.literals)
 	}
@@ -185,7 +184,7 @@ func (s *stage) edit(ctx context.Context, k job.Key, version int64,
 	after, err := s.updateJob(ctx, k, func(found job.Row) ([]item.Write, error) {
 		row = found
 		if version != 0 && row.Version != version {
-			return nil, wire.NewProblem(codeStaleVersion, "the job is at version %d, not %d", row.Version, version)
+			return nil, wire.NewProblem(spec.CodeStaleVersion, "the job is at version %d, not %d", row.Version, version)
 		}
 		now := s.now()
 		claim, err := s.Store.Claim(ctx, k)
@@ -243,13 +242,13 @@ func (s *stage) edit(ctx context.Context, k job.Key, version int64,
 func editable(row job.Row, claim job.Claim, now time.Time) error {
 	switch {
 	case row.Status.Final():
-		return wire.NewProblem(codeAlreadyFinished, "the job is %s", row.Status)
+		return wire.NewProblem(spec.CodeAlreadyFinished, "the job is %s", row.Status)
 	case row.Status == job.Blocked && row.Parents == "":
-		return wire.NewProblem(codeWrongState, "the node waits for its items, and is no job of its own")
+		return wire.NewProblem(spec.CodeWrongState, "the node waits for its items, and is no job of its own")
 	case row.Stop != job.NoStop:
-		return wire.NewProblem(codeWrongState, "the job is about to become %s", row.Stop.Final())
+		return wire.NewProblem(spec.CodeWrongState, "the job is about to become %s", row.Stop.Final())
 	case row.Status == job.Running || claim.Live(row.Attempt, now):
-		return wire.NewProblem(codeAlreadyStarted, "attempt %d is under way", row.Attempt)
+		return wire.NewProblem(spec.CodeAlreadyStarted, "attempt %d is under way", row.Attempt)
 	}
 	return nil
 }
@@ -265,7 +264,7 @@ func (s *stage) runNow(ctx context.Context, who tenant.Identity, in *jobInput) (
 	}
 	return s.edit(ctx, k, 0, func(row job.Row, now time.Time) (change, error) {
 		if row.Status == job.Blocked {
-			return change{}, wire.NewProblem(codeWrongState, "the job waits for those that it comes after")
+			return change{}, wire.NewProblem(spec.CodeWrongState, "the job waits for those that it comes after")
 		}
 		return change{Edit: job.Edit{DueAt: &now}}, nil
 	})
@@ -289,7 +288,7 @@ func (s *stage) cancelJob(ctx context.Context, who tenant.Identity, in *jobInput
 		}
 		return s.answerJob(ctx, row, http.StatusOK, true)
 	case row.Status.Final():
-		return nil, wire.NewProblem(codeAlreadyFinished, "the job is %s", row.Status)
+		return nil, wire.NewProblem(spec.CodeAlreadyFinished, "the job is %s", row.Status)
 	}
 	return s.answerJob(ctx, row, http.StatusAccepted, true)
 }
@@ -337,7 +336,7 @@ func (s *stage) redrive(ctx context.Context, k job.Key) (job.ID, error) {
 	by, already, err := s.engine.Accept.Redrive(ctx, k)
 	switch {
 	case already:
-		p := wire.NewProblem(codeWrongState, "the job was brought back before, as %s", by)
+		p := wire.NewProblem(spec.CodeWrongState, "the job was brought back before, as %s", by)
 		p.RedrivenBy = string(by)
 		return by, p
 	case fault.KindOf(err) == fault.NotFound:
@@ -348,9 +347,9 @@ func (s *stage) redrive(ctx context.Context, k job.Key) (job.ID, error) {
 		case rowErr != nil:
 			return "", rowErr
 		case !row.Status.Final():
-			return "", wire.NewProblem(codeNotFinished, "only a DEAD job is redriven; this one is not over")
+			return "", wire.NewProblem(spec.CodeNotFinished, "only a DEAD job is redriven; this one is not over")
 		}
-		return "", wire.NewProblem(codeWrongState, "only a DEAD job is redriven; this one is %s", row.Status)
+		return "", wire.NewProblem(spec.CodeWrongState, "only a DEAD job is redriven; this one is %s", row.Status)
 	}
 	if err == nil {
 		s.collect(ctx)
@@ -385,7 +384,7 @@ func (s *stage) runHasEnded(ctx context.Context, row job.Row) ([]item.Write, err
 	case err != nil:
 		return nil, err
 	case !of.Status.Final() || of.Act != nil:
-		return nil, wire.NewProblem(codeNotFinished,
+		return nil, wire.NewProblem(spec.CodeNotFinished,
 			"the job belongs to run %s, which has not ended; cancel the run first, or wait for its end", of.ID)
 	}
 	return []item.Write{of.CheckOver()}, nil
@@ -400,9 +399,9 @@ func (s *stage) forget(ctx context.Context, k job.Key, may func(job.Row) error) 
 		case row.StartsRun():
 			return nil, errNoJob()
 		case !row.Status.Final():
-			return nil, wire.NewProblem(codeNotFinished, "the job is not over; cancel it first")
+			return nil, wire.NewProblem(spec.CodeNotFinished, "the job is not over; cancel it first")
 		case row.PendingEffects.Children():
-			return nil, wire.NewProblem(codeWrongState,
+			return nil, wire.NewProblem(spec.CodeWrongState,
 				"the job has yet to tell those that wait for it; try again in a moment")
 		}
 		if err := may(row); err != nil {

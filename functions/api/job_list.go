@@ -3,6 +3,7 @@ package api
 import (
 	"context"
 	"iter"
+	"strconv"
 	"time"
 
 	"punctual/functions/api/wire"
@@ -311,7 +312,7 @@ func (s *stage) listAttempts(ctx context.Context, who tenant.Identity, in *attem
 	}
 	out := &page[attemptView]{Body: wire.Page[attemptView]{Items: viewAttempts(attempts)}}
 	if more {
-		out.Body.NextCursor = l.Cursor(itoa(int(attempts[len(attempts)-1].Place())))
+		out.Body.NextCursor = l.Cursor(strconv.Itoa(int(attempts[len(attempts)-1].Place())))
 	}
 	return out, nil
 }

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"strconv"
 
+	"punctual/functions/api/spec"
 	"punctual/functions/api/wire"
 	"punctual/shared/contract"
 	"punctual/shared/executor"
@@ -15,9 +16,7 @@ import (
 	"punctual/shared/tenant"
 )
 
-func itoa(n int) string { return strconv.Itoa(n) }
-
-// number reads what itoa wrote; 0 for anything else.
+// number reads a number in a cursor; 0 for anything else.
 func number(s string) int64 {
 	n, _ := strconv.ParseInt(s, 10, 64)
 	return n
@@ -25,7 +24,8 @@ func number(s string) int64 {
 
 // readPayload checks a payload by the general rules, by those of its executor and by its task's schema. It returns the
 // payload as compact JSON; nil is none, or null, and is judged as null.
-func (s *stage) readPayload(ctx context.Context, r *reader, v wire.Value, given bool, pointer string, task job.Task,
+func (s *stage) readPayload(ctx context.Context, r *wire.Reader, v wire.Value, given bool, pointer string,
+	task job.Task,
 	t tenant.ID, literals []string) ([]byte, error) {
 	v.Pointer = pointer + "/payload"
 	of, _ := executor.Named(task.Executor)
@@ -50,7 +50,7 @@ func (s *stage) readPayload(ctx context.Context, r *reader, v wire.Value, given 
 			"the payload has %d bytes", len(payload))
 		return nil, nil
 	}
-	if r.tooDeep(v, "the payload is") {
+	if spec.TooDeep(r, v, "the payload is") {
 		return nil, nil
 	}
 	r.AllDuplicates(v.Node)
@@ -58,7 +58,7 @@ func (s *stage) readPayload(ctx context.Context, r *reader, v wire.Value, given 
 		site := executor.Site{Tenant: t, Deployment: s.Deployment, HTTPAllow: s.HTTPAllow, OwnPorts: s.OwnPorts}
 		of.Check(payloadReader{r}, executor.Value{Node: v.Node, Pointer: v.Pointer}, site)
 	}
-	r.NoSecrets(v, under(pointer, literals))
+	r.NoSecrets(v, spec.Under(pointer, literals))
 	if len(task.PayloadSchema) > 0 && len(r.Wrong) == before {
 		if err := s.judgePayload(ctx, r, v.Pointer, payload, task); err != nil {
 			return nil, err
@@ -68,14 +68,14 @@ func (s *stage) readPayload(ctx context.Context, r *reader, v wire.Value, given 
 }
 
 // judgePayload reports each part of a payload that does not fit its task's schema.
-func (s *stage) judgePayload(ctx context.Context, r *reader, pointer string, payload []byte, task job.Task) error {
-	by := schema.Use{Schema: task.PayloadSchema, Owner: "task", Field: "payload_schema", Work: r.work}
+func (s *stage) judgePayload(ctx context.Context, r *wire.Reader, pointer string, payload []byte, task job.Task) error {
+	by := schema.Use{Schema: task.PayloadSchema, Owner: "task", Field: "payload_schema", Work: r.SchemaWork}
 	return s.judge(ctx, r, pointer, payload, by)
 }
 
 // judge reports each part of a value that does not fit a schema.
-func (s *stage) judge(ctx context.Context, r *reader, pointer string, value []byte, by schema.Use) error {
-	if !s.schemas.Has(by.Schema) && r.compilable.Add(-int64(len(by.Schema))) < 0 {
+func (s *stage) judge(ctx context.Context, r *wire.Reader, pointer string, value []byte, by schema.Use) error {
+	if !s.schemas.Has(by.Schema) && r.Compilable.Add(-int64(len(by.Schema))) < 0 {
 		r.Mistake(pointer, wire.CodeOutOfRange, "jobs of fewer tasks in one batch",
 			"the payload schemas of the batch's tasks are too large together")
 		return nil
@@ -83,17 +83,8 @@ func (s *stage) judge(ctx context.Context, r *reader, pointer string, value []by
 	err := s.schemas.Judge(ctx, value, by)
 	var wrong fault.Mistakes
 	if errors.As(err, &wrong) {
-		r.allWrong(pointer, wrong)
+		allWrong(r, pointer, wrong)
 		return nil
 	}
 	return err
-}
-
-// under turns the pointers in allow_literals, which are relative to a job, into pointers of the whole body.
-func under(pointer string, literals []string) []string {
-	absolute := make([]string, len(literals))
-	for i, l := range literals {
-		absolute[i] = pointer + l
-	}
-	return absolute
 }

@@ -9,7 +9,7 @@ import (
 )
 
 // payloadReader is an executor.Reader over a reader, for executors that check payloads.
-type payloadReader struct{ r *reader }
+type payloadReader struct{ r *wire.Reader }
 
 func (p payloadReader) Object(v executor.Value, known []string) map[string]executor.Value {
 	f := p.r.Object(v.Node, v.Pointer, known)

@@ -9,6 +9,7 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
+	"punctual/functions/api/spec"
 	"punctual/functions/api/wire"
 	"punctual/shared/fault"
 	"punctual/shared/job"
@@ -90,5 +91,5 @@ func (s *stage) changeable(ctx context.Context, row job.Row, now time.Time) erro
 	if !is {
 		return nil
 	}
-	return wire.NewProblem(codeAlreadyFinished, "the job is %s: %s", ended.Status, ended.Reason.Message)
+	return wire.NewProblem(spec.CodeAlreadyFinished, "the job is %s: %s", ended.Status, ended.Reason.Message)
 }

@@ -8,6 +8,7 @@ import (
 	"strconv"
 	"time"
 
+	"punctual/functions/api/spec"
 	"punctual/functions/api/wire"
 	"punctual/shared/contract"
 	"punctual/shared/dag"
@@ -53,7 +54,7 @@ type JobView struct {
 	After             []job.ID        `json:"after,omitempty" doc:"The jobs that it comes after"`
 	RunIf             dag.Rule        `json:"run_if,omitempty" doc:"What must have become of them"`
 	PayloadSize       int64           `json:"payload_size,omitempty" doc:"Bytes"`
-	MetadataView
+	spec.MetadataView
 
 	*JobDetail
 }
@@ -64,7 +65,7 @@ type JobDetail struct {
 	StartWithin string     `json:"start_within,omitempty"`
 	ExpireAfter string     `json:"expire_after,omitempty"`
 	Retry       *retryView `json:"retry,omitempty"`
-	TagsView
+	spec.TagsView
 	Payload json.RawMessage `json:"payload,omitempty" doc:"Left out when larger than {=item_kib} KB"`
 }
 
@@ -147,7 +148,7 @@ func partial(r job.Row) string {
 
 // noHandler is why a job waits whose task no worker has known so far.
 var noHandler = "no worker that has seen the job has a handler for task %s; it waits for one until " +
-	timeInWords(contract.UnknownTaskFor, time.Hour, "an hour", "hours") + " after it was due"
+	spec.TimeInWords(contract.UnknownTaskFor, time.Hour, "an hour", "hours") + " after it was due"
 
 // waitsForEarlier is why a job waits whose schedule lets no two runs overlap.
 const waitsForEarlier = "an earlier run of the schedule is not over; it waits for the end of that"
@@ -183,7 +184,7 @@ func (s *stage) showAll(ctx context.Context, t tenant.ID, rows []job.Row) ([]Job
 	}
 	labels, err := s.Store.LabelsOf(ctx, described...)
 	for n, l := range labels {
-		views[at[n]].MetadataView = viewLabels(l).MetadataView
+		views[at[n]].MetadataView = spec.ViewLabels(l).MetadataView
 	}
 	return views, err
 }
@@ -274,3 +275,20 @@ func (s *stage) contents(ctx context.Context, r job.Row) (result, payload json.R
 
 // now returns the time, to the millisecond as it is stored.
 func (s *stage) now() time.Time { return s.Clock.Now().UTC().Truncate(time.Millisecond) }
+
+// label adds the labels of a job to its detailed view.
+func (v *JobView) label(l job.Labels) {
+	shown := spec.ViewLabels(l)
+	v.TagsView, v.MetadataView = shown.TagsView, shown.MetadataView
+}
+
+// asked adds the contents of a request to the view of its job.
+func (v *JobView) asked(c job.Contents) {
+	if v.JobDetail == nil {
+		v.JobDetail = &JobDetail{}
+	}
+	v.label(c.Labels)
+	if len(c.Payload) <= contract.MaxItem {
+		v.Payload = c.Payload
+	}
+}

@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"slices"
 
+	"punctual/functions/api/spec"
 	"punctual/functions/api/wire"
 )
 
@@ -40,6 +41,6 @@ func LoopbackOnly(addr string, next http.Handler) http.Handler {
 		if foreign {
 			detail = "a web page of another origin may not ask this server"
 		}
-		catalogue.Write(w, hex.EncodeToString(id[:]), wire.NewProblem(wire.CodeForbidden, "%s", detail))
+		spec.Catalogue.Write(w, hex.EncodeToString(id[:]), wire.NewProblem(wire.CodeForbidden, "%s", detail))
 	})
 }

@@ -1,193 +1,36 @@
 package api
 
 import (
-	"fmt"
 	"maps"
 	"net/http"
 	"reflect"
 	"slices"
 	"strings"
-	"time"
-	"unicode"
 
 	"github.com/danielgtaylor/huma/v2"
 
+	"punctual/functions/api/field"
+	"punctual/functions/api/spec"
 	"punctual/functions/api/wire"
 	"punctual/shared/calendar"
 	"punctual/shared/contract"
 	"punctual/shared/dag"
 	"punctual/shared/executor"
 	"punctual/shared/job"
-	"punctual/shared/schedule"
-	"punctual/shared/span"
 	"punctual/shared/text"
 )
 
-// This file makes the OpenAPI document as strict as the readers. Go types define the fields; the tables below define
-// what each field may hold, with the constants that the readers use.
+// This file makes the OpenAPI document as strict as the readers. Request bodies are stated by their fields (package
+// field); parameters and answers are Go types, and the tables below say what they may hold.
 
-// bound narrows a schema to what its reader accepts.
-type bound func(*huma.Schema)
+const cursorPattern = `^[A-Za-z0-9_-]+$`
 
-// allOf applies several bounds to one field.
-func allOf(bounds ...bound) bound {
-	return func(s *huma.Schema) {
-		for _, b := range bounds {
-			b(s)
-		}
-	}
-}
-
-// oneOf is a text from a list.
-func oneOf[T ~string](list []T) bound {
-	return func(s *huma.Schema) {
-		s.Enum = nil
-		for _, w := range list {
-			s.Enum = append(s.Enum, string(w))
-		}
-	}
-}
-
-// matching is a text that matches a pattern and has 1 to most characters; with most 0 only the pattern limits it.
-func matching(pattern string, most int) bound {
-	return func(s *huma.Schema) {
-		if s.Pattern, s.MinLength = pattern, new(1); most > 0 {
-			s.MaxLength = &most
-		}
-	}
-}
-
-// textOf is any text of least to most characters.
-func textOf(least, most int) bound {
-	return func(s *huma.Schema) { s.MinLength, s.MaxLength = &least, &most }
-}
-
-// numberFrom is a number from least to most.
-func numberFrom(least, most float64) bound {
-	return func(s *huma.Schema) { s.Minimum, s.Maximum = &least, &most }
-}
-
-// wholeFrom is a whole number as a parameter. The reader sees a string.
-func wholeFrom(least, most int) bound {
-	return allOf(numberFrom(float64(least), float64(most)), func(s *huma.Schema) {
-		s.Type, s.Pattern, s.Examples = huma.TypeInteger, "", nil
-	})
-}
-
-// defaulting is the default of a parameter.
-func defaulting(value int) bound { return func(s *huma.Schema) { s.Default = value } }
-
-// lasting is a length of time from least to most. JSON Schema has no keywords for that.
-func lasting(least, most time.Duration) bound {
-	return func(s *huma.Schema) {
-		s.Type, s.Pattern, s.MaxLength = huma.TypeString, contract.DurationPattern, new(span.MaxText)
-		s.Examples = []any{span.Format(max(least, min(most, 30*time.Second)))}
-		s.Extensions = map[string]any{"x-minimum": span.Format(least), "x-maximum": span.Format(most)}
-		s.Description = strings.TrimLeft(s.Description+"; ", "; ") + wire.Between(span.Format(least), span.Format(most))
-	}
-}
-
-// listOf is a list of least to most elements, each within its own bounds.
-func listOf(least, most int, each bound) bound {
-	return func(s *huma.Schema) {
-		if s.MaxItems = &most; least > 0 {
-			s.MinItems = &least
-		}
-		if each != nil {
-			each(s.Items)
-		}
-	}
-}
-
-// mapOf is an object of strings with at most that many entries.
-func mapOf(most int, name map[string]any, each bound) bound {
-	return func(s *huma.Schema) {
-		s.MaxProperties = &most
-		s.Extensions = map[string]any{"propertyNames": name}
-		each(s.AdditionalProperties.(*huma.Schema))
-	}
-}
-
-// anyCase is a pattern for these words in small or capital letters.
-func anyCase(words []string) string {
-	var b strings.Builder
-	for i, w := range words {
-		b.WriteString(map[bool]string{true: "^(", false: "|"}[i == 0])
-		for _, c := range w {
-			fmt.Fprintf(&b, "[%c%c]", unicode.ToUpper(c), c)
-		}
-	}
-	return b.String() + ")$"
-}
-
-// formatted is a text with a named format, which says more than its pattern.
-func formatted(format, pattern string, most int) bound {
-	return allOf(matching(pattern, most), func(s *huma.Schema) { s.Format = format })
-}
-
-const (
-	datePattern    = `^[0-9]{4}-(0[1-9]|1[0-2])-(0[1-9]|[12][0-9]|3[01])$`
-	yearlyPattern  = `^(0[1-9]|1[0-2])-(0[1-9]|[12][0-9]|3[01])$`
-	jobIDPattern   = `^[0-7][0-9A-HJKMNP-TV-Z]{25}$`
-	keyPattern     = `^[ -~]+$`
-	pointerPattern = `^/`
-	zonePattern    = `^[A-Za-z0-9_+/-]+$`
-	cursorPattern  = `^[A-Za-z0-9_-]+$`
-	// without those of text.Hidden
-	printable   = "^[^\\x00-\\x1f\\x7f-\\x9f\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]*$"
-	jobIDLength = 26
-	maxTimeText = 35 // 2027-03-28T01:00:00.123456789+02:00
-)
-
-var (
-	reasonForm  = allOf(textOf(0, contract.MaxReason), func(s *huma.Schema) { s.Pattern = printable })
-	nameForm    = matching(contract.NamePattern, contract.MaxName)
-	instantForm = formatted("date-time", wire.InstantPattern.String(), maxTimeText)
-	keyForm     = matching(keyPattern, contract.MaxIdempotencyKey)
-	sizeForm    = matching(resultSizes, len("262144KiB"))
-	idForm      = matching(jobIDPattern, jobIDLength)
-	scopeForm   = matching("^(all|"+job.PauseTaskPrefix+strings.Trim(contract.NamePattern, "^$")+")$",
-		len(job.PauseTaskPrefix)+contract.MaxName)
-	zoneForm = formatted("time-zone", zonePattern, 0)
-	tagName  = map[string]any{"minLength": 1, "maxLength": contract.MaxTagKey, "pattern": printable}
-	tagsForm = mapOf(contract.MaxTags, tagName, func(s *huma.Schema) {
-		s.MaxLength, s.Pattern = new(contract.MaxTagValue), printable
-	})
-	literalsForm = listOf(0, maxLiterals, formatted("json-pointer", pointerPattern, maxLiteral))
-	taskForm     = allOf(nameForm, func(s *huma.Schema) {
-		s.Description = strings.Join(executor.BuiltIn(), ", ") + ", or one of your own"
-	})
-	delayForm   = lasting(0, contract.MaxAhead)
-	windowForm  = lasting(contract.MinWindow, contract.MaxWindow)
-	timeoutForm = allOf(lasting(contract.MinTimeout, contract.MaxTimeoutLong), func(s *huma.Schema) {
-		s.Description += "; beyond " + span.Format(contract.MaxTimeout) + " only in pool long"
-	})
-)
-
-// payloads lists the payloads of all executors.
-func payloads(s *huma.Schema) {
-	s.AnyOf = nil
-	for _, k := range executor.Kinds() {
-		if k.Payload != nil {
-			s.AnyOf = append(s.AnyOf, ref(reflect.TypeOf(k.Payload).Name()))
-		}
-	}
-	s.AnyOf = append(s.AnyOf, &huma.Schema{Description: "What your own handler takes"})
-}
-
-// executors lists the executors and what each does.
-func executors(s *huma.Schema) {
-	oneOf(executor.Names())(s)
-	var about []string
-	for _, k := range executor.Kinds() {
-		about = append(about, k.Name+": "+k.About)
-	}
-	s.Description = strings.Join(about, "; ")
-}
+var scopeForm = field.Matching("^(all|"+job.PauseTaskPrefix+strings.Trim(contract.NamePattern, "^$")+")$",
+	len(job.PauseTaskPrefix)+contract.MaxName)
 
 // narrowed applies keywords to a schema. The keywords for all values of an object go to the schema that it has for
 // them.
-func narrowed(words executor.Keywords) bound {
+func narrowed(words executor.Keywords) field.Bound {
 	return func(s *huma.Schema) {
 		s.Extensions = maps.Clone(map[string]any(words))
 		if each, ok := words["additionalProperties"].(executor.Keywords); ok {
@@ -222,12 +65,10 @@ func documentPayloads(registry huma.Registry) {
 	}
 }
 
-const schemaPrefix = "#/components/schemas/"
-
-func ref(name string) *huma.Schema { return &huma.Schema{Ref: schemaPrefix + name} }
-
 // fieldBounds are the bounds of one schema's fields.
-type fieldBounds map[string]bound
+type fieldBounds map[string]field.Bound
+
+var shownBounds = fieldBounds{"pool": field.OneOf(contract.Pools), "priority": field.OneOf(contract.Priorities)}
 
 func (f fieldBounds) and(more fieldBounds) fieldBounds {
 	f = maps.Clone(f)
@@ -235,125 +76,46 @@ func (f fieldBounds) and(more fieldBounds) fieldBounds {
 	return f
 }
 
-var (
-	runBounds = fieldBounds{
-		"task": taskForm, "payload": payloads, "priority": oneOf(contract.Priorities), "pool": oneOf(contract.Pools),
-		"timeout":      timeoutForm,
-		"start_within": windowForm, "expire_after": windowForm, "allow_literals": literalsForm,
-	}.and(labelBounds)
-	timeBounds = fieldBounds{"run_at": instantForm, "delay": delayForm}
-	jobBounds  = runBounds.and(timeBounds).and(fieldBounds{
-		"after": listOf(0, contract.MaxAfter, idForm), "run_if": oneOf(dag.Rules),
-	})
-	shownBounds = fieldBounds{"pool": oneOf(contract.Pools), "priority": oneOf(contract.Priorities)}
-)
-
-// bounds are the bounds of fields, by the names of schemas.
+// bounds are the bounds of fields in answers, by the names of schemas.
 var bounds = map[string]fieldBounds{
-	"JobRequest": jobBounds,
-	"BatchJobRequest": jobBounds.and(fieldBounds{
-		"idempotency_key": keyForm, "after": listOf(0, contract.MaxAfter, matching(parentPattern, jobIDLength)),
-	}),
-	"BatchRequest":    {"jobs": listOf(1, contract.MaxBatchJobs, nil)},
-	"JobPatchRequest": runBounds.and(timeBounds),
-	"RetryRequest": {
-		"max_attempts":   numberFrom(1, contract.MaxAttempts),
-		"initial_delay":  lasting(0, contract.MaxInitialDelay),
-		"factor":         numberFrom(1, contract.MaxFactor),
-		"max_delay":      lasting(time.Millisecond, contract.MaxRetryDelay),
-		"jitter":         numberFrom(0, 1),
-		"on_worker_lost": oneOf(lostWords),
-	},
-	"TaskRequest": runBounds.and(fieldBounds{
-		"executor": executors, "payload_schema": anySchema, "max_result": sizeForm,
-		"on_large_result": oneOf(largeWords),
-	}),
-	"PauseRequest":  {"reason": reasonForm, "until": instantForm, "missed": oneOf(missedWords)},
-	"ResumeRequest": {"missed": oneOf(missedWords)},
-	"DeadLettersRequest": {
-		"job_ids": listOf(1, contract.RedriveMax, idForm), "limit": numberFrom(1, contract.RedriveMax),
-		// "" begins at the beginning
-		"cursor": allOf(matching(`^$|`+cursorPattern, wire.MaxCursor), textOf(0, wire.MaxCursor)),
-	},
-	"DeadLetterFilterRequest": {"task": nameForm, "dead_after": instantForm, "dead_before": instantForm},
-	"PreviewRequest":          {"name": nameForm, "after": instantForm, "count": numberFrom(1, calendar.MaxPreview)},
-	"CalendarRequest": {
-		"cron":          formatted("cron", `\S`, calendar.MaxCron),
-		"every":         lasting(time.Second, calendar.MaxEvery),
-		"phase":         lasting(0, calendar.MaxEvery),
-		"dates":         listOf(1, calendar.MaxDates, instantForm),
-		"rrule":         formatted("rrule", `[Ff][Rr][Ee][Qq]=`, calendar.MaxRRule),
-		"timezone":      zoneForm,
-		"start_at":      instantForm,
-		"end_at":        instantForm,
-		"max_runs":      numberFrom(1, calendar.MaxRuns),
-		"exclude":       listOf(0, calendar.MaxExclude, nameForm),
-		"missing_hour":  oneOf(calendar.MissingHours),
-		"repeated_hour": oneOf(calendar.RepeatedHours),
-		"spread":        lasting(time.Millisecond, calendar.MaxSpread),
-	},
-	"ScheduleRequest": {
-		"overlap": oneOf(schedule.Overlaps), "pause_after_failures": numberFrom(0, schedule.MaxPauseAfter),
-	},
-	"JobTemplateRequest": runBounds, "DagTemplateRequest": dagTemplateBounds,
-	"CatchUpRequest": {
-		"policy": oneOf(schedule.Policies),
-		"window": lasting(contract.MinWindow, schedule.MaxCatchUpWindow),
-		"cap":    numberFrom(1, schedule.MaxCatchUpCap),
-		"after":  lasting(schedule.MinCatchUpAfter, schedule.MaxCatchUpAfter),
-	},
-	"RunNowRequest": {"overlap": oneOf(runNowOverlaps)},
-	"ExclusionRequest": {
-		"dates":    listOf(0, calendar.MaxDates, formatted("date", datePattern, len(time.DateOnly))),
-		"ranges":   listOf(0, calendar.MaxRanges, nil),
-		"yearly":   listOf(0, maxYearly, matching(yearlyPattern, len("12-25"))),
-		"weekly":   listOf(0, maxWeekly, matching(anyCase(calendar.Weekdays), 3)),
-		"timezone": zoneForm, "move": oneOf(moveWords),
-	},
-	"ExclusionRangeRequest": {"from": dayForm, "to": dayForm},
-
-	"DagRequest": dagBounds, "NodeRequest": nodeBounds, "DagRunRequest": dagRunBounds, "RunRequest": runOptionBounds,
-	"RunActRequest": actBounds, "RunRetryRequest": actBounds.and(fieldBounds{"from": nameForm}),
-	"NodeSkipRequest":     actBounds.and(fieldBounds{"children": oneOf(skipWords)}),
-	"NodeCompleteRequest": actBounds,
-
-	"JobView": shownBounds.and(fieldBounds{"run_if": oneOf(dag.Rules)}), "DeadLetter": shownBounds,
-	"Problem": {"code": oneOf(codes())}, "Mistake": {"code": oneOf(codes())},
-	"TaskView": shownBounds.and(fieldBounds{"executor": oneOf(executor.Names())}), "JobTemplateView": shownBounds,
-	"PauseView":         {"scope": scopeForm, "missed": oneOf(missedWords)},
-	"SchedulePauseView": {"missed": oneOf(missedWords)},
+	"JobView": shownBounds.and(fieldBounds{"run_if": field.OneOf(dag.Rules)}), "DeadLetter": shownBounds,
+	"Problem": {"code": field.OneOf(codes())}, "Mistake": {"code": field.OneOf(codes())},
+	"TaskView": shownBounds.and(fieldBounds{"executor": field.OneOf(executor.Names())}), "JobTemplateView": shownBounds,
+	"PauseView":         {"scope": scopeForm, "missed": field.OneOf(spec.MissedWords)},
+	"SchedulePauseView": {"missed": field.OneOf(spec.MissedWords)},
 }
 
-// dayForm is a day or an instant.
-var dayForm = matching(datePattern+"|"+wire.InstantPattern.String(), maxTimeText)
+// ownParameterBounds replace parameterBounds where an operation gives a parameter another meaning.
+var ownParameterBounds = map[string]fieldBounds{"listRuns": {"status": field.OneOf(dag.RunStatuses)}}
 
 // parameterBounds are the bounds of path, query and header parameters. A name means the same in all operations, except
 // in ownParameterBounds.
 var parameterBounds = fieldBounds{
-	"limit":  allOf(wholeFrom(1, contract.ListMax), defaulting(contract.ListDefault)),
-	"cursor": matching(cursorPattern, wire.MaxCursor),
-	"count":  allOf(wholeFrom(1, calendar.MaxPreview), defaulting(contract.PreviewDefault)),
-	"wait":   lasting(0, contract.MaxWait),
-	"name":   nameForm, "dag": nameForm, "node": nameForm, "task": nameForm, "schedule": nameForm, "id": idForm,
+	"limit":  field.All(field.WholeParameter(1, contract.ListMax), field.Default(contract.ListDefault)),
+	"cursor": field.Matching(cursorPattern, wire.MaxCursor),
+	"count":  field.All(field.WholeParameter(1, calendar.MaxPreview), field.Default(contract.PreviewDefault)),
+	"wait":   field.Lasting(0, contract.MaxWait),
+	"name":   spec.NameForm, "dag": spec.NameForm, "node": spec.NameForm, "task": spec.NameForm,
+	"schedule": spec.NameForm, "id": spec.IDForm,
 	"scope":          scopeForm,
-	"status":         oneOf(job.Statuses),
-	"outcome":        oneOf(outcomes),
-	"format":         oneOf(graphForms),
-	"version":        wholeFrom(1, maxVersion),
+	"status":         field.OneOf(job.Statuses),
+	"outcome":        field.OneOf(outcomes),
+	"format":         field.OneOf(graphForms),
+	"version":        field.WholeParameter(1, maxVersion),
 	"dry_run":        func(s *huma.Schema) { s.Type = huma.TypeBoolean },
-	"created_after":  instantForm,
-	"created_before": instantForm,
-	"dead_after":     instantForm,
-	"dead_before":    instantForm,
-	"after":          instantForm,
-	"before":         instantForm,
-	"If-Match":       matching(`^\*$|`+matchPattern.String(), 0), "Idempotency-Key": keyForm,
-	"code": oneOf(codes()),
+	"created_after":  spec.InstantForm,
+	"created_before": spec.InstantForm,
+	"dead_after":     spec.InstantForm,
+	"dead_before":    spec.InstantForm,
+	"after":          spec.InstantForm,
+	"before":         spec.InstantForm,
+	"If-Match":       field.Matching(`^\*$|`+matchPattern.String(), 0), "Idempotency-Key": spec.KeyForm,
+	"code": field.OneOf(codes()),
 }
 
 func codes() []string {
-	all := make([]string, len(catalogue))
-	for i, e := range catalogue {
+	all := make([]string, len(spec.Catalogue))
+	for i, e := range spec.Catalogue {
 		all[i] = e.Code
 	}
 	return all
@@ -392,32 +154,12 @@ func hasValue(name string) *huma.Schema {
 // ruleOfNone is an object with run_if but without after.
 var ruleOfNone = &huma.Schema{AllOf: []*huma.Schema{hasAll("run_if"), isNot(hasAll("after"))}}
 
-// refusals are schemas that an object must not match. Generators of clients ignore them; validators apply them.
-var refusals = map[string]*huma.Schema{
-	"JobRequest":      isEither(hasAll("run_at", "delay"), ruleOfNone),
-	"BatchJobRequest": isEither(hasAll("run_at", "delay"), ruleOfNone),
-	"DagRunRequest":   hasAll("run_at", "delay"),
-	"RunRequest":      hasAll("run_at", "delay"),
-	"JobPatchRequest": isEither(
-		hasAll("run_at", "delay"),
-		&huma.Schema{AllOf: []*huma.Schema{hasAll("allow_literals"), isNot(hasAny(literalFields))}},
-	),
-	"DeadLettersRequest": isEither(
-		hasAll("job_ids", "filter"), hasAll("job_ids", "limit"), hasAll("job_ids", "cursor"),
-		isNot(isEither(hasAll("job_ids"), hasAll("filter"))),
-	),
-	"ScheduleRequest": isEither(hasAll("job", "dag"), isNot(isEither(hasAll("job"), hasAll("dag")))),
-	"SchedulePatchRequest": isEither(
-		&huma.Schema{AllOf: []*huma.Schema{hasValue("job"), hasValue("dag")}},
-		&huma.Schema{AllOf: []*huma.Schema{hasNull("job"), isNot(hasValue("dag"))}},
-		&huma.Schema{AllOf: []*huma.Schema{hasNull("dag"), isNot(hasValue("job"))}},
-	),
-	"CalendarPatchRequest": isNot(ofOneForm()),
-	"ExclusionRequest":     isNot(isEither(hasSome("dates"), hasSome("ranges"), hasSome("yearly"), hasSome("weekly"))),
-}
-
-// changes are bodies that must have at least one field.
-var changes = []string{"JobPatchRequest", "SchedulePatchRequest"}
+// schedulePatchRefusal is what a patch of a schedule must not match.
+var schedulePatchRefusal = isEither(
+	&huma.Schema{AllOf: []*huma.Schema{hasValue("job"), hasValue("dag")}},
+	&huma.Schema{AllOf: []*huma.Schema{hasNull("job"), isNot(hasValue("dag"))}},
+	&huma.Schema{AllOf: []*huma.Schema{hasNull("dag"), isNot(hasValue("job"))}},
+)
 
 func closedObject() *huma.Schema {
 	return &huma.Schema{Type: huma.TypeObject, AdditionalProperties: false, Properties: map[string]*huma.Schema{}}
@@ -436,7 +178,7 @@ func calendars(schemas map[string]*huma.Schema) {
 			}
 		}
 		schemas[form.schema] = s
-		whole.OneOf = append(whole.OneOf, ref(form.schema))
+		whole.OneOf = append(whole.OneOf, field.Ref(form.schema))
 	}
 	whole.Type, whole.Properties, whole.AdditionalProperties, whole.Required = "", nil, nil, nil
 }
@@ -446,33 +188,26 @@ func calendars(schemas map[string]*huma.Schema) {
 func patchOf(schemas map[string]*huma.Schema, name string) *huma.Schema {
 	whole, patch := schemas[name], strings.TrimSuffix(name, "Request")+"PatchRequest"
 	s := closedObject()
-	for field, is := range whole.Properties {
+	for name, is := range whole.Properties {
 		p := *is
-		if inner, ok := strings.CutPrefix(p.Ref, schemaPrefix); ok {
+		if inner, ok := strings.CutPrefix(p.Ref, field.Prefix); ok {
 			p = *patchOf(schemas, inner)
 		}
 		switch {
-		case slices.Contains(whole.Required, field):
+		case slices.Contains(whole.Required, name):
 		case p.Ref != "":
-			p = huma.Schema{AnyOf: []*huma.Schema{ref(strings.TrimPrefix(p.Ref, schemaPrefix)), {Type: "null"}}}
+			p = huma.Schema{AnyOf: []*huma.Schema{field.Ref(strings.TrimPrefix(p.Ref, field.Prefix)), {Type: "null"}}}
 		case p.Type != "":
-			p = nullable(p)
+			p = field.Nullable(p)
 			if each, ok := p.AdditionalProperties.(*huma.Schema); ok {
-				one := nullable(*each)
+				one := field.Nullable(*each)
 				p.AdditionalProperties = &one
 			}
 		}
-		s.Properties[field] = &p
+		s.Properties[name] = &p
 	}
-	schemas[patch], s.Not = s, refusals[patch]
-	return ref(patch)
-}
-
-func nullable(s huma.Schema) huma.Schema {
-	if s.Nullable = true; s.Enum != nil {
-		s.Enum = append(slices.Clone(s.Enum), nil)
-	}
-	return s
+	schemas[patch] = s
+	return field.Ref(patch)
 }
 
 // ofOneForm is a patch whose fields all belong to one form of a calendar.
@@ -513,15 +248,13 @@ func (s *stage) document() ([]byte, error) {
 				narrow(f)
 			}
 		}
-		schema.Not = refusals[name]
 		if !isRead(name) && schema.AdditionalProperties == false {
 			schema.AdditionalProperties = nil
 		}
 	}
-	patchOf(schemas, "ScheduleRequest")
-	for _, name := range changes {
-		schemas[name].MinProperties = new(1)
-	}
+	patchOf(schemas, scheduleRequest.Name())
+	schemas["SchedulePatchRequest"].MinProperties, schemas["SchedulePatchRequest"].Not = new(1), schedulePatchRefusal
+	schemas["CalendarPatchRequest"].Not = isNot(ofOneForm())
 	calendars(schemas)
 	for _, path := range doc.Paths {
 		for _, op := range operations(path) {
@@ -561,9 +294,3 @@ func documentOperation(op *huma.Operation) {
 		}
 	}
 }
-
-// resultSizes are the sizes from contract.MinMaxResult to contract.MaxResult, in each unit of package text that can say
-// one; a schema has no bounds for a number in a text.
-const resultSizes = `^(([1-9]|[1-9][0-9]|1[0-9]{2}|2[0-4][0-9]|25[0-6])KiB` +
-	`|([2-9]|[1-9][0-9]|1[0-9]{2}|2[0-5][0-9]|26[0-2])KB` +
-	`|(102[4-9]|10[3-9][0-9]|1[1-9][0-9]{2}|[2-9][0-9]{3}|[1-9][0-9]{4}|1[0-9]{5}|2[0-5][0-9]{4}|26[01][0-9]{3})B)$`

@@ -6,12 +6,14 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"regexp"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/santhosh-tekuri/jsonschema/v6"
 
+	"punctual/functions/api/spec"
 	"punctual/functions/api/wire"
 	"punctual/shared/contract"
 	"punctual/shared/executor"
@@ -310,7 +312,7 @@ func TestCatalogue_HasTheCodesOfExecutors(t *testing.T) {
 		executor.CodeInvalidValue, executor.CodeOutOfRange, executor.CodeDuplicateField, executor.CodeConflictingFields,
 		executor.CodeSecretInPayload, executor.CodeTargetRefused,
 	} {
-		if _, ok := catalogue.Explain(code); !ok {
+		if _, ok := spec.Catalogue.Explain(code); !ok {
 			t.Errorf("%s is not in the catalogue", code)
 		}
 	}
@@ -326,7 +328,7 @@ func TestDocument_TakesItsLimitsFromTheCode(t *testing.T) {
 	if at := strings.Index(w.Body.String(), "{="); at >= 0 {
 		t.Errorf("no limit has the name in %.40s", w.Body.String()[at:])
 	}
-	if want := "Up to " + itoa(contract.MaxTags) + ", names up to"; !strings.Contains(w.Body.String(), want) {
+	if want := "Tags by name, up to " + strconv.Itoa(contract.MaxTags); !strings.Contains(w.Body.String(), want) {
 		t.Errorf("the document does not say %q", want)
 	}
 }
@@ -334,14 +336,14 @@ func TestDocument_TakesItsLimitsFromTheCode(t *testing.T) {
 func TestLimits_AreSpelledAsSentencesDo(t *testing.T) {
 	t.Parallel()
 	for want, got := range map[string]string{
-		"":            inWords(nil, "and"),
-		"a":           inWords([]string{"a"}, "and"),
-		"a and b":     inWords([]string{"a", "b"}, "and"),
-		"a, b or c":   inWords([]string{"a", "b", "c"}, "or"),
-		"five":        numberWord(5),
-		"12":          numberWord(12),
-		"a second":    timeInWords(time.Second, time.Second, "a second", "seconds"),
-		"two seconds": timeInWords(2*time.Second, time.Second, "a second", "seconds"),
+		"":            spec.InWords(nil, "and"),
+		"a":           spec.InWords([]string{"a"}, "and"),
+		"a and b":     spec.InWords([]string{"a", "b"}, "and"),
+		"a, b or c":   spec.InWords([]string{"a", "b", "c"}, "or"),
+		"five":        spec.NumberWord(5),
+		"12":          spec.NumberWord(12),
+		"a second":    spec.TimeInWords(time.Second, time.Second, "a second", "seconds"),
+		"two seconds": spec.TimeInWords(2*time.Second, time.Second, "a second", "seconds"),
 	} {
 		if got != want {
 			t.Errorf("spelled %q, want %q", got, want)

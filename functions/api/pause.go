@@ -10,6 +10,8 @@ import (
 	"sync"
 	"time"
 
+	"punctual/functions/api/field"
+	"punctual/functions/api/spec"
 	"punctual/functions/api/wire"
 	"punctual/functions/engine/decide"
 	"punctual/shared/contract"
@@ -24,7 +26,7 @@ import (
 func (s *stage) pauseRoutes() {
 	wire.Register(s.router, wire.Route{
 		Method: http.MethodPut, Path: "/v1/pauses/{scope}", ID: "putPause", Tag: tagPauses, Scope: mayManage,
-		Body: pauseRequest{}, OptionalBody: true,
+		Body: pauseRequest, OptionalBody: true,
 		Summary: "Pause everything, or one task",
 		About: "201 when it is new. Nothing that it holds starts after effective_at. What runs already goes on. " +
 			"When it is lifted, or until has passed, what it held starts within {=held_starts_s} s.",
@@ -43,13 +45,16 @@ func (s *stage) pauseRoutes() {
 // heldStartsWithin is how soon the document promises that a job starts after its pause.
 const heldStartsWithin = 5 * time.Second
 
-type pauseRequest struct {
-	Reason string `json:"reason,omitempty"`
-	Until  string `json:"until,omitempty" format:"date-time" doc:"It lifts itself then; default: until it is lifted"`
-	Missed string `json:"missed,omitempty" doc:"Which of the schedules' nominal times in the pause run after it; default: as each schedule's catch_up says. One-off jobs always run"`
-}
+// Fields of a pause.
+var (
+	pauseReason = spec.Reason.About("Reason for the pause.")
+	pauseUntil  = spec.Instant("until", "Time at which the pause ends by itself; default: none.")
+	pauseMissed = spec.Missed.About("Which of the schedules' nominal times in the pause run after it; default: the " +
+		"catch-up policy of each schedule. Jobs without a schedule always run.")
 
-var missedWords = []string{"drop", "last", "all"}
+	pauseRequest = field.NewObject("PauseRequest", "Pause of everything, of one task or of one schedule.", pauseReason,
+		pauseUntil, pauseMissed)
+)
 
 type pauseView struct {
 	Scope       string       `json:"scope" doc:"all, or task:NAME"`
@@ -133,12 +138,11 @@ func readPause(ctx context.Context, now time.Time) (job.Pause, error) {
 		return p, err
 	}
 	r := newReader(doc)
-	f := r.Object(0, "", wire.NamesOf[pauseRequest]())
-	if v, ok := f["reason"]; ok {
-		p.Reason = r.reason(v)
-		r.NoSecrets(v, nil)
+	f := pauseRequest.Body(r)
+	if pauseReason.Into(r, f, &p.Reason) {
+		r.NoSecrets(f[pauseReason.Name()], nil)
 	}
-	if v, ok := f["until"]; ok {
+	if v, ok := f[pauseUntil.Name()]; ok {
 		if t, ok := r.Ahead(v, now); ok {
 			p.Until = t
 			if !t.After(now) {
@@ -146,7 +150,7 @@ func readPause(ctx context.Context, now time.Time) (job.Pause, error) {
 			}
 		}
 	}
-	set(f, "missed", &p.Missed, wordOf[string](r, missedWords))
+	pauseMissed.Into(r, f, &p.Missed)
 	return p, r.Wrong.Err()
 }
 

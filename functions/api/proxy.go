@@ -10,6 +10,7 @@ import (
 	"github.com/aws/aws-lambda-go/events"
 	"github.com/awslabs/aws-lambda-go-api-proxy/core"
 
+	"punctual/functions/api/spec"
 	"punctual/functions/api/wire"
 	"punctual/shared/telemetry"
 	"punctual/shared/tenant"
@@ -32,7 +33,7 @@ func Proxy(
 		var events core.RequestAccessor
 		r, err := events.EventToRequestWithContext(wire.WithIdentity(ctx, identityOf(ev)), ev)
 		if err != nil { // the path or the body is malformed
-			catalogue.Write(w, ev.RequestContext.RequestID,
+			spec.Catalogue.Write(w, ev.RequestContext.RequestID,
 				wire.NewProblem(wire.CodeInvalidValue, "the request cannot be read"))
 			return w.GetProxyResponse()
 		}

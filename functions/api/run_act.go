@@ -5,8 +5,9 @@ import (
 	"encoding/json"
 	"fmt"
 	"slices"
-	"strings"
 
+	"punctual/functions/api/field"
+	"punctual/functions/api/spec"
 	"punctual/functions/api/wire"
 	"punctual/functions/engine/release"
 	"punctual/shared/contract"
@@ -18,34 +19,23 @@ import (
 	"punctual/shared/text"
 )
 
-// runActRequest documents the body of an act on a run.
-type runActRequest struct {
-	Reason string `json:"reason,omitempty" doc:"Why; shown in the run's events"`
-}
+// Fields of operations on runs.
+var (
+	retryFrom = spec.Name("from", "Node to retry: it and every node downstream of it run once more, whatever their "+
+		"outcomes. Default: the failed nodes, and the downstream nodes that they cancelled.")
+	skipChildren = field.Word[string]("children", "Effect on the downstream nodes. run (default): they run as if the "+
+		"node had succeeded, with the result null; skip: they are skipped, as by any skipped "+
+		"parent.", wire.CodeInvalidValue,
+		[]string{"run", "skip"})
+	nodeResult = field.Value("result", "Result of the node, for the nodes downstream of it; default: "+
+		"null.", field.Anything)
 
-// runRetryRequest documents the body of POST /v1/runs/{id}/retry.
-type runRetryRequest struct {
-	From   string `json:"from,omitempty" doc:"This node and all below it run again, whatever they are. Default: what failed, and what fell with it"`
-	Reason string `json:"reason,omitempty" doc:"Why; shown in the run's events"`
-}
-
-// nodeSkipRequest documents the body of POST …/skip.
-type nodeSkipRequest struct {
-	Children string `json:"children,omitempty" doc:"run (default): they run as if the node had succeeded, with result null; skip: they are skipped as by any skipped parent"`
-	Reason   string `json:"reason,omitempty" doc:"Why; shown in the run's events"`
-}
-
-// nodeCompleteRequest documents the body of POST …/complete.
-type nodeCompleteRequest struct {
-	Result wire.Anything `json:"result,omitempty" doc:"What the node's children see; default null"`
-	Reason string        `json:"reason,omitempty" doc:"Why; shown in the run's events"`
-}
-
-// actFields are the fields of acts that take only a reason.
-var actFields = wire.NamesOf[runActRequest]()
-
-// skipWords are the values of children in a skip.
-var skipWords = []string{"run", "skip"}
+	runActRequest       = field.NewObject("RunActRequest", "Operation on a run.", spec.Reason)
+	runRetryRequest     = field.NewObject("RunRetryRequest", "Retry of a run.", retryFrom, spec.Reason)
+	nodeSkipRequest     = field.NewObject("NodeSkipRequest", "Skip of a node.", skipChildren, spec.Reason)
+	nodeCompleteRequest = field.NewObject("NodeCompleteRequest", "Completion of a node by an operator.", nodeResult,
+		spec.Reason)
+)
 
 type runInput struct {
 	ID string `path:"id" doc:"The run's id"`
@@ -58,8 +48,8 @@ type runNodeInput struct {
 
 // act reads the body of an act, does it, and answers with the run after it.
 func (s *stage) act(
-	ctx context.Context, who tenant.Identity, id string, known []string,
-	read func(*reader, wire.Fields), do func(run.Key, release.By) (run.Run, error),
+	ctx context.Context, who tenant.Identity, id string, known *field.Object,
+	read func(*wire.Reader, wire.Fields), do func(run.Key, release.By) (run.Run, error),
 ) (*answer[RunView], error) {
 	k, err := runKey(who, id)
 	if err != nil {
@@ -72,10 +62,8 @@ func (s *stage) act(
 	}
 	if doc != nil {
 		r := newReader(doc)
-		f := r.Object(0, "", known)
-		if v, ok := f["reason"]; ok {
-			by.Reason = r.reason(v)
-		}
+		f := known.Body(r)
+		spec.Reason.Into(r, f, &by.Reason)
 		read(r, f)
 		if len(r.Wrong) > 0 {
 			return nil, r.Wrong
@@ -88,31 +76,14 @@ func (s *stage) act(
 	return &answer[RunView]{v}, err
 }
 
-// reason reads the reason of an operation or a pause.
-func (r *reader) reason(v wire.Value) string {
-	s, ok := r.Text(v)
-	if ok && runes(s) > contract.MaxReason {
-		r.Mistake(v.Pointer, wire.CodeOutOfRange, fmt.Sprintf("at most %d characters", contract.MaxReason),
-			"the reason has %d characters", runes(s))
-	}
-	if ok && strings.ContainsFunc(s, text.Hidden) {
-		r.Mistake(v.Pointer, wire.CodeInvalidValue, "characters that can be seen, and spaces",
-			"the reason has control characters, or characters that change the direction of text")
-	}
-	if ok && text.TokenShaped(s) {
-		r.Mistake(v.Pointer, wire.CodeSecretInPayload, "", "this looks like a secret, and would be kept in the clear")
-	}
-	return s
-}
-
-func nothingMore(*reader, wire.Fields) {}
+func nothingMore(*wire.Reader, wire.Fields) {}
 
 // runAct returns the handler of an act that takes only a reason.
 func (s *stage) runAct(
 	do func(context.Context, run.Key, release.By) (run.Run, error),
 ) func(context.Context, tenant.Identity, *runInput) (*answer[RunView], error) {
 	return func(ctx context.Context, who tenant.Identity, in *runInput) (*answer[RunView], error) {
-		return s.act(ctx, who, in.ID, actFields, nothingMore, func(k run.Key, by release.By) (run.Run, error) {
+		return s.act(ctx, who, in.ID, runActRequest, nothingMore, func(k run.Key, by release.By) (run.Run, error) {
 			return do(ctx, k, by)
 		})
 	}
@@ -120,12 +91,12 @@ func (s *stage) runAct(
 
 func (s *stage) retryRun(ctx context.Context, who tenant.Identity, in *runInput) (*answer[RunView], error) {
 	from := ""
-	return s.act(ctx, who, in.ID, wire.NamesOf[runRetryRequest](), func(r *reader, f wire.Fields) {
-		set(f, "from", &from, r.Name)
+	return s.act(ctx, who, in.ID, runRetryRequest, func(r *wire.Reader, f wire.Fields) {
+		retryFrom.Into(r, f, &from)
 	}, func(k run.Key, by release.By) (run.Run, error) {
 		is, err := s.Runs.Retry(ctx, k, from, by)
 		if fault.KindOf(err) == fault.Invalid && from != "" {
-			err = wire.OneMistake("/from", codeUnknownNode, "a node of the run",
+			err = wire.OneMistake("/from", spec.CodeUnknownNode, "a node of the run",
 				"the run has no node %s", text.Quoted(from))
 		}
 		return is, err
@@ -133,18 +104,17 @@ func (s *stage) retryRun(ctx context.Context, who tenant.Identity, in *runInput)
 }
 
 func (s *stage) retryRunNode(ctx context.Context, who tenant.Identity, in *runNodeInput) (*answer[RunView], error) {
-	return s.act(ctx, who, in.ID, actFields, nothingMore, func(k run.Key, by release.By) (run.Run, error) {
+	return s.act(ctx, who, in.ID, runActRequest, nothingMore, func(k run.Key, by release.By) (run.Run, error) {
 		return s.Runs.RetryNode(ctx, k, in.Node, by)
 	})
 }
 
 func (s *stage) skipRunNode(ctx context.Context, who tenant.Identity, in *runNodeInput) (*answer[RunView], error) {
 	below := false
-	return s.act(ctx, who, in.ID, wire.NamesOf[nodeSkipRequest](), func(r *reader, f wire.Fields) {
-		if v, ok := f["children"]; ok {
-			word, _ := r.OneOf(v, wire.CodeInvalidValue, skipWords)
-			below = word == "skip"
-		}
+	return s.act(ctx, who, in.ID, nodeSkipRequest, func(r *wire.Reader, f wire.Fields) {
+		word := ""
+		skipChildren.Into(r, f, &word)
+		below = word == "skip"
 	}, func(k run.Key, by release.By) (run.Run, error) {
 		return s.Runs.Skip(ctx, k, in.Node, below, by)
 	})
@@ -152,17 +122,17 @@ func (s *stage) skipRunNode(ctx context.Context, who tenant.Identity, in *runNod
 
 func (s *stage) completeRunNode(ctx context.Context, who tenant.Identity, in *runNodeInput) (*answer[RunView], error) {
 	var result json.RawMessage
-	return s.act(ctx, who, in.ID, wire.NamesOf[nodeCompleteRequest](), func(r *reader, f wire.Fields) {
-		if v, ok := f["result"]; ok {
-			result = r.result(v)
+	return s.act(ctx, who, in.ID, nodeCompleteRequest, func(r *wire.Reader, f wire.Fields) {
+		if v, ok := f[nodeResult.Name()]; ok {
+			result = readResult(r, v)
 		}
 	}, func(k run.Key, by release.By) (run.Run, error) {
 		return s.Runs.Complete(ctx, k, in.Node, result, by)
 	})
 }
 
-// result reads the result that a node gets; null is none.
-func (r *reader) result(v wire.Value) json.RawMessage {
+// readResult reads the result that a node gets; null is none.
+func readResult(r *wire.Reader, v wire.Value) json.RawMessage {
 	if r.Doc.Kind(v.Node) == wire.KindNull {
 		return nil
 	}
@@ -172,7 +142,7 @@ func (r *reader) result(v wire.Value) json.RawMessage {
 		r.Mistake(v.Pointer, wire.CodeOutOfRange, fmt.Sprintf("at most %d bytes", contract.MaxResult),
 			"the result has %d bytes", len(raw))
 	default:
-		r.tooDeep(v, "the result is")
+		spec.TooDeep(r, v, "the result is")
 	}
 	r.AllDuplicates(v.Node)
 	r.NoSecrets(v, nil)
@@ -190,10 +160,10 @@ func (s *stage) forgetRun(ctx context.Context, who tenant.Identity, in *runInput
 		return nil, err
 	}
 	if !f.run.Status.Final() {
-		return nil, wire.NewProblem(codeNotFinished, "the run is not over; cancel it first")
+		return nil, wire.NewProblem(spec.CodeNotFinished, "the run is not over; cancel it first")
 	}
 	if f.run.MustTell() {
-		return nil, wire.NewProblem(codeNotFinished, "the run has yet to tell its schedule; try again in a moment")
+		return nil, wire.NewProblem(spec.CodeNotFinished, "the run has yet to tell its schedule; try again in a moment")
 	}
 	if err := s.allStopped(ctx, f); err != nil {
 		return nil, err
@@ -207,7 +177,7 @@ func (s *stage) forgetRun(ctx context.Context, who tenant.Identity, in *runInput
 	}
 	err = s.Store.ForgetRun(ctx, f.run)
 	if store.Refused(err) != nil {
-		return nil, wire.NewProblem(codeWrongState, "somebody has acted on the run meanwhile; read it again")
+		return nil, wire.NewProblem(spec.CodeWrongState, "somebody has acted on the run meanwhile; read it again")
 	}
 	return &empty{}, err
 }
@@ -223,7 +193,7 @@ func (s *stage) allStopped(ctx context.Context, f *runFacts) error {
 	}
 	rows, err := s.Store.Nodes(ctx, older)
 	if slices.ContainsFunc(rows, job.Row.Unfinished) {
-		return wire.NewProblem(codeNotFinished, "a job of the run has yet to stop; try again in a moment")
+		return wire.NewProblem(spec.CodeNotFinished, "a job of the run has yet to stop; try again in a moment")
 	}
 	return err
 }

@@ -9,6 +9,8 @@ import (
 	"slices"
 	"time"
 
+	"punctual/functions/api/field"
+	"punctual/functions/api/spec"
 	"punctual/functions/api/wire"
 	"punctual/functions/engine/release"
 	"punctual/shared/contract"
@@ -24,32 +26,26 @@ import (
 	"punctual/shared/text"
 )
 
-// dagRunRequest documents the body of POST /v1/dags/{name}/runs.
-type dagRunRequest struct {
-	Version int64 `json:"version,omitempty" doc:"Default: the newest"`
-	RunOptionsRequest
-}
-
-// runRequest documents the body of POST /v1/runs.
-type runRequest struct {
-	Dag dagRequest `json:"dag" doc:"A definition for this run alone"`
-	RunOptionsRequest
-}
-
-// RunOptionsRequest holds the options of any run.
-type RunOptionsRequest struct {
-	Params      wire.Anything     `json:"params,omitempty" doc:"Over the dag's defaults, name by name; names that the dag does not know are refused"`
-	RunAt       string            `json:"run_at,omitempty" format:"date-time" doc:"As of a job: nothing starts before; not with delay"`
-	Delay       wire.Duration     `json:"delay,omitempty" doc:"Instead of run_at: from now"`
-	Priority    string            `json:"priority,omitempty" doc:"Of nodes that have none; default: the dag's"`
-	ExpireAfter wire.Duration     `json:"expire_after,omitempty" doc:"Counts from due_at; default: the dag's"`
-	Tags        map[string]string `json:"tags,omitempty" doc:"As of a job; over the dag's"`
-	Literals    []string          `json:"allow_literals,omitempty" doc:"As of a job, for params and tags"`
-}
-
+// Fields of a new run.
 var (
-	dagRunFields = wire.NamesOf[dagRunRequest]()
-	runFields    = wire.NamesOf[runRequest]()
+	runVersion = field.Whole("version", "Version of the dag; default: the newest.", 1, maxVersion)
+	runDag     = field.Value("dag", "Definition for this run alone.", dagRequest.Schema).Required()
+	runParams  = spec.Params.About("Values of the dag's params by name; the others have the dag's defaults, and " +
+		"names that the dag does not know are refused.")
+	runPriority    = spec.Priority.About("Priority of the nodes that have none of their own; default: that of the dag.")
+	runExpireAfter = spec.ExpireAfter.About("Maximum time from due_at to the end of the run; default: that of the dag.")
+	runTags        = spec.Tags.About("Tags as of a job, which win over those of the dag.")
+
+	dagRunRequest = field.NewObject("DagRunRequest", "Run of a dag.", runVersion).With(runOptions...).
+			Refusing(hasAll("run_at", "delay"))
+	runRequest = field.NewObject("RunRequest", "Run of a definition that is not kept.", runDag).With(runOptions...).
+			Refusing(hasAll("run_at", "delay"))
+	runOptions = []field.Property{runParams,
+		spec.RunAt.About("Time before which no node starts, as of a job. It excludes delay."),
+		spec.Delay.About("Time from now before which no node starts. It excludes run_at."),
+		runPriority, runExpireAfter, runTags,
+		spec.AllowLiterals.About("JSON pointers of strings in params and tags that look like secrets and are not."),
+	}
 )
 
 type createDagRunInput struct {
@@ -81,13 +77,11 @@ func (s *stage) createDagRun(
 		}
 	}
 	return s.createRun(ctx, who, doc, "dag "+in.Name, func(
-		r *reader, n *release.Request,
+		r *wire.Reader, n *release.Request,
 	) (wire.Fields, *dag.Graph, error) {
-		f := r.Object(0, "", dagRunFields)
+		f := dagRunRequest.Body(r)
 		version := 0
-		if v, ok := f["version"]; ok {
-			version, _ = r.Whole(v, 1, maxVersion)
-		}
+		runVersion.Into(r, f, &version)
 		if len(r.Wrong) > 0 {
 			return f, nil, nil
 		}
@@ -104,9 +98,9 @@ func (s *stage) createInlineRun(
 	if err != nil {
 		return nil, err
 	}
-	return s.createRun(ctx, who, doc, "run", func(r *reader, _ *release.Request) (wire.Fields, *dag.Graph, error) {
-		f := r.Object(0, "", runFields)
-		v, ok := f["dag"]
+	return s.createRun(ctx, who, doc, "run", func(r *wire.Reader, _ *release.Request) (wire.Fields, *dag.Graph, error) {
+		f := runRequest.Body(r)
+		v, ok := f[runDag.Name()]
 		switch {
 		case f == nil:
 			return f, nil, nil
@@ -124,7 +118,7 @@ func (s *stage) createInlineRun(
 // createRun makes the run that a body describes. As for jobs, the idempotency key is checked first.
 func (s *stage) createRun(
 	ctx context.Context, who tenant.Identity, doc *wire.Document, of string,
-	definition func(*reader, *release.Request) (wire.Fields, *dag.Graph, error),
+	definition func(*wire.Reader, *release.Request) (wire.Fields, *dag.Graph, error),
 ) (*createdRunAnswer, error) {
 	key, err := readKey(wire.HeaderOf(ctx).Values("Idempotency-Key"))
 	if err != nil {
@@ -245,23 +239,21 @@ func (s *stage) replayRun(
 
 // readRunOptions reads the options of a run, except params. It returns the pointers in allow_literals.
 func (s *stage) readRunOptions(
-	r *reader, f wire.Fields, now time.Time, n *release.Request,
+	r *wire.Reader, f wire.Fields, now time.Time, n *release.Request,
 ) (allowed []string) {
-	if v, ok := f["allow_literals"]; ok {
-		allowed = r.literals(v)
-	}
+	spec.AllowLiterals.Into(r, f, &allowed)
 	due := now
-	if r.due(f, now, &due) {
+	if spec.Due(r, f, now, &due) {
 		n.DueAt = due
 	}
-	set(f, "priority", &n.Priority, wordOf[job.Priority](r, contract.Priorities))
-	if v, ok := f["expire_after"]; ok {
-		after, _ := r.Duration(v, contract.MinWindow, contract.MaxWindow)
+	runPriority.Into(r, f, &n.Priority)
+	var after time.Duration
+	if runExpireAfter.Into(r, f, &after) {
 		n.ExpireAt = func(due time.Time) time.Time { return due.Add(after) }
 	}
-	if v, ok := f["tags"]; ok {
+	if v, ok := f[runTags.Name()]; ok {
 		r.NoSecrets(v, allowed)
-		n.Tags = r.tags(v)
+		runTags.Into(r, f, &n.Tags)
 	}
 	return allowed
 }
@@ -269,11 +261,11 @@ func (s *stage) readRunOptions(
 // mergeParams merges a run's params over the dag's defaults, and checks the result by the dag's schema. nil is no
 // params.
 func (s *stage) mergeParams(
-	ctx context.Context, r *reader, v wire.Value, allowed []string, g *dag.Graph,
+	ctx context.Context, r *wire.Reader, v wire.Value, allowed []string, g *dag.Graph,
 ) (json.RawMessage, error) {
 	given := map[string]json.RawMessage{}
 	if v.Pointer != "" {
-		given = r.params(v, allowed)
+		given = readParams(r, v, allowed)
 	}
 	for _, name := range slices.Sorted(maps.Keys(given)) {
 		if !g.KnowsParam(name) {
@@ -302,7 +294,7 @@ func (s *stage) mergeParams(
 }
 
 // judgeParams reports each part of a run's params that does not fit the dag's schema.
-func (s *stage) judgeParams(ctx context.Context, r *reader, by json.RawMessage, params []byte) error {
+func (s *stage) judgeParams(ctx context.Context, r *wire.Reader, by json.RawMessage, params []byte) error {
 	merged := newReader(r.Doc)
 	use := schema.Use{Schema: by, Owner: "dag", Field: "params_schema"}
 	if err := s.judge(ctx, merged, "/params", params, use); err != nil {

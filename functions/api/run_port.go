@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 
+	"punctual/functions/api/spec"
 	"punctual/functions/api/wire"
 	"punctual/functions/engine/release"
 	"punctual/shared/dag"
@@ -53,7 +54,7 @@ func asRunProblem(err error) error {
 	var wrong *release.WrongState
 	switch {
 	case errors.As(err, &wrong):
-		p := wire.NewProblem(codeWrongState, "%s", wrong.Error())
+		p := wire.NewProblem(spec.CodeWrongState, "%s", wrong.Error())
 		p.Allowed = wrong.Allowed
 		return p
 	case fault.KindOf(err) == fault.NotFound:

@@ -20,14 +20,14 @@ import (
 func (s *stage) runRoutes() {
 	wire.Register(s.router, wire.Route{
 		Method: http.MethodPost, Path: "/v1/dags/{name}/runs", ID: "createDagRun", Tag: tagRuns, Scope: mayWrite,
-		Status: http.StatusAccepted, Body: dagRunRequest{}, OptionalBody: true, Summary: "Run a dag",
+		Status: http.StatusAccepted, Body: dagRunRequest, OptionalBody: true, Summary: "Run a dag",
 		Errors: []int{http.StatusConflict, http.StatusUnprocessableEntity, http.StatusTooManyRequests},
 		About: "With an Idempotency-Key the same request again answers the run that it made, " +
 			"Idempotency-Replayed: true.",
 	}, s.createDagRun)
 	wire.Register(s.router, wire.Route{
 		Method: http.MethodPost, Path: "/v1/runs", ID: "createRun", Tag: tagRuns, Scope: mayWrite,
-		Status: http.StatusAccepted, Body: runRequest{}, Summary: "Run a definition that stands in the request",
+		Status: http.StatusAccepted, Body: runRequest, Summary: "Run a definition that stands in the request",
 		Errors: []int{http.StatusConflict, http.StatusUnprocessableEntity, http.StatusTooManyRequests},
 		About:  "As a run of a dag, without a dag that is kept under a name.",
 	}, s.createInlineRun)
@@ -64,7 +64,7 @@ func (s *stage) runRoutes() {
 
 // runActs are the routes of an operator's acts.
 func (s *stage) runActs() {
-	of := func(path, id, summary, about string, body any) wire.Route {
+	of := func(path, id, summary, about string, body wire.Body) wire.Route {
 		return wire.Route{
 			Method: http.MethodPost, Path: "/v1/runs/{id}/" + path, ID: id, Tag: tagRuns, Scope: mayWrite,
 			Summary: summary, Body: body, OptionalBody: true, Errors: []int{http.StatusNotFound, http.StatusConflict},
@@ -72,22 +72,22 @@ func (s *stage) runActs() {
 		}
 	}
 	wire.Register(s.router,
-		of("pause", "pauseRun", "Pause a run", "Nothing new starts; what runs ends.", runActRequest{}),
+		of("pause", "pauseRun", "Pause a run", "Nothing new starts; what runs ends.", runActRequest),
 		s.runAct(s.Runs.Pause))
-	wire.Register(s.router, of("resume", "resumeRun", "Resume a run", "", runActRequest{}), s.runAct(s.Runs.Resume))
+	wire.Register(s.router, of("resume", "resumeRun", "Resume a run", "", runActRequest), s.runAct(s.Runs.Resume))
 	wire.Register(s.router, of("cancel", "cancelRun", "Cancel a run",
-		"What has not started is CANCELLED, and what runs is asked to stop.", runActRequest{}), s.runAct(s.Runs.Cancel))
+		"What has not started is CANCELLED, and what runs is asked to stop.", runActRequest), s.runAct(s.Runs.Cancel))
 	wire.Register(s.router, of("retry", "retryRun", "Run again what failed of a run",
 		"And what fell with it; what succeeded does not run again, unless it stands at or below from.",
-		runRetryRequest{}),
+		runRetryRequest),
 		s.retryRun)
 	wire.Register(s.router,
-		of("nodes/{node}/retry", "retryRunNode", "Run a failed node again", "And what fell with it.", runActRequest{}),
+		of("nodes/{node}/retry", "retryRunNode", "Run a failed node again", "And what fell with it.", runActRequest),
 		s.retryRunNode)
 	wire.Register(s.router, of("nodes/{node}/skip", "skipRunNode", "Skip a node",
-		"One that is blocked, waits or has failed.", nodeSkipRequest{}), s.skipRunNode)
+		"One that is blocked, waits or has failed.", nodeSkipRequest), s.skipRunNode)
 	wire.Register(s.router, of("nodes/{node}/complete", "completeRunNode", "Complete a node by hand",
-		"One that is blocked, waits or has failed: it has SUCCEEDED, with that result.", nodeCompleteRequest{}),
+		"One that is blocked, waits or has failed: it has SUCCEEDED, with that result.", nodeCompleteRequest),
 		s.completeRunNode)
 }
 

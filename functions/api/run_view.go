@@ -7,6 +7,7 @@ import (
 	"slices"
 	"time"
 
+	"punctual/functions/api/spec"
 	"punctual/functions/api/wire"
 	"punctual/shared/dag"
 	"punctual/shared/fault"
@@ -322,7 +323,7 @@ func someInWords(names []string) string {
 	if more := len(names) - namedMost; more > 0 {
 		names = append(names[:namedMost:namedMost], fmt.Sprintf("%d more", more))
 	}
-	return inWords(names, "and")
+	return spec.InWords(names, "and")
 }
 
 // unended lists the parents that have not ended, in words.

@@ -10,6 +10,8 @@ import (
 	"strings"
 	"time"
 
+	"punctual/functions/api/field"
+	"punctual/functions/api/spec"
 	"punctual/functions/api/wire"
 	"punctual/functions/engine/accept"
 	"punctual/functions/engine/recur"
@@ -29,7 +31,7 @@ import (
 func (s *stage) scheduleRoutes() {
 	wire.Register(s.router, wire.Route{
 		Method: http.MethodPut, Path: "/v1/schedules/{name}", ID: "putSchedule", Tag: tagSchedules, Scope: mayWrite,
-		Body:    scheduleRequest{},
+		Body:    scheduleRequest,
 		Summary: "Create or replace a schedule",
 		Errors:  []int{http.StatusPreconditionFailed, http.StatusTooManyRequests},
 		About: fmt.Sprintf("201 when it is new. The same body again changes nothing. One that is replaced goes on "+
@@ -40,7 +42,7 @@ func (s *stage) scheduleRoutes() {
 	}, s.putSchedule)
 	wire.Register(s.router, wire.Route{
 		Method: http.MethodPost, Path: "/v1/schedules/{name}/dry-run", ID: "dryRunSchedule", Tag: tagSchedules,
-		Scope: mayWrite, Body: scheduleRequest{},
+		Scope: mayWrite, Body: scheduleRequest,
 		Summary: "See what putting a schedule would do",
 		Errors:  []int{http.StatusPreconditionFailed, http.StatusTooManyRequests},
 		About: "Nothing is written. What putting it would be refused for, this is; otherwise the answer says which " +
@@ -52,7 +54,7 @@ func (s *stage) scheduleRoutes() {
 	}, s.getSchedule)
 	wire.Register(s.router, wire.Route{
 		Method: http.MethodPatch, Path: "/v1/schedules/{name}", ID: "patchSchedule", Tag: tagSchedules,
-		Scope: mayWrite, Body: schedulePatchRequest{}, MergePatch: true,
+		Scope: mayWrite, Body: schedulePatchRequest, MergePatch: true,
 		Summary: "Change a part, or see what that would change",
 		Errors:  []int{http.StatusNotFound, http.StatusPreconditionFailed, http.StatusTooManyRequests},
 		About: "A merge patch (RFC 7396): objects merge at every depth, null removes a field or gives it its " +
@@ -74,7 +76,7 @@ func (s *stage) scheduleRoutes() {
 	}, s.listSchedules)
 	wire.Register(s.router, wire.Route{
 		Method: http.MethodPost, Path: "/v1/schedules/{name}/run-now", Status: http.StatusAccepted,
-		ID: "runScheduleNow", Tag: tagSchedules, Scope: mayWrite, Body: runNowRequest{}, OptionalBody: true,
+		ID: "runScheduleNow", Tag: tagSchedules, Scope: mayWrite, Body: runNowRequest, OptionalBody: true,
 		Summary: "Run a schedule's job, or its dag, once, now", Errors: []int{http.StatusNotFound, http.StatusConflict},
 		About: "A job or run of its own, apart from the schedule's times: neither a pause of the schedule nor " +
 			"max_runs touches it, and overlap only where it is asked for. While an earlier run is not over, overlap " +
@@ -159,7 +161,7 @@ func (s *stage) updateSchedule(
 }
 
 func errStaleSchedule(is, asked int64) error {
-	return wire.NewProblem(codeStaleVersion, "the schedule is at version %d, not %d", is, asked)
+	return wire.NewProblem(spec.CodeStaleVersion, "the schedule is at version %d, not %d", is, asked)
 }
 
 func (s *stage) putSchedule(ctx context.Context, who tenant.Identity, in *ScheduleInput) (*scheduleAnswer, error) {
@@ -240,7 +242,7 @@ func (s *stage) putOrTry(
 		case err != nil:
 			return nil, err
 		case epoch != 0 && (old == nil || old.Deleted()):
-			return nil, wire.NewProblem(codeStaleVersion, "there is no such schedule any more")
+			return nil, wire.NewProblem(spec.CodeStaleVersion, "there is no such schedule any more")
 		case epoch != 0 && old.Epoch != epoch:
 			return nil, errStaleSchedule(old.Epoch, epoch)
 		}
@@ -591,13 +593,12 @@ type runNowAnswer struct {
 	Body     either[JobView, RunView]
 }
 
-// runNowRequest documents the body of POST /v1/schedules/{name}/run-now.
-type runNowRequest struct {
-	Overlap string `json:"overlap,omitempty" doc:"Whether the run obeys the schedule's overlap policy: ignore (default) or obey"`
-}
+var (
+	runNowOverlap = field.Word[string]("overlap", "Whether the run obeys the overlap policy of the schedule: ignore "+
+		"(default) or obey.", wire.CodeInvalidValue, []string{"ignore", "obey"})
 
-// runNowOverlaps are the values of overlap in a runNowRequest.
-var runNowOverlaps = []string{"ignore", "obey"}
+	runNowRequest = field.NewObject("RunNowRequest", "Run of a schedule now.", runNowOverlap)
+)
 
 func readRunNow(ctx context.Context) (obey bool, err error) {
 	doc, err := wire.ReadBody(ctx, contract.MaxBody)
@@ -606,7 +607,7 @@ func readRunNow(ctx context.Context) (obey bool, err error) {
 	}
 	r := newReader(doc)
 	overlap := ""
-	set(r.Object(0, "", wire.NamesOf[runNowRequest]()), "overlap", &overlap, wordOf[string](r, runNowOverlaps))
+	runNowOverlap.Into(r, runNowRequest.Body(r), &overlap)
 	return overlap == "obey", r.Wrong.Err()
 }
 
@@ -695,7 +696,7 @@ func (s *stage) notBegun(ctx context.Context, r job.Row) error {
 	case err != nil:
 		return err
 	case is.Status.Final():
-		return wire.NewProblem(codeWrongState, "no run can be made: %s", is.Reason.Message)
+		return wire.NewProblem(spec.CodeWrongState, "no run can be made: %s", is.Reason.Message)
 	}
 	return fault.New(fault.Unavailable, nil, "beginning run %s: it is %s", r.ID, is.Status)
 }

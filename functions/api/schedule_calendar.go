@@ -6,30 +6,80 @@ import (
 	"slices"
 	"time"
 
+	"punctual/functions/api/field"
+	"punctual/functions/api/spec"
 	"punctual/functions/api/wire"
 	"punctual/shared/calendar"
 	"punctual/shared/item"
 	"punctual/shared/tenant"
 )
 
-// calendarRequest documents a calendar. Its field names are the only ones allowed.
-type calendarRequest struct {
-	Cron         string        `json:"cron,omitempty" doc:"Five fields, or six with seconds first; @daily and its like, @every 5m; L, L-n, nW, LW, L-nW, nL, n#k; ranges may pass the end of a field (FRI-MON, 22-2). If day of month and day of week are both restricted, a day runs when EITHER matches; a day field that begins with * is no restriction, so beside */2 BOTH match. One of cron, every, dates and rrule is there" example:"0 9 * * 1-5"`
-	Every        wire.Duration `json:"every,omitempty" doc:"A period of real time of whole seconds; counted from start_at, without one from 1970-01-01T00:00:00Z"`
-	Phase        wire.Duration `json:"phase,omitempty" doc:"Shifts every by less than a period"`
-	Dates        []string      `json:"dates,omitempty" doc:"Times of RFC 3339, in any order; fractions are rounded up to a millisecond"`
-	RRule        string        `json:"rrule,omitempty" doc:"Rule of RFC 5545, beginning at start_at. COUNT counts runs. The next time is at most 60 years away" example:"FREQ=MONTHLY;BYDAY=-1FR;BYHOUR=9"`
-	Timezone     string        `json:"timezone,omitempty" doc:"An IANA name; default UTC" example:"Europe/Berlin"`
-	StartAt      string        `json:"start_at,omitempty" format:"date-time" doc:"The first nominal time that counts, itself included"`
-	EndAt        string        `json:"end_at,omitempty" format:"date-time" doc:"Nominal times from here on do not count"`
-	MaxRuns      int           `json:"max_runs,omitempty" doc:"How often it may run in all; default: no limit"`
-	Exclude      []string      `json:"exclude,omitempty" doc:"Names of exclusions. One that drops a time wins over one that moves it, and an earlier name over a later"`
-	MissingHour  string        `json:"missing_hour,omitempty" doc:"What becomes of a wall time that a change of the clock swallows. Default run_after: once, at the first instant after the gap; a rule whose second, minute or hour begins with * follows real time, and what it loses is listed as skipped"`
-	RepeatedHour string        `json:"repeated_hour,omitempty" doc:"At which of its two instants a repeated wall time runs. Default first; a rule whose second, minute or hour begins with * runs at both"`
-	Spread       wire.Duration `json:"spread,omitempty" doc:"Delays each run by less than this, evenly over schedules and times, always the same for one; less than the period. Both times are shown"`
+// Fields of a calendar. Package calendar checks what they say, so they are read as texts; the bounds are for the
+// document.
+var (
+	cronRule = calendarText("cron", "Cron rule of five fields, or six with seconds first. It takes @daily and its "+
+		"like, @every 5m, L, L-n, nW, LW, L-nW, nL and n#k; ranges may pass the end of a field (FRI-MON, 22-2). If "+
+		"day of month and day of week are both restricted, a day runs when EITHER matches; a day field that begins "+
+		"with * is no restriction, so beside */2 BOTH must match. A calendar has one of cron, every, dates and rrule.",
+		field.Formatted("cron", `\S`, calendar.MaxCron)).Example("0 9 * * 1-5")
+	every = calendarLength("every", "Period of real time in whole seconds, counted from start_at, or else from "+
+		"1970-01-01T00:00:00Z.", time.Second, calendar.MaxEvery)
+	phase = calendarLength("phase", "Shift of every by less than a period.", 0, calendar.MaxEvery)
+	dates = calendarTexts("dates", "Times of RFC 3339, in any order; fractions are rounded up to a millisecond.", 1,
+		calendar.MaxDates, spec.InstantForm)
+	rrule = calendarText("rrule", "Rule of RFC 5545 that begins at start_at. COUNT counts runs. The next time is at "+
+		"most 60 years away.", field.Formatted("rrule", `[Ff][Rr][Ee][Qq]=`, calendar.MaxRRule)).
+		Example("FREQ=MONTHLY;BYDAY=-1FR;BYHOUR=9")
+	timezone = calendarText("timezone", "Name of an IANA time zone; default: "+
+		"UTC.", spec.ZoneForm).Example("Europe/Berlin")
+	startAt = calendarText("start_at", "First instant at which a nominal time counts, itself "+
+		"included.", spec.InstantForm)
+	endAt   = calendarText("end_at", "Instant from which on nominal times do not count.", spec.InstantForm)
+	maxRuns = field.Whole("max_runs", "Maximum number of runs in all; default: no limit.", 1, calendar.MaxRuns)
+	exclude = calendarTexts("exclude", "Names of exclusions. An exclusion that drops a time wins over one that moves "+
+		"it, and an earlier name over a later one.", 0, calendar.MaxExclude, spec.NameForm)
+	missingHour = calendarText("missing_hour", "Treatment of a wall time that a change of the clock skips. Default: "+
+		"run_after, once, at the first instant after the gap. A rule whose second, minute or hour begins with * "+
+		"follows real time, and the times that it loses are listed as skipped.", field.OneOf(calendar.MissingHours))
+	repeatedHour = calendarText("repeated_hour", "Instant at which a repeated wall time runs; default: first. A rule "+
+		"whose second, minute or hour begins with * runs at both.", field.OneOf(calendar.RepeatedHours))
+	spread = calendarLength("spread", "Maximum delay of each run, less than the period: evenly spread over schedules "+
+		"and times, always the same for one time. The nominal time and the due time are both shown.", time.Millisecond,
+		calendar.MaxSpread)
+
+	// CalendarRequest is replaced in the document by one schema for each form; see calendars.
+	calendarRequest = field.NewObject("CalendarRequest", "Calendar: the nominal times of a "+
+		"schedule.", cronRule, every, phase,
+		dates, rrule, timezone, startAt, endAt, maxRuns, exclude, missingHour, repeatedHour, spread)
+)
+
+// calendarText is a field that package calendar reads.
+func calendarText(name, about string, bound field.Bound) field.Field[*string] {
+	return field.Text(name, about, bound, func(r *wire.Reader, v wire.Value) (*string, bool) {
+		s, _ := r.Text(v)
+		return &s, true
+	})
 }
 
-var calendarFields = wire.NamesOf[calendarRequest]()
+// calendarLength is a field with a duration that package calendar reads.
+func calendarLength(name, about string, least, most time.Duration) field.Field[*string] {
+	return field.Text(name, about, field.Lasting(least, most), func(r *wire.Reader, v wire.Value) (*string, bool) {
+		if r.BareSeconds(v) {
+			return nil, false
+		}
+		s, _ := r.Text(v)
+		return &s, true
+	})
+}
+
+// calendarTexts is a list of texts that package calendar reads.
+func calendarTexts(name, about string, least, most int, each field.Bound) field.Field[[]string] {
+	return field.List(name, about, least, most, field.Text("", "", each, func(r *wire.Reader, v wire.Value) (string,
+		bool) {
+		s, _ := r.Text(v)
+		return s, true
+	}))
+}
 
 // calendarForm is one way to write a calendar, with the name of its schema.
 type calendarForm struct {
@@ -57,57 +107,38 @@ func (f calendarForm) others() []string {
 	return names
 }
 
-// spec reads a calendar as it is written. Package calendar checks its meaning.
-func (r *reader) spec(v wire.Value) (calendar.Spec, bool) {
+// readSpec reads a calendar as it is written. Package calendar checks its meaning.
+func readSpec(r *wire.Reader, v wire.Value) (calendar.Spec, bool) {
 	before := len(r.Wrong)
-	r.NoSecrets(v, nil) // before a mistake can repeat a value
-	f := r.Object(v.Node, v.Pointer, calendarFields)
-	text := func(name string) *string {
-		at, ok := f[name]
-		if !ok {
-			return nil
-		}
-		s, _ := r.Text(at)
-		return &s
+	r.NoSecrets(v, nil) // before an error can repeat a value
+	f := calendarRequest.Read(r, v)
+	var s calendar.Spec
+	for _, text := range []struct {
+		field field.Field[*string]
+		to    **string
+	}{
+		{cronRule, &s.Cron}, {every, &s.Every}, {phase, &s.Phase}, {rrule, &s.RRule}, {timezone, &s.Timezone},
+		{startAt, &s.StartAt}, {endAt, &s.EndAt}, {missingHour, &s.MissingHour}, {repeatedHour, &s.RepeatedHour},
+		{spread, &s.Spread},
+	} {
+		text.field.Into(r, f, text.to)
 	}
-	length := func(name string) *string {
-		if at, ok := f[name]; ok && r.BareSeconds(at) {
-			return nil
-		}
-		return text(name)
+	if dates.Into(r, f, &s.Dates) && s.Dates == nil {
+		s.Dates = []string{} // an empty list is not the same as none
 	}
-	texts := func(name string, most int) []string {
-		at, ok := f[name]
-		if !ok {
-			return nil
-		}
-		list := []string{} // an empty list is not the same as none
-		for _, each := range r.List(at, most) {
-			s, _ := r.Text(each)
-			list = append(list, s)
-		}
-		return list
+	if exclude.Into(r, f, &s.Exclude) && s.Exclude == nil {
+		s.Exclude = []string{}
 	}
-	s := calendar.Spec{
-		Cron: text("cron"), Every: length("every"), Phase: length("phase"), Dates: texts("dates", calendar.MaxDates),
-		RRule:    text("rrule"),
-		Timezone: text("timezone"), StartAt: text("start_at"), EndAt: text("end_at"),
-		Exclude:     texts("exclude", calendar.MaxExclude),
-		MissingHour: text("missing_hour"), RepeatedHour: text("repeated_hour"), Spread: length("spread"),
-	}
-	if at, ok := f["max_runs"]; ok {
-		n, _ := r.Whole(at, 1, calendar.MaxRuns)
-		s.MaxRuns = &n
-	}
+	maxRuns.Pointer(r, f, &s.MaxRuns)
 	return s, f != nil && len(r.Wrong) == before
 }
 
 // readCalendar reads a calendar with the exclusions that it names. Mistakes go to r, and then it is false; the error is
 // for a failed look-up.
-func (s *stage) readCalendar(ctx context.Context, r *reader, v wire.Value, t tenant.ID) (planned, bool, error) {
+func (s *stage) readCalendar(ctx context.Context, r *wire.Reader, v wire.Value, t tenant.ID) (planned, bool, error) {
 	p := planned{}
 	var ok bool
-	if p.spec, ok = r.spec(v); !ok {
+	if p.spec, ok = readSpec(r, v); !ok {
 		return p, false, nil
 	}
 	found, err := s.Store.ExclusionsNamed(ctx, t, exclusionNames(p.spec))
@@ -122,7 +153,7 @@ func (s *stage) readCalendar(ctx context.Context, r *reader, v wire.Value, t ten
 		p.asRead = append(p.asRead, e.Is(t))
 	}
 	p.calendar, err = calendar.Parse(p.spec, p.exclusions)
-	return p, r.refused(v.Pointer, err), nil
+	return p, refused(r, v.Pointer, err), nil
 }
 
 // planned is a calendar after reading.
@@ -142,7 +173,7 @@ func exclusionNames(s calendar.Spec) []string {
 }
 
 // refused reports what package calendar refuses at this pointer; true if err is nil.
-func (r *reader) refused(pointer string, err error) bool {
+func refused(r *wire.Reader, pointer string, err error) bool {
 	var e *calendar.Error
 	if !errors.As(err, &e) {
 		return true
@@ -152,6 +183,6 @@ func (r *reader) refused(pointer string, err error) bool {
 }
 
 // firing reports a calendar that has no coming time; true if it has one.
-func (r *reader) firing(pointer string, c calendar.Calendar, now time.Time) bool {
-	return r.refused(pointer, c.Check(now))
+func firing(r *wire.Reader, pointer string, c calendar.Calendar, now time.Time) bool {
+	return refused(r, pointer, c.Check(now))
 }

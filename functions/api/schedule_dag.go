@@ -8,6 +8,8 @@ import (
 	"strings"
 	"time"
 
+	"punctual/functions/api/field"
+	"punctual/functions/api/spec"
 	"punctual/functions/api/wire"
 	"punctual/shared/contract"
 	"punctual/shared/dag"
@@ -18,17 +20,21 @@ import (
 	"punctual/shared/text"
 )
 
-// dagTemplateRequest documents the run that each nominal time makes.
-type dagTemplateRequest struct {
-	Name          string            `json:"name" doc:"Of the dag"`
-	Version       int64             `json:"version,omitempty" doc:"Default: the newest at each nominal time"`
-	Params        wire.Anything     `json:"params,omitempty" doc:"As in POST /v1/dags/{name}/runs"`
-	Priority      string            `json:"priority,omitempty" doc:"Of nodes that have none; default: the dag's"`
-	StartWithin   wire.Duration     `json:"start_within,omitempty" doc:"The run is missed if it has not begun this long after its due_at; default: no limit"`
-	ExpireAfter   wire.Duration     `json:"expire_after,omitempty" doc:"Counts from due_at; default: the dag's"`
-	Tags          map[string]string `json:"tags,omitempty" doc:"As of a job; over the dag's"`
-	AllowLiterals []string          `json:"allow_literals,omitempty" doc:"JSON pointers below dag, such as /params/x, of strings that look like secrets and are none"`
-}
+// Fields of a schedule's dag.
+var (
+	templateDag     = spec.Name("name", "Name of the dag.").Required()
+	templateVersion = field.Whole("version", "Version of the dag; default: the newest at each nominal "+
+		"time.", 1, maxVersion)
+	templateParams = spec.Params.About("Params as in POST /v1/dags/{name}/runs.")
+	templateStart  = spec.StartWithin.About("Maximum time from due_at to the beginning of the run, after which it is " +
+		"missed; default: no limit.")
+
+	dagTemplateRequest = field.NewObject("DagTemplateRequest", "Dag of which each nominal time of a schedule makes a "+
+		"run.",
+		templateDag, templateVersion, templateParams, runPriority, templateStart, runExpireAfter, runTags,
+		spec.AllowLiterals.About("JSON pointers below dag, such as /params/x, of strings that look like secrets and "+
+			"are not."))
+)
 
 type dagTemplateView struct {
 	Name        string       `json:"name"`
@@ -36,37 +42,33 @@ type dagTemplateView struct {
 	Priority    job.Priority `json:"priority,omitempty" doc:"Absent: the dag's"`
 	StartWithin string       `json:"start_within,omitempty"`
 	ExpireAfter string       `json:"expire_after,omitempty"`
-	TagsView
+	spec.TagsView
 	Literals []string        `json:"allow_literals,omitempty" doc:"The strings of the params that were declared to be no secrets"`
 	Params   json.RawMessage `json:"params,omitempty" doc:"As given, over the dag's own. Left out in lists, and when larger than {=item_kib} KB"`
 }
 
-var dagTemplateFields = wire.NamesOf[dagTemplateRequest]()
-
 // readDagTemplate reads the run that each nominal time makes, and checks its params by the dag as it is now.
 func (s *stage) readDagTemplate(
-	ctx context.Context, r *reader, v wire.Value, t tenant.ID, now time.Time,
+	ctx context.Context, r *wire.Reader, v wire.Value, t tenant.ID, now time.Time,
 ) (*draft, error) {
-	f := r.Object(v.Node, v.Pointer, dagTemplateFields)
+	f := dagTemplateRequest.Read(r, v)
 	if f == nil {
 		return nil, nil
 	}
 	d := &draft{row: job.Row{
 		Status: job.Scheduled, Version: 1, Attempt: 1, CreatedAt: now, DueAt: now, Pool: contract.RunPool,
 	}}
-	if at, ok := f["version"]; ok {
-		n, _ := r.Whole(at, 1, maxVersion)
-		d.row.DagVersion = int64(n)
-	}
-	set(f, "start_within", &d.row.StartWithin, r.window)
-	set(f, "expire_after", &d.row.ExpireAfter, r.window)
-	set(f, "priority", &d.row.Priority, wordOf[job.Priority](r, contract.Priorities))
-	if at, ok := f["allow_literals"]; ok {
-		d.literals = r.literals(at)
-	}
-	if at, ok := f["tags"]; ok {
-		r.NoSecrets(at, under(v.Pointer, d.literals))
-		if tags := r.tags(at); len(tags) > 0 {
+	version := 0
+	templateVersion.Into(r, f, &version)
+	d.row.DagVersion = int64(version)
+	templateStart.Into(r, f, &d.row.StartWithin)
+	runExpireAfter.Into(r, f, &d.row.ExpireAfter)
+	runPriority.Into(r, f, &d.row.Priority)
+	spec.AllowLiterals.Into(r, f, &d.literals)
+	if at, ok := f[runTags.Name()]; ok {
+		r.NoSecrets(at, spec.Under(v.Pointer, d.literals))
+		var tags map[string]string
+		if runTags.Into(r, f, &tags); len(tags) > 0 {
 			d.labels.Tags = string(text.MustJSON(tags))
 		}
 	}
@@ -79,7 +81,7 @@ func (s *stage) readDagTemplate(
 
 // dagOfTemplate reads the dag that a template names; nil with a mistake if there is none.
 func (s *stage) dagOfTemplate(
-	ctx context.Context, r *reader, f wire.Fields, pointer string, t tenant.ID, d *draft,
+	ctx context.Context, r *wire.Reader, f wire.Fields, pointer string, t tenant.ID, d *draft,
 ) (*dag.Graph, error) {
 	at, ok := f["name"]
 	if !ok {
@@ -92,13 +94,13 @@ func (s *stage) dagOfTemplate(
 	known, g, err := s.dag(ctx, t, d.row.Dag, d.row.DagVersion)
 	if isNotFound(err) && d.row.DagVersion > 0 {
 		if _, err := s.Store.Dag(ctx, t, d.row.Dag); err == nil {
-			r.Mistake(pointer+"/version", codeUnknownDag, "", "the dag %s has no version %d",
+			r.Mistake(pointer+"/version", spec.CodeUnknownDag, "", "the dag %s has no version %d",
 				text.Quoted(d.row.Dag), d.row.DagVersion)
 			return nil, nil
 		}
 	}
 	if isNotFound(err) {
-		r.Mistake(at.Pointer, codeUnknownDag, "", "there is no dag %s", text.Quoted(d.row.Dag))
+		r.Mistake(at.Pointer, spec.CodeUnknownDag, "", "there is no dag %s", text.Quoted(d.row.Dag))
 		return nil, nil
 	}
 	if err != nil {
@@ -117,12 +119,12 @@ func isNotFound(err error) bool {
 // paramsOfTemplate reads a template's params. It keeps what is given and checks the merged params. g is nil if the dag
 // is unknown.
 func (s *stage) paramsOfTemplate(
-	ctx context.Context, r *reader, v wire.Value, pointer string, g *dag.Graph, d *draft,
+	ctx context.Context, r *wire.Reader, v wire.Value, pointer string, g *dag.Graph, d *draft,
 ) error {
 	var given map[string]json.RawMessage
 	before := len(r.Wrong)
 	if v.Pointer != "" {
-		given = r.params(v, under(pointer, d.literals))
+		given = readParams(r, v, spec.Under(pointer, d.literals))
 		if given != nil {
 			d.payload = encodeObject(given)
 		}
@@ -149,14 +151,14 @@ func (s *stage) paramsOfTemplate(
 	if err := s.judgeParams(ctx, judged, g.ParamsSchema, merged); err != nil {
 		return err
 	}
-	r.allWrong(pointer, judged.Wrong)
+	allWrong(r, pointer, judged.Wrong)
 	return nil
 }
 
 func viewDagTemplate(t schedule.Template) *dagTemplateView {
 	v := &dagTemplateView{
 		Name: t.Dag, Version: t.DagVersion, Priority: t.Priority, StartWithin: spanOf(t.StartWithin),
-		ExpireAfter: spanOf(t.ExpireAfter), TagsView: viewLabels(t.Labels).TagsView,
+		ExpireAfter: spanOf(t.ExpireAfter), TagsView: spec.ViewLabels(t.Labels).TagsView,
 	}
 	if t.Literals != nil {
 		v.Literals = t.Literals.Pointers
@@ -188,13 +190,13 @@ func (s *stage) unusedDag(ctx context.Context, t tenant.ID, name string) error {
 	if len(by) > schedulesNamed {
 		by, more = by[:schedulesNamed], " and others"
 	}
-	return wire.NewProblem(codeWrongState, "schedules make runs of it: %s%s; change or delete these first",
+	return wire.NewProblem(spec.CodeWrongState, "schedules make runs of it: %s%s; change or delete these first",
 		strings.Join(by, ", "), more)
 }
 
 // errDagGone is the problem of a schedule whose dag was deleted at the same moment.
 func errDagGone(name string) error {
 	return fault.Mistakes{{
-		Pointer: "/dag/name", Code: codeUnknownDag, Detail: "there is no dag " + text.Quoted(name),
+		Pointer: "/dag/name", Code: spec.CodeUnknownDag, Detail: "there is no dag " + text.Quoted(name),
 	}}
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"net/http"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -141,7 +142,7 @@ func (s *stage) occurrences(
 			}
 			if read++; read > maxRead || len(items) == f.limit {
 				items, err = s.upToDate(ctx, of.Tenant, items, f.outcome)
-				return items, itoa(int(t.at.UnixMilli())) + "#" + itoa(n), err
+				return items, strconv.Itoa(int(t.at.UnixMilli())) + "#" + strconv.Itoa(n), err
 			}
 			if f.timesOnly && t.manual() {
 				continue
@@ -189,7 +190,8 @@ func (s *stage) pendingOccurrences(
 			at, same = row.OccurredAt(), 0
 		}
 		if read >= maxRead || len(items) == f.limit {
-			return items, itoa(int(at.UnixMilli())) + "#" + itoa(int(same)), s.withClaims(ctx, of.Tenant, items)
+			return items, strconv.Itoa(int(at.UnixMilli())) + "#" + strconv.Itoa(int(same)), s.withClaims(ctx,
+				of.Tenant, items)
 		}
 		same++
 		if !at.Equal(after) || same > skip {

@@ -7,6 +7,8 @@ import (
 	"maps"
 	"slices"
 
+	"punctual/functions/api/field"
+	"punctual/functions/api/spec"
 	"punctual/functions/api/wire"
 	"punctual/shared/fault"
 	"punctual/shared/schedule"
@@ -72,15 +74,15 @@ var patchDefaults = map[string]string{"overlap": `"allow"`, "catch_up": `{}`, "p
 // checkPatch reports unknown and repeated fields, by their pointers in the patch.
 func checkPatch(patch *wire.Document) error {
 	r := newReader(patch)
-	f := r.Object(0, "", scheduleFields)
-	for name, known := range map[string][]string{"calendar": calendarFields, "job": templateFields,
-		"dag": dagTemplateFields, "catch_up": catchUpFields} {
+	f := scheduleRequest.Body(r)
+	for name, known := range map[string]*field.Object{"calendar": calendarRequest,
+		"job": jobTemplateRequest, "dag": dagTemplateRequest, "catch_up": catchUpRequest} {
 		v, ok := f[name]
 		if !ok || patch.Kind(v.Node) != wire.KindObject {
 			continue
 		}
-		inner := r.Object(v.Node, v.Pointer, known)
-		for _, deep := range slices.Concat([]string{"retry"}, labelFields, []string{"payload", "params"}) {
+		inner := known.Read(r, v)
+		for _, deep := range slices.Concat([]string{"retry"}, spec.LabelFields, []string{"payload", "params"}) {
 			if v, ok := inner[deep]; ok {
 				r.AllDuplicates(v.Node)
 			}

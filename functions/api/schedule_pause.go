@@ -5,6 +5,8 @@ import (
 	"net/http"
 	"time"
 
+	"punctual/functions/api/field"
+	"punctual/functions/api/spec"
 	"punctual/functions/api/wire"
 	"punctual/shared/contract"
 	"punctual/shared/horizon"
@@ -18,7 +20,7 @@ import (
 func (s *stage) schedulePauseRoutes() {
 	wire.Register(s.router, wire.Route{
 		Method: http.MethodPost, Path: "/v1/schedules/{name}/pause", Status: http.StatusOK, ID: "pauseSchedule",
-		Tag: tagSchedules, Scope: mayWrite, Body: pauseRequest{}, OptionalBody: true,
+		Tag: tagSchedules, Scope: mayWrite, Body: pauseRequest, OptionalBody: true,
 		Summary: "Pause a schedule", Errors: []int{http.StatusNotFound, http.StatusPreconditionFailed},
 		About: "Nothing of it starts after effective_at; what runs already, in_flight, goes on. What passes " +
 			"meanwhile is decided when it is resumed or until has passed; what was due before waits, and runs then. " +
@@ -26,16 +28,18 @@ func (s *stage) schedulePauseRoutes() {
 	}, s.pauseSchedule)
 	wire.Register(s.router, wire.Route{
 		Method: http.MethodPost, Path: "/v1/schedules/{name}/resume", Status: http.StatusOK, ID: "resumeSchedule",
-		Tag: tagSchedules, Scope: mayWrite, Body: resumeRequest{}, OptionalBody: true,
+		Tag: tagSchedules, Scope: mayWrite, Body: resumeRequest, OptionalBody: true,
 		Summary: "Resume a schedule", Errors: []int{http.StatusNotFound, http.StatusPreconditionFailed},
 		About: "Of the times that passed meanwhile those run that missed names, the pause's unless the body has " +
 			"another. One that is not paused stays as it is.",
 	}, s.resumeSchedule)
 }
 
-type resumeRequest struct {
-	Missed string `json:"missed,omitempty" doc:"Which of the times in the pause run now; default: as the pause said"`
-}
+var (
+	resumeMissed = spec.Missed.About("Which of the times in the pause run now; default: as the pause says.")
+
+	resumeRequest = field.NewObject("ResumeRequest", "Resumption of a schedule.", resumeMissed)
+)
 
 func (s *stage) pauseSchedule(ctx context.Context, who tenant.Identity, in *ScheduleInput) (*scheduleAnswer, error) {
 	k, epoch, err := in.asked(ctx, who)
@@ -109,8 +113,7 @@ func readMissed(ctx context.Context) (missed string, err error) {
 		return "", err
 	}
 	r := newReader(doc)
-	f := r.Object(0, "", wire.NamesOf[resumeRequest]())
-	set(f, "missed", &missed, wordOf[string](r, missedWords))
+	resumeMissed.Into(r, resumeRequest.Body(r), &missed)
 	return missed, r.Wrong.Err()
 }
 

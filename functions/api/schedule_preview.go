@@ -6,6 +6,8 @@ import (
 	"slices"
 	"time"
 
+	"punctual/functions/api/field"
+	"punctual/functions/api/spec"
 	"punctual/functions/api/wire"
 	"punctual/shared/calendar"
 	"punctual/shared/contract"
@@ -16,7 +18,7 @@ import (
 func (s *stage) previewRoutes() {
 	wire.Register(s.router, wire.Route{
 		Method: http.MethodPost, Path: "/v1/schedules/preview", Status: http.StatusOK, ID: "previewCalendar",
-		Tag: tagSchedules, Scope: mayRead, Body: previewRequest{}, AlsoName: true,
+		Tag: tagSchedules, Scope: mayRead, Body: previewRequest, AlsoName: true,
 		Summary: "Preview a calendar",
 		About: "Nothing is kept. The exclusions that it names are the tenant's. The times may be past, also all of " +
 			"them; a schedule is refused a calendar that has ended.",
@@ -29,12 +31,16 @@ func (s *stage) previewRoutes() {
 	}, s.previewSchedule)
 }
 
-type previewRequest struct {
-	Calendar calendarRequest `json:"calendar"`
-	Name     string          `json:"name,omitempty" doc:"Of the schedule that it is for: the spread is derived from it"`
-	After    string          `json:"after,omitempty" format:"date-time" doc:"Only times after this one; default now. @every without start_at is counted from here"`
-	Count    int             `json:"count,omitempty" doc:"Default {=preview_count}"`
-}
+// Fields of a preview.
+var (
+	previewName  = spec.Name("name", "Name of the schedule that the calendar is for; the spread is computed from it.")
+	previewAfter = spec.Instant("after", "Instant after which the times are listed; default: now. @every without "+
+		"start_at is counted from it.")
+	previewCount = field.Whole("count", "Number of times; default {=preview_count}.", 1, calendar.MaxPreview)
+
+	previewRequest = field.NewObject("PreviewRequest", "Calendar to preview.",
+		calendarField.About("Calendar whose times are listed."), previewName, previewAfter, previewCount)
+)
 
 // occurrenceTime shows one time of a calendar.
 type occurrenceTime struct {
@@ -73,13 +79,13 @@ func (s *stage) previewDraft(ctx context.Context, who tenant.Identity, _ *nothin
 		return nil, err
 	}
 	r := newReader(doc)
-	f := r.Object(0, "", wire.NamesOf[previewRequest]())
+	f := previewRequest.Body(r)
 	after, count, name := s.now(), contract.PreviewDefault, ""
-	set(f, "after", &after, r.Instant)
-	set(f, "count", &count, r.whole(1, calendar.MaxPreview))
-	set(f, "name", &name, r.Name)
+	previewAfter.Into(r, f, &after)
+	previewCount.Into(r, f, &count)
+	previewName.Into(r, f, &name)
 	var p planned
-	if v, ok := f["calendar"]; ok {
+	if v, ok := f[calendarField.Name()]; ok {
 		if p, _, err = s.readCalendar(ctx, r, v, who.Tenant); err != nil {
 			return nil, err
 		}

@@ -6,6 +6,8 @@ import (
 	"errors"
 	"time"
 
+	"punctual/functions/api/field"
+	"punctual/functions/api/spec"
 	"punctual/functions/api/wire"
 	"punctual/shared/calendar"
 	"punctual/shared/contract"
@@ -15,52 +17,55 @@ import (
 	"punctual/shared/tenant"
 )
 
-// scheduleRequest documents the body of PUT /v1/schedules/{name}.
-type scheduleRequest struct {
-	Calendar           calendarRequest    `json:"calendar" doc:"When"`
-	Job                jobTemplateRequest `json:"job,omitempty" doc:"What each nominal time makes: a job as in POST /v1/jobs, without run_at and delay"`
-	Dag                dagTemplateRequest `json:"dag,omitempty" doc:"In place of job: each nominal time makes a run of that dag. What is said of jobs here is then said of runs: a FAILED one counts as a job that failed for good"`
-	Overlap            string             `json:"overlap,omitempty" doc:"What becomes of a run that is due while an earlier one is not over (one that waits for a retry is not): default allow. With buffer_all they start in the order of their times"`
-	CatchUp            catchUpRequest     `json:"catch_up,omitempty" doc:"Which of the times still run that could not start in time"`
-	PauseAfterFailures int                `json:"pause_after_failures,omitempty" doc:"So many jobs in a row that fail for good pause the schedule; default 0: none do"`
-}
+// Fields of a schedule.
+var (
+	calendarField = field.Value("calendar", "Calendar that says when the schedule "+
+		"runs.", calendarRequest.Schema).Required()
+	jobField = field.Value("job", "Job that each nominal time makes: a job as in POST /v1/jobs, without run_at "+
+		"and delay.", jobTemplateRequest.Schema)
+	dagField = field.Value("dag", "Dag of which each nominal time makes a run, in place of job. Whatever is said of "+
+		"jobs here then applies to runs; a FAILED run counts as a job that failed for good.", dagTemplateRequest.Schema)
+	overlap = field.Word[schedule.Overlap]("overlap", "Treatment of a run that is due while an earlier one has not "+
+		"ended (a job that waits for a retry counts as ended); default: allow. With buffer_all runs start in the "+
+		"order of their nominal times.", wire.CodeInvalidValue, schedule.Overlaps)
+	catchUp = field.Value("catch_up", "Policy for nominal times whose run could not start in "+
+		"time.", catchUpRequest.Schema)
+	pauseAfterFailures = field.Whole("pause_after_failures", "Number of jobs in a row that fail for good after which "+
+		"the schedule is paused; default: 0, never.", 0, schedule.MaxPauseAfter)
 
-// schedulePatchRequest documents the body of PATCH: any part of a schedule.
-type schedulePatchRequest struct {
-	Calendar           calendarRequest    `json:"calendar,omitempty"`
-	Job                jobTemplateRequest `json:"job,omitempty"`
-	Dag                dagTemplateRequest `json:"dag,omitempty"`
-	Overlap            string             `json:"overlap,omitempty"`
-	CatchUp            catchUpRequest     `json:"catch_up,omitempty"`
-	PauseAfterFailures int                `json:"pause_after_failures,omitempty"`
-}
+	scheduleRequest = field.NewObject("ScheduleRequest", "Schedule: what it runs, when, and under which policies.",
+		calendarField, jobField, dagField, overlap, catchUp, pauseAfterFailures).
+		Refusing(isEither(hasAll("job", "dag"), isNot(isEither(hasAll("job"), hasAll("dag")))))
+)
 
-type catchUpRequest struct {
-	Policy string        `json:"policy,omitempty" doc:"Default last"`
-	Window wire.Duration `json:"window,omitempty" doc:"Older times do not run; default {=catch_up_window}"`
-	Cap    int           `json:"cap,omitempty" doc:"With all: of these the newest are kept; default {=catch_up_cap}"`
-	After  wire.Duration `json:"after,omitempty" doc:"Time after due_at from which a run that has not started is late, and the policy decides: because of an outage, or because no worker was free. Time behind an earlier run, under a limit or under a pause does not count; default {=catch_up_after}"`
-}
+// Fields of a catch-up policy.
+var (
+	catchUpPolicy = field.Word[schedule.Policy]("policy", "Which late runs start: none, the last one, or all; "+
+		"default: last.",
+		wire.CodeInvalidValue, schedule.Policies)
+	catchUpWindow = field.Duration("window", "Age of a nominal time beyond which its run does not start; default "+
+		"{=catch_up_window}.", contract.MinWindow, schedule.MaxCatchUpWindow)
+	catchUpCap = field.Whole("cap", "Maximum number of late runs that start with the policy all, the newest first; "+
+		"default {=catch_up_cap}.", 1, schedule.MaxCatchUpCap)
+	catchUpAfter = field.Duration("after", "Time after due_at from which a run that has not started is late and the "+
+		"policy decides, because of an outage or because no worker was free. Time spent behind an earlier run, under "+
+		"a limit or under a pause does not count; default "+
+		"{=catch_up_after}.", schedule.MinCatchUpAfter, schedule.MaxCatchUpAfter)
+
+	catchUpRequest = field.NewObject("CatchUpRequest", "Catch-up policy of a schedule.", catchUpPolicy, catchUpWindow,
+		catchUpCap, catchUpAfter)
+)
 
 // jobTemplateRequest is a JobRequest without a time.
-type jobTemplateRequest struct {
-	Task        string        `json:"task" example:"echo"`
-	Payload     wire.Anything `json:"payload,omitempty" doc:"As in POST /v1/jobs"`
-	Priority    string        `json:"priority,omitempty" doc:"Default: the task's, as it is when the schedule is put"`
-	Pool        string        `json:"pool,omitempty" doc:"Default: the task's"`
-	Timeout     wire.Duration `json:"timeout,omitempty" doc:"Of one attempt; default: the task's"`
-	StartWithin wire.Duration `json:"start_within,omitempty" doc:"The run is missed if no attempt started this long after its due_at; default: no limit"`
-	ExpireAfter wire.Duration `json:"expire_after,omitempty" doc:"EXPIRED if not over this long after due_at; default: no limit"`
-	Retry       retryRequest  `json:"retry,omitempty" doc:"What is left out is the task's"`
-	LabelsRequest
-	AllowLiterals []string `json:"allow_literals,omitempty" doc:"JSON pointers below the job, such as /payload/x, of strings that look like secrets and are none"`
-}
-
-var (
-	scheduleFields = wire.NamesOf[scheduleRequest]()
-	templateFields = wire.NamesOf[jobTemplateRequest]()
-	catchUpFields  = wire.NamesOf[catchUpRequest]()
-)
+var jobTemplateRequest = field.NewObject("JobTemplateRequest", "Job that each nominal time of a schedule makes.",
+	spec.Task, spec.Payload.About("Payload as in POST /v1/jobs."),
+	spec.Priority.About("Priority; default: that of the task at the time when the schedule is put."),
+	spec.Pool, spec.Timeout,
+	spec.StartWithin.About("Maximum time from due_at to the start of the first attempt, after which the run is "+
+		"missed; default: no limit."),
+	spec.ExpireAfter, spec.Retry, spec.Tags, spec.Metadata,
+	spec.AllowLiterals.About("JSON pointers below the job, such as /payload/x, of strings that look like secrets and "+
+		"are not."))
 
 // scheduleChange holds the new values of a schedule; nil for what does not change.
 type scheduleChange struct {
@@ -119,7 +124,7 @@ func (s *stage) readSchedule(
 	ctx context.Context, doc *wire.Document, whole bool, t tenant.ID, now time.Time,
 ) (c scheduleChange, err error) {
 	r := newReader(doc)
-	f := r.Object(0, "", scheduleFields)
+	f := scheduleRequest.Body(r)
 	if f == nil {
 		return c, r.Wrong.Err()
 	}
@@ -127,62 +132,58 @@ func (s *stage) readSchedule(
 		r.Mistake("", wire.CodeMissingField, "calendar, job, dag, overlap, catch_up or pause_after_failures",
 			"the body changes nothing")
 	}
-	if v, ok := f["calendar"]; ok {
+	if v, ok := f[calendarField.Name()]; ok {
 		p, fine, err := s.readCalendar(ctx, r, v, t)
 		if err != nil {
 			return c, err
 		}
-		if fine && r.firing(v.Pointer, p.calendar, now) {
+		if fine && firing(r, v.Pointer, p.calendar, now) {
 			c.calendar = &p
 		}
 	} else if whole {
 		r.Missing("", "calendar")
 	}
-	_, ofDag := f["dag"]
-	if v, ok := f["job"]; ok && ofDag {
-		r.Mistake(f["dag"].Pointer, wire.CodeConflictingFields, "job or dag", "job and dag exclude each other")
+	_, ofDag := f[dagField.Name()]
+	if v, ok := f[jobField.Name()]; ok && ofDag {
+		r.Mistake(f[dagField.Name()].Pointer, wire.CodeConflictingFields, "job or dag", "job and dag exclude each "+
+			"other")
 	} else if ofDag {
-		if c.job, err = s.readDagTemplate(ctx, r, f["dag"], t, now); err != nil {
+		if c.job, err = s.readDagTemplate(ctx, r, f[dagField.Name()], t, now); err != nil {
 			return c, err
 		}
 	} else if ok {
-		if fields := r.Object(v.Node, v.Pointer, templateFields); fields != nil {
-			if c.job, err = s.readJob(ctx, r, fields, v.Pointer, s.taskBook(t), now); err != nil {
+		if fields := jobTemplateRequest.Read(r, v); fields != nil {
+			from := jobSource{taskBook: s.taskBook(t)}
+			if c.job, err = s.readJob(ctx, r, fields, v.Pointer, from, now); err != nil {
 				return c, err
 			}
 		}
 	} else if whole {
 		r.Mistake("/job", wire.CodeMissingField, "job, or dag in its place", "job is missing")
 	}
-	r.policies(f, whole, &c)
+	policies(r, f, whole, &c)
 	return c, r.Wrong.Err()
 }
 
 // policies reads overlap, catch_up and pause_after_failures.
-func (r *reader) policies(f wire.Fields, whole bool, c *scheduleChange) {
+func policies(r *wire.Reader, f wire.Fields, whole bool, c *scheduleChange) {
 	if whole {
 		c.overlap, c.catchUp, c.pauseAfter = new(schedule.OverlapAllow), new(schedule.DefaultCatchUp), new(0)
 	}
-	if v, ok := f["overlap"]; ok {
-		overlap, _ := wordOf[schedule.Overlap](r, schedule.Overlaps)(v)
-		c.overlap = &overlap
+	overlap.Pointer(r, f, &c.overlap)
+	if v, ok := f[catchUp.Name()]; ok {
+		c.catchUp = new(readCatchUp(r, v))
 	}
-	if v, ok := f["catch_up"]; ok {
-		c.catchUp = new(r.catchUp(v))
-	}
-	if v, ok := f["pause_after_failures"]; ok {
-		n, _ := r.Whole(v, 0, schedule.MaxPauseAfter)
-		c.pauseAfter = &n
-	}
+	pauseAfterFailures.Pointer(r, f, &c.pauseAfter)
 }
 
-func (r *reader) catchUp(v wire.Value) schedule.CatchUp {
+func readCatchUp(r *wire.Reader, v wire.Value) schedule.CatchUp {
 	c := schedule.DefaultCatchUp
-	f := r.Object(v.Node, v.Pointer, catchUpFields)
-	set(f, "policy", &c.Policy, wordOf[schedule.Policy](r, schedule.Policies))
-	set(f, "window", &c.Window, r.duration(contract.MinWindow, schedule.MaxCatchUpWindow))
-	set(f, "cap", &c.Cap, r.whole(1, schedule.MaxCatchUpCap))
-	set(f, "after", &c.After, r.duration(schedule.MinCatchUpAfter, schedule.MaxCatchUpAfter))
+	f := catchUpRequest.Read(r, v)
+	catchUpPolicy.Into(r, f, &c.Policy)
+	catchUpWindow.Into(r, f, &c.Window)
+	catchUpCap.Into(r, f, &c.Cap)
+	catchUpAfter.Into(r, f, &c.After)
 	if c.After == schedule.DefaultAfter {
 		c.After = 0 // as schedules of an older version have it: the same body again changes nothing
 	}
@@ -197,3 +198,6 @@ func calendarProblem(err error) error {
 	}
 	return fault.Mistakes{{Pointer: "/calendar/" + e.Field, Code: e.Code, Detail: e.Detail, Allowed: e.Allowed}}
 }
+
+// schedulePatchRequest is any part of a schedule; patchOf makes its schema.
+var schedulePatchRequest = field.NewObject("SchedulePatchRequest", "")

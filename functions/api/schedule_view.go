@@ -8,6 +8,7 @@ import (
 	"math"
 	"time"
 
+	"punctual/functions/api/spec"
 	"punctual/functions/api/wire"
 	"punctual/shared/calendar"
 	"punctual/shared/fault"
@@ -49,7 +50,7 @@ type jobTemplateView struct {
 	StartWithin string       `json:"start_within,omitempty"`
 	ExpireAfter string       `json:"expire_after,omitempty"`
 	Retry       *retryView   `json:"retry"`
-	LabelsView
+	spec.LabelsView
 	Literals    []string        `json:"allow_literals,omitempty" doc:"The strings of the payload that were declared to be no secrets"`
 	PayloadSize int64           `json:"payload_size,omitempty" doc:"Bytes"`
 	Payload     json.RawMessage `json:"payload,omitempty" doc:"Left out in lists, and when larger than {=item_kib} KB"`
@@ -74,7 +75,7 @@ type schedulePauseView struct {
 func viewTemplate(t schedule.Template) *jobTemplateView {
 	v := &jobTemplateView{Task: t.Task, Pool: t.Pool, Priority: t.Priority, Timeout: span.Format(t.Timeout),
 		StartWithin: spanOf(t.StartWithin), ExpireAfter: spanOf(t.ExpireAfter), Retry: viewRetry(t.Retry),
-		LabelsView: viewLabels(t.Labels), PayloadSize: t.PayloadSize}
+		LabelsView: spec.ViewLabels(t.Labels), PayloadSize: t.PayloadSize}
 	if t.Literals != nil {
 		v.Literals = t.Literals.Pointers
 	}

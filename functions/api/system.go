@@ -7,6 +7,7 @@ import (
 	"sync"
 	"time"
 
+	"punctual/functions/api/spec"
 	"punctual/functions/api/wire"
 	"punctual/shared/calendar"
 	"punctual/shared/store"
@@ -142,7 +143,7 @@ func (s *stage) listProblems(_ context.Context, _ tenant.Identity, in *pageInput
 		return nil, err
 	}
 	l := wire.NewList("", "problems") // no tenant: the list is the same for everybody
-	items, next, err := wire.CutPage(l, in.Cursor, limit, catalogue)
+	items, next, err := wire.CutPage(l, in.Cursor, limit, spec.Catalogue)
 	return &page[wire.Explanation]{wire.Page[wire.Explanation]{Items: items, NextCursor: next}}, err
 }
 
@@ -151,7 +152,7 @@ type explainInput struct {
 }
 
 func (s *stage) explain(_ context.Context, _ tenant.Identity, in *explainInput) (*answer[wire.Explanation], error) {
-	e, ok := catalogue.Explain(in.Code)
+	e, ok := spec.Catalogue.Explain(in.Code)
 	if !ok {
 		return nil, wire.NewProblem(wire.CodeNotFound, "there is no such code")
 	}

@@ -9,6 +9,8 @@ import (
 	"slices"
 	"strings"
 
+	"punctual/functions/api/field"
+	"punctual/functions/api/spec"
 	"punctual/functions/api/wire"
 	"punctual/shared/contract"
 	"punctual/shared/executor"
@@ -23,7 +25,7 @@ import (
 func (s *stage) taskRoutes() {
 	wire.Register(s.router, wire.Route{
 		Method: http.MethodPut, Path: "/v1/tasks/{name}", ID: "putTask", Tag: tagTasks, Scope: mayManage,
-		Body:    taskRequest{},
+		Body:    taskRequest,
 		Summary: "Create or replace a task", Errors: []int{http.StatusConflict},
 		About: "201 when it is new. Jobs copy what they need of their task when they are accepted: those that wait " +
 			"do not change.",
@@ -43,15 +45,38 @@ func (s *stage) taskRoutes() {
 	}, s.listTasks)
 }
 
-type taskRequest struct {
-	Executor      string        `json:"executor"`
-	Pool          string        `json:"pool,omitempty" doc:"Default {=default_pool}"`
-	Priority      string        `json:"priority,omitempty" doc:"Default normal. Strict: a lower one waits as long as there are jobs of a higher one"`
-	Timeout       wire.Duration `json:"timeout,omitempty" doc:"Of one attempt; default {=default_timeout}"`
-	Retry         retryRequest  `json:"retry,omitempty" doc:"Default: {=default_retry}"`
-	MaxResult     string        `json:"max_result,omitempty" doc:"Bytes of a result, or of an HTTP answer's body, that are kept: a whole number and B, KB, KiB, MB or MiB, from {=min_max_result} to {=max_result}, which is the default"`
-	OnLargeResult string        `json:"on_large_result,omitempty" doc:"Effect of a larger result. preview (default): the job succeeds and shows a preview, and whatever uses the value fails; fail: the attempt fails without a retry. The code is result_too_large"`
-	PayloadSchema wire.Anything `json:"payload_schema,omitempty" doc:"A JSON Schema (2020-12 unless it says otherwise) that payloads are judged by; up to {=schema_kib} KiB, without references to other documents, $dynamicRef or $recursiveRef; formats are checked (date, date-time, duration, email, hostname, ipv4, ipv6, iri, iri-reference, json-pointer, period, regex, relative-json-pointer, semver, time, uri, uri-reference, uri-template, uuid), and others are not and get a note; patterns are RE2, with the white space of ECMA-262; what would be too dear to compile or to apply is refused"`
+// Fields of a task alone.
+var (
+	maxResult = field.Text("max_result", "Maximum size of a result, or of the body of an HTTP answer, that is kept: a "+
+		"whole number and B, KB, KiB, MB or MiB, from {=min_max_result} to {=max_result}, which is the default.",
+		field.Matching(resultSizes, len("262144KiB")), readResultSize)
+	onLargeResult = field.Word[string]("on_large_result", "Effect of a larger result. preview (default): the job "+
+		"succeeds and shows a preview, and whatever uses the value fails; fail: the attempt fails without a retry. "+
+		"The code is result_too_large.", wire.CodeInvalidValue, largeWords)
+	executorField = field.Word[string]("executor", "", wire.CodeInvalidValue, executor.Names()).Required().
+			About(executorsInWords())
+	payloadSchema = field.Value("payload_schema", "JSON Schema that payloads must match (2020-12 unless it says "+
+		"otherwise), up to {=schema_kib} KiB, without references to other documents, $dynamicRef or $recursiveRef. "+
+		"Formats that are checked: date, date-time, duration, email, hostname, ipv4, ipv6, iri, iri-reference, "+
+		"json-pointer, period, regex, relative-json-pointer, semver, time, uri, uri-reference, uri-template, uuid; "+
+		"any other gets a note. Patterns are RE2, with the white space of ECMA-262. A schema that is too expensive to "+
+		"compile or to apply is refused.", spec.JSONSchema)
+
+	taskRequest = field.NewObject("TaskRequest", "Task: how its jobs run, and what their payloads must look like.",
+		executorField, spec.Pool.About("Pool of workers; default: {=default_pool}."),
+		spec.Priority.About("Priority; default: normal. Priorities are strict: a job of a lower priority waits as "+
+			"long as jobs of a higher one are due."),
+		spec.Timeout.About("Maximum duration of one attempt; default: {=default_timeout}."),
+		spec.Retry.About("Retry policy; default: {=default_retry}."), maxResult, onLargeResult, payloadSchema)
+)
+
+// executorsInWords lists the executors and what each does.
+func executorsInWords() string {
+	var about []string
+	for _, k := range executor.Kinds() {
+		about = append(about, k.Name+": "+k.About)
+	}
+	return strings.Join(about, "; ")
 }
 
 type taskView struct {
@@ -95,18 +120,8 @@ func onLarge(fails bool) string {
 	return largeWords[0]
 }
 
-// keeping reads how large the results of a task may be.
-func (r *reader) keeping(f wire.Fields) (k job.Keeping) {
-	set(f, "max_result", &k.MaxResult, r.resultSize)
-	if v, ok := f["on_large_result"]; ok {
-		word, _ := r.OneOf(v, wire.CodeInvalidValue, largeWords)
-		k.FailLarge = word == largeWords[1]
-	}
-	return k
-}
-
-// resultSize reads max_result; the default reads as none.
-func (r *reader) resultSize(v wire.Value) (int64, bool) {
+// readResultSize reads max_result; the default reads as none.
+func readResultSize(r *wire.Reader, v wire.Value) (int64, bool) {
 	const least, most = contract.MinMaxResult, contract.MaxResult
 	allowed := "a size such as 16KiB, from " + text.Bytes(least) + " to " + text.Bytes(most)
 	s, ok := r.Text(v)
@@ -141,7 +156,7 @@ func (s *stage) putTask(ctx context.Context, who tenant.Identity, in *namedInput
 		case old == nil:
 			status = http.StatusCreated
 		case old.BuiltIn:
-			return task, wire.NewProblem(codeWrongState, "task %s is built in and cannot be changed", in.Name)
+			return task, wire.NewProblem(spec.CodeWrongState, "task %s is built in and cannot be changed", in.Name)
 		default:
 			status = http.StatusOK
 		}
@@ -161,24 +176,25 @@ func (s *stage) readTask(ctx context.Context, name string) (job.Task, error) {
 		return task, err
 	}
 	r := newReader(doc)
-	f := r.Object(0, "", wire.NamesOf[taskRequest]())
-	if v, ok := f["executor"]; ok {
-		task.Executor, _ = r.OneOf(v, wire.CodeInvalidValue, executor.Names())
-	} else if f != nil {
+	f := taskRequest.Body(r)
+	if !executorField.Into(r, f, &task.Executor) && f != nil {
 		r.Missing("", "executor")
 	}
 	row := job.Row{Pool: task.Pool, Priority: task.Priority, Timeout: task.Timeout, Retry: task.Retry}
-	r.running(f, &row)
+	spec.Running(r, f, &row)
 	task.Pool, task.Priority, task.Timeout, task.Retry = row.Pool, row.Priority, row.Timeout, row.Retry
-	task.Keeping = r.keeping(f)
-	if v, ok := f["payload_schema"]; ok {
-		task.PayloadSchema = r.schema(v, s.schemas)
+	maxResult.Into(r, f, &task.MaxResult)
+	var large string
+	onLargeResult.Into(r, f, &large)
+	task.FailLarge = large == largeWords[1]
+	if v, ok := f[payloadSchema.Name()]; ok {
+		task.PayloadSchema = readSchema(r, v, s.schemas)
 	}
 	return task, r.Wrong.Err()
 }
 
-// schema reads a payload schema, which must compile.
-func (r *reader) schema(v wire.Value, schemas *schema.Cache) json.RawMessage {
+// readSchema reads a JSON Schema, which must compile.
+func readSchema(r *wire.Reader, v wire.Value, schemas *schema.Cache) json.RawMessage {
 	if k := r.Doc.Kind(v.Node); k != wire.KindObject && k != wire.KindBool {
 		r.Mistake(v.Pointer, wire.CodeInvalidValue, "a JSON Schema", "%s is given where a schema belongs", k)
 		return nil
@@ -187,14 +203,14 @@ func (r *reader) schema(v wire.Value, schemas *schema.Cache) json.RawMessage {
 	raw := r.Doc.Compact(v.Node)
 	var wrong fault.Mistakes
 	if errors.As(schemas.Check(raw), &wrong) {
-		r.allWrong(v.Pointer, wrong)
+		allWrong(r, v.Pointer, wrong)
 		return nil
 	}
 	return slices.Clone(raw)
 }
 
 // allWrong adds mistakes about the value at a pointer.
-func (r *reader) allWrong(pointer string, wrong fault.Mistakes) {
+func allWrong(r *wire.Reader, pointer string, wrong fault.Mistakes) {
 	for _, m := range wrong {
 		r.Mistake(pointer+m.Pointer, m.Code, m.Allowed, "%s", m.Detail)
 	}
@@ -211,7 +227,7 @@ func (s *stage) getTask(ctx context.Context, who tenant.Identity, in *namedInput
 func (s *stage) deleteTask(ctx context.Context, who tenant.Identity, in *namedInput) (*empty, error) {
 	for _, b := range job.BuiltInTasks() {
 		if b.Name == in.Name {
-			return nil, wire.NewProblem(codeWrongState, "task %s is built in and cannot be deleted", b.Name)
+			return nil, wire.NewProblem(spec.CodeWrongState, "task %s is built in and cannot be deleted", b.Name)
 		}
 	}
 	return &empty{}, absent(s.Store.DeleteTask(ctx, who.Tenant, in.Name), "task")
@@ -240,3 +256,9 @@ func (s *stage) listTasks(ctx context.Context, who tenant.Identity, in *pageInpu
 	}
 	return &page[taskView]{wire.PageOf(l, tasks, more, viewTask, func(t job.Task) string { return t.Name })}, nil
 }
+
+// resultSizes are the sizes from contract.MinMaxResult to contract.MaxResult, in each unit of package text that can say
+// one; a schema has no bounds for a number in a text.
+const resultSizes = `^(([1-9]|[1-9][0-9]|1[0-9]{2}|2[0-4][0-9]|25[0-6])KiB` +
+	`|([2-9]|[1-9][0-9]|1[0-9]{2}|2[0-5][0-9]|26[0-2])KB` +
+	`|(102[4-9]|10[3-9][0-9]|1[1-9][0-9]{2}|[2-9][0-9]{3}|[1-9][0-9]{4}|1[0-9]{5}|2[0-5][0-9]{4}|26[01][0-9]{3})B)$`

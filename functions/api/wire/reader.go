@@ -3,11 +3,11 @@ package wire
 import (
 	"fmt"
 	"math"
-	"reflect"
 	"regexp"
 	"slices"
 	"strconv"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	"punctual/shared/contract"
@@ -34,6 +34,11 @@ type Reader struct {
 	// Templates are the strings with ${ that NoSecrets has left out, with whether the names above them are those of
 	// secrets: what they hold is known once they are compiled. Nil: there are no templates.
 	Templates map[int]bool
+	// HiddenTemplates are the pointers of templates below the names of secrets.
+	HiddenTemplates map[string]bool
+
+	SchemaWork int           // units of work that checking by the schemas of tasks may take; see schema.Use
+	Compilable *atomic.Int64 // bytes of schemas that the request may still compile
 }
 
 // NewReader returns a reader of d without mistakes.
@@ -260,21 +265,6 @@ func (r *Reader) List(v Value, most int) []Value {
 // Missing reports that the object at pointer has no field of that name.
 func (r *Reader) Missing(pointer, name string) {
 	r.Mistake(pointer+"/"+name, CodeMissingField, "", "%s is missing", name)
-}
-
-// NamesOf returns the JSON names of a struct's fields. The type that documents a body also defines its fields.
-func NamesOf[T any]() []string { return namesIn(reflect.TypeFor[T]()) }
-
-func namesIn(t reflect.Type) (names []string) {
-	for i := range t.NumField() {
-		if t.Field(i).Anonymous {
-			names = append(names, namesIn(t.Field(i).Type)...)
-			continue
-		}
-		name, _, _ := strings.Cut(t.Field(i).Tag.Get("json"), ",")
-		names = append(names, name)
-	}
-	return names
 }
 
 func listed(names map[string]bool) string {

@@ -23,6 +23,12 @@ import (
 // Open is the scope of routes that need no identity.
 const Open tenant.Scope = "open"
 
+// Body documents the body of a request.
+type Body interface {
+	// Schema returns the schema of the body; schemas that it refers to are added to those that are known.
+	Schema(known huma.Registry) *huma.Schema
+}
+
 // Route is one call of the API: its documentation and its conditions.
 type Route struct {
 	Method, Path string
@@ -32,7 +38,7 @@ type Route struct {
 	About        string
 	Tag          string
 	Scope        tenant.Scope // "" needs only an identity
-	Body         any          // a value of the type that documents the body; nil: no body
+	Body         Body         // nil: no body
 	OptionalBody bool
 	Errors       []int // in addition to those of every call
 	Also         []int // more statuses of success; a PUT always has 201
@@ -126,7 +132,7 @@ func (s *Router) describe(r Route) {
 		op.Responses[strconv.Itoa(status)] = &other
 	}
 	if r.Body != nil {
-		schema := s.api.OpenAPI().Components.Schemas.Schema(reflect.TypeOf(r.Body), true, "")
+		schema := r.Body.Schema(s.api.OpenAPI().Components.Schemas)
 		op.RequestBody = &huma.RequestBody{Required: !r.OptionalBody,
 			Content: map[string]*huma.MediaType{"application/json": {Schema: schema}}}
 	}

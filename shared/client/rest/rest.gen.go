@@ -878,141 +878,143 @@ type BatchItem struct {
 	Replayed *bool `json:"replayed,omitempty"`
 }
 
-// BatchJobRequest defines model for BatchJobRequest.
+// BatchJobRequest Job of a batch.
 type BatchJobRequest struct {
-	// After Jobs that must be over before. The job is BLOCKED until they are, and then SCHEDULED if they ended as run_if asks, else CANCELLED or SKIPPED. A delay counts from then; a run_at holds if it is later. Within a batch #n names job n of it, from 0, if it is an earlier one
+	// After Identifiers of the jobs that must end first. The job is BLOCKED until they have, then SCHEDULED if their outcomes match run_if, else CANCELLED or SKIPPED. A delay counts from their end; a run_at applies if it is later. In a batch, #n is the job at index n, from 0, if it is an earlier one.
 	After *[]string `json:"after,omitempty"`
 
-	// AllowLiterals JSON pointers of strings that look like secrets and are none; recorded with the job
+	// AllowLiterals JSON pointers of strings that look like secrets and are not; recorded with the job.
 	AllowLiterals *[]string `json:"allow_literals,omitempty"`
 
-	// Delay Instead of run_at: from now; 0s to 732d
+	// Delay Time from now until the job is due. It excludes run_at.; 0s to 732d
 	//
 	// Examples: 30s
 	Delay *string `json:"delay,omitempty"`
 
-	// ExpireAfter EXPIRED if not over this long after due_at; default: no limit; 1s to 30d
+	// ExpireAfter Maximum time from due_at to the end of the job, after which the job is EXPIRED; default: no limit.; 1s to 30d
 	//
 	// Examples: 30s
 	ExpireAfter *string `json:"expire_after,omitempty"`
 
-	// IdempotencyKey Printable ASCII; one key space with the Idempotency-Key header
+	// IdempotencyKey Idempotency key of this job, printable ASCII; it shares one key space with the header Idempotency-Key.
 	IdempotencyKey *string `json:"idempotency_key,omitempty"`
 
-	// Metadata An object for whoever looks at the job: shown with it, in lists and in its dead letter, kept by redrives, and never acted on; up to 2048 bytes of compact JSON, without control characters, or characters that change the direction of text
+	// Metadata Object for people who look at the job: shown with the job, in lists and in its dead letter, and kept by redrives; nothing acts on it. Up to 2048 bytes of compact JSON, without control characters and characters that change the direction of text.
 	Metadata *map[string]interface{} `json:"metadata,omitempty"`
 
-	// Payload Up to 1 MiB, 100 levels deep. What it holds is up to the executor of the task
+	// Payload Input of the job, up to 1 MiB and 100 levels deep. Its form depends on the executor of the task.
 	Payload any `json:"payload,omitempty"`
 
-	// Pool Default: the task's
+	// Pool Pool of workers that runs the job; default: that of the task.
 	Pool *BatchJobRequestPool `json:"pool,omitempty"`
 
-	// Priority Default: the task's. Strict: a lower one waits as long as there are jobs of a higher one, without bound
+	// Priority Priority; default: that of the task. Priorities are strict: a job of a lower priority waits as long as jobs of a higher one are due, without bound.
 	Priority *BatchJobRequestPriority `json:"priority,omitempty"`
-	Retry    *RetryRequest            `json:"retry,omitempty"`
 
-	// RunAt With a zone; up to 60 s ago (runs at once), up to 2 years ahead; not with delay
+	// Retry Retry policy of a job.
+	Retry *RetryRequest `json:"retry,omitempty"`
+
+	// RunAt Time at which the job is due, with its time zone: at most 60 s ago, which runs the job at once, and at most 2 years ahead. It excludes delay.
 	RunAt *time.Time `json:"run_at,omitempty"`
 
-	// RunIf What must have become of the jobs in after; default all_succeeded
+	// RunIf Rule that the outcomes of the jobs in after must match; default: all_succeeded.
 	RunIf *BatchJobRequestRunIf `json:"run_if,omitempty"`
 
-	// StartWithin EXPIRED if no attempt started this long after due_at; default: no limit; 1s to 30d
+	// StartWithin Maximum time from due_at to the start of the first attempt, after which the job is EXPIRED; default: no limit.; 1s to 30d
 	//
 	// Examples: 30s
 	StartWithin *string `json:"start_within,omitempty"`
 
-	// Tags Up to 10, names up to 64 and values up to 256 characters, none of them control characters, or characters that change the direction of text
+	// Tags Tags by name, up to 10. A name has up to 64 and a value up to 256 characters, without control characters and characters that change the direction of text.
 	Tags *map[string]string `json:"tags,omitempty"`
 
-	// Task echo, http, lambda, or one of your own
+	// Task Name of the task: echo, http, lambda, or one of your own.
 	//
 	// Examples: echo
 	Task string `json:"task"`
 
-	// Timeout Of one attempt; default: the task's; 1s to 1d; beyond 12h only in pool long
+	// Timeout Maximum duration of one attempt; default: that of the task.; 1s to 1d; beyond 12h only in pool long
 	//
 	// Examples: 30s
 	Timeout *string `json:"timeout,omitempty"`
 }
 
-// BatchJobRequestPool Default: the task's
+// BatchJobRequestPool Pool of workers that runs the job; default: that of the task.
 type BatchJobRequestPool string
 
-// BatchJobRequestPriority Default: the task's. Strict: a lower one waits as long as there are jobs of a higher one, without bound
+// BatchJobRequestPriority Priority; default: that of the task. Priorities are strict: a job of a lower priority waits as long as jobs of a higher one are due, without bound.
 type BatchJobRequestPriority string
 
-// BatchJobRequestRunIf What must have become of the jobs in after; default all_succeeded
+// BatchJobRequestRunIf Rule that the outcomes of the jobs in after must match; default: all_succeeded.
 type BatchJobRequestRunIf string
 
-// BatchRequest defines model for BatchRequest.
+// BatchRequest Jobs to accept, each by itself.
 type BatchRequest struct {
-	// Jobs Each as in POST /v1/jobs, with a key of its own
+	// Jobs Jobs as in POST /v1/jobs, each with a key of its own.
 	Jobs []BatchJobRequest `json:"jobs"`
 }
 
 // CalendarPatchRequest defines model for CalendarPatchRequest.
 type CalendarPatchRequest struct {
-	// Cron Five fields, or six with seconds first; @daily and its like, @every 5m; L, L-n, nW, LW, L-nW, nL, n#k; ranges may pass the end of a field (FRI-MON, 22-2). If day of month and day of week are both restricted, a day runs when EITHER matches; a day field that begins with * is no restriction, so beside */2 BOTH match. One of cron, every, dates and rrule is there
+	// Cron Cron rule of five fields, or six with seconds first. It takes @daily and its like, @every 5m, L, L-n, nW, LW, L-nW, nL and n#k; ranges may pass the end of a field (FRI-MON, 22-2). If day of month and day of week are both restricted, a day runs when EITHER matches; a day field that begins with * is no restriction, so beside */2 BOTH must match. A calendar has one of cron, every, dates and rrule.
 	//
 	// Examples: 0 9 * * 1-5
 	Cron *string `json:"cron,omitempty"`
 
-	// Dates Times of RFC 3339, in any order; fractions are rounded up to a millisecond
+	// Dates Times of RFC 3339, in any order; fractions are rounded up to a millisecond.
 	Dates *[]time.Time `json:"dates,omitempty"`
 
-	// EndAt Nominal times from here on do not count
+	// EndAt Instant from which on nominal times do not count.
 	EndAt *time.Time `json:"end_at,omitempty"`
 
-	// Every A period of real time of whole seconds; counted from start_at, without one from 1970-01-01T00:00:00Z; 1s to 36525d
+	// Every Period of real time in whole seconds, counted from start_at, or else from 1970-01-01T00:00:00Z.; 1s to 36525d
 	//
 	// Examples: 30s
 	Every *string `json:"every,omitempty"`
 
-	// Exclude Names of exclusions. One that drops a time wins over one that moves it, and an earlier name over a later
+	// Exclude Names of exclusions. An exclusion that drops a time wins over one that moves it, and an earlier name over a later one.
 	Exclude *[]string `json:"exclude,omitempty"`
 
-	// MaxRuns How often it may run in all; default: no limit
+	// MaxRuns Maximum number of runs in all; default: no limit.
 	MaxRuns *int64 `json:"max_runs,omitempty"`
 
-	// MissingHour What becomes of a wall time that a change of the clock swallows. Default run_after: once, at the first instant after the gap; a rule whose second, minute or hour begins with * follows real time, and what it loses is listed as skipped
+	// MissingHour Treatment of a wall time that a change of the clock skips. Default: run_after, once, at the first instant after the gap. A rule whose second, minute or hour begins with * follows real time, and the times that it loses are listed as skipped.
 	MissingHour *CalendarPatchRequestMissingHour `json:"missing_hour,omitempty"`
 
-	// Phase Shifts every by less than a period; 0s to 36525d
+	// Phase Shift of every by less than a period.; 0s to 36525d
 	//
 	// Examples: 30s
 	Phase *string `json:"phase,omitempty"`
 
-	// RepeatedHour At which of its two instants a repeated wall time runs. Default first; a rule whose second, minute or hour begins with * runs at both
+	// RepeatedHour Instant at which a repeated wall time runs; default: first. A rule whose second, minute or hour begins with * runs at both.
 	RepeatedHour *CalendarPatchRequestRepeatedHour `json:"repeated_hour,omitempty"`
 
-	// Rrule Rule of RFC 5545, beginning at start_at. COUNT counts runs. The next time is at most 60 years away
+	// Rrule Rule of RFC 5545 that begins at start_at. COUNT counts runs. The next time is at most 60 years away.
 	//
 	// Examples: FREQ=MONTHLY;BYDAY=-1FR;BYHOUR=9
 	Rrule *string `json:"rrule,omitempty"`
 
-	// Spread Delays each run by less than this, evenly over schedules and times, always the same for one; less than the period. Both times are shown; 1ms to 1h
+	// Spread Maximum delay of each run, less than the period: evenly spread over schedules and times, always the same for one time. The nominal time and the due time are both shown.; 1ms to 1h
 	//
 	// Examples: 30s
 	Spread *string `json:"spread,omitempty"`
 
-	// StartAt The first nominal time that counts, itself included
+	// StartAt First instant at which a nominal time counts, itself included.
 	StartAt *time.Time `json:"start_at,omitempty"`
 
-	// Timezone An IANA name; default UTC
+	// Timezone Name of an IANA time zone; default: UTC.
 	//
 	// Examples: Europe/Berlin
 	Timezone *string `json:"timezone,omitempty"`
 }
 
-// CalendarPatchRequestMissingHour What becomes of a wall time that a change of the clock swallows. Default run_after: once, at the first instant after the gap; a rule whose second, minute or hour begins with * follows real time, and what it loses is listed as skipped
+// CalendarPatchRequestMissingHour Treatment of a wall time that a change of the clock skips. Default: run_after, once, at the first instant after the gap. A rule whose second, minute or hour begins with * follows real time, and the times that it loses are listed as skipped.
 type CalendarPatchRequestMissingHour string
 
-// CalendarPatchRequestRepeatedHour At which of its two instants a repeated wall time runs. Default first; a rule whose second, minute or hour begins with * runs at both
+// CalendarPatchRequestRepeatedHour Instant at which a repeated wall time runs; default: first. A rule whose second, minute or hour begins with * runs at both.
 type CalendarPatchRequestRepeatedHour string
 
-// CalendarRequest defines model for CalendarRequest.
+// CalendarRequest Calendar: the nominal times of a schedule.
 type CalendarRequest struct {
 	union json.RawMessage
 }
@@ -1036,46 +1038,46 @@ type CalendarView struct {
 
 // CatchUpPatchRequest defines model for CatchUpPatchRequest.
 type CatchUpPatchRequest struct {
-	// After Time after due_at from which a run that has not started is late, and the policy decides: because of an outage, or because no worker was free. Time behind an earlier run, under a limit or under a pause does not count; default 1m; 1m to 1d
+	// After Time after due_at from which a run that has not started is late and the policy decides, because of an outage or because no worker was free. Time spent behind an earlier run, under a limit or under a pause does not count; default 1m.; 1m to 1d
 	//
 	// Examples: 1m
 	After *string `json:"after,omitempty"`
 
-	// Cap With all: of these the newest are kept; default 100
+	// Cap Maximum number of late runs that start with the policy all, the newest first; default 100.
 	Cap *int64 `json:"cap,omitempty"`
 
-	// Policy Default last
+	// Policy Which late runs start: none, the last one, or all; default: last.
 	Policy *CatchUpPatchRequestPolicy `json:"policy,omitempty"`
 
-	// Window Older times do not run; default 1h; 1s to 30d
+	// Window Age of a nominal time beyond which its run does not start; default 1h.; 1s to 30d
 	//
 	// Examples: 30s
 	Window *string `json:"window,omitempty"`
 }
 
-// CatchUpPatchRequestPolicy Default last
+// CatchUpPatchRequestPolicy Which late runs start: none, the last one, or all; default: last.
 type CatchUpPatchRequestPolicy string
 
-// CatchUpRequest defines model for CatchUpRequest.
+// CatchUpRequest Catch-up policy of a schedule.
 type CatchUpRequest struct {
-	// After Time after due_at from which a run that has not started is late, and the policy decides: because of an outage, or because no worker was free. Time behind an earlier run, under a limit or under a pause does not count; default 1m; 1m to 1d
+	// After Time after due_at from which a run that has not started is late and the policy decides, because of an outage or because no worker was free. Time spent behind an earlier run, under a limit or under a pause does not count; default 1m.; 1m to 1d
 	//
 	// Examples: 1m
 	After *string `json:"after,omitempty"`
 
-	// Cap With all: of these the newest are kept; default 100
+	// Cap Maximum number of late runs that start with the policy all, the newest first; default 100.
 	Cap *int64 `json:"cap,omitempty"`
 
-	// Policy Default last
+	// Policy Which late runs start: none, the last one, or all; default: last.
 	Policy *CatchUpRequestPolicy `json:"policy,omitempty"`
 
-	// Window Older times do not run; default 1h; 1s to 30d
+	// Window Age of a nominal time beyond which its run does not start; default 1h.; 1s to 30d
 	//
 	// Examples: 30s
 	Window *string `json:"window,omitempty"`
 }
 
-// CatchUpRequestPolicy Default last
+// CatchUpRequestPolicy Which late runs start: none, the last one, or all; default: last.
 type CatchUpRequestPolicy string
 
 // CatchUpView defines model for CatchUpView.
@@ -1091,44 +1093,44 @@ type CatchUpViewPolicy string
 
 // CronCalendarRequest defines model for CronCalendarRequest.
 type CronCalendarRequest struct {
-	// Cron Five fields, or six with seconds first; @daily and its like, @every 5m; L, L-n, nW, LW, L-nW, nL, n#k; ranges may pass the end of a field (FRI-MON, 22-2). If day of month and day of week are both restricted, a day runs when EITHER matches; a day field that begins with * is no restriction, so beside */2 BOTH match. One of cron, every, dates and rrule is there
+	// Cron Cron rule of five fields, or six with seconds first. It takes @daily and its like, @every 5m, L, L-n, nW, LW, L-nW, nL and n#k; ranges may pass the end of a field (FRI-MON, 22-2). If day of month and day of week are both restricted, a day runs when EITHER matches; a day field that begins with * is no restriction, so beside */2 BOTH must match. A calendar has one of cron, every, dates and rrule.
 	//
 	// Examples: 0 9 * * 1-5
 	Cron string `json:"cron"`
 
-	// EndAt Nominal times from here on do not count
+	// EndAt Instant from which on nominal times do not count.
 	EndAt *time.Time `json:"end_at,omitempty"`
 
-	// Exclude Names of exclusions. One that drops a time wins over one that moves it, and an earlier name over a later
+	// Exclude Names of exclusions. An exclusion that drops a time wins over one that moves it, and an earlier name over a later one.
 	Exclude *[]string `json:"exclude,omitempty"`
 
-	// MaxRuns How often it may run in all; default: no limit
+	// MaxRuns Maximum number of runs in all; default: no limit.
 	MaxRuns *int64 `json:"max_runs,omitempty"`
 
-	// MissingHour What becomes of a wall time that a change of the clock swallows. Default run_after: once, at the first instant after the gap; a rule whose second, minute or hour begins with * follows real time, and what it loses is listed as skipped
+	// MissingHour Treatment of a wall time that a change of the clock skips. Default: run_after, once, at the first instant after the gap. A rule whose second, minute or hour begins with * follows real time, and the times that it loses are listed as skipped.
 	MissingHour *CronCalendarRequestMissingHour `json:"missing_hour,omitempty"`
 
-	// RepeatedHour At which of its two instants a repeated wall time runs. Default first; a rule whose second, minute or hour begins with * runs at both
+	// RepeatedHour Instant at which a repeated wall time runs; default: first. A rule whose second, minute or hour begins with * runs at both.
 	RepeatedHour *CronCalendarRequestRepeatedHour `json:"repeated_hour,omitempty"`
 
-	// Spread Delays each run by less than this, evenly over schedules and times, always the same for one; less than the period. Both times are shown; 1ms to 1h
+	// Spread Maximum delay of each run, less than the period: evenly spread over schedules and times, always the same for one time. The nominal time and the due time are both shown.; 1ms to 1h
 	//
 	// Examples: 30s
 	Spread *string `json:"spread,omitempty"`
 
-	// StartAt The first nominal time that counts, itself included
+	// StartAt First instant at which a nominal time counts, itself included.
 	StartAt *time.Time `json:"start_at,omitempty"`
 
-	// Timezone An IANA name; default UTC
+	// Timezone Name of an IANA time zone; default: UTC.
 	//
 	// Examples: Europe/Berlin
 	Timezone *string `json:"timezone,omitempty"`
 }
 
-// CronCalendarRequestMissingHour What becomes of a wall time that a change of the clock swallows. Default run_after: once, at the first instant after the gap; a rule whose second, minute or hour begins with * follows real time, and what it loses is listed as skipped
+// CronCalendarRequestMissingHour Treatment of a wall time that a change of the clock skips. Default: run_after, once, at the first instant after the gap. A rule whose second, minute or hour begins with * follows real time, and the times that it loses are listed as skipped.
 type CronCalendarRequestMissingHour string
 
-// CronCalendarRequestRepeatedHour At which of its two instants a repeated wall time runs. Default first; a rule whose second, minute or hour begins with * runs at both
+// CronCalendarRequestRepeatedHour Instant at which a repeated wall time runs; default: first. A rule whose second, minute or hour begins with * runs at both.
 type CronCalendarRequestRepeatedHour string
 
 // DagItemPage defines model for DagItemPage.
@@ -1170,144 +1172,144 @@ type DagNodeView struct {
 	When          *string            `json:"when,omitempty"`
 }
 
-// DagRequest defines model for DagRequest.
+// DagRequest Definition of a dag.
 type DagRequest struct {
-	// AllowLiterals As of a job, for params and tags
+	// AllowLiterals JSON pointers of strings in params and tags that look like secrets and are not.
 	AllowLiterals *[]string `json:"allow_literals,omitempty"`
 
-	// ExpireAfter A run ends if it is not over this long after due_at; default: no limit; 1s to 30d
+	// ExpireAfter Maximum time from due_at to the end of a run; default: no limit.; 1s to 30d
 	//
 	// Examples: 30s
 	ExpireAfter *string `json:"expire_after,omitempty"`
 
-	// MaxConcurrency Jobs of one run at a time; default: no limit
+	// MaxConcurrency Maximum number of jobs of one run at a time; default: no limit.
 	MaxConcurrency *int64 `json:"max_concurrency,omitempty"`
 
-	// Nodes By name
+	// Nodes Nodes by name.
 	Nodes map[string]NodeRequest `json:"nodes"`
 
-	// OnFailure What a failed node means for those after it: cancel_downstream (default): their rules decide, and other branches go on; cancel_run: nothing more starts; continue: it counts as done for the default rule; hold: what would be cancelled waits for an operator
+	// OnFailure Effect of a failed node on the nodes downstream of it. cancel_downstream (default): their rules decide, and other branches go on; cancel_run: nothing more starts; continue: the node counts as done for the default rule; hold: nodes that would be cancelled wait for an operator.
 	OnFailure *DagRequestOnFailure `json:"on_failure,omitempty"`
 
-	// Params Defaults by name, any JSON values. A run may give others, of these names only
+	// Params Defaults by name, any JSON values. A run may give other values for these names only.
 	Params *map[string]interface{} `json:"params,omitempty"`
 
-	// ParamsSchema A JSON Schema that a run's merged params are judged by
+	// ParamsSchema JSON Schema that the merged params of a run must match.
 	ParamsSchema any `json:"params_schema,omitempty"`
 
-	// Priority Of nodes that have none; default: their tasks'
+	// Priority Priority of the nodes that have none of their own; default: that of their tasks.
 	Priority *DagRequestPriority `json:"priority,omitempty"`
 
-	// Tags As of a job. Each job of a run has those of the dag, of the run and of its node; the nearest counts
+	// Tags Tags as of a job. Each job of a run has the tags of the dag, of the run and of its node; the nearest one wins.
 	Tags *map[string]string `json:"tags,omitempty"`
 }
 
-// DagRequestOnFailure What a failed node means for those after it: cancel_downstream (default): their rules decide, and other branches go on; cancel_run: nothing more starts; continue: it counts as done for the default rule; hold: what would be cancelled waits for an operator
+// DagRequestOnFailure Effect of a failed node on the nodes downstream of it. cancel_downstream (default): their rules decide, and other branches go on; cancel_run: nothing more starts; continue: the node counts as done for the default rule; hold: nodes that would be cancelled wait for an operator.
 type DagRequestOnFailure string
 
-// DagRequestPriority Of nodes that have none; default: their tasks'
+// DagRequestPriority Priority of the nodes that have none of their own; default: that of their tasks.
 type DagRequestPriority string
 
-// DagRunRequest defines model for DagRunRequest.
+// DagRunRequest Run of a dag.
 type DagRunRequest struct {
-	// AllowLiterals As of a job, for params and tags
+	// AllowLiterals JSON pointers of strings in params and tags that look like secrets and are not.
 	AllowLiterals *[]string `json:"allow_literals,omitempty"`
 
-	// Delay Instead of run_at: from now; 0s to 732d
+	// Delay Time from now before which no node starts. It excludes run_at.; 0s to 732d
 	//
 	// Examples: 30s
 	Delay *string `json:"delay,omitempty"`
 
-	// ExpireAfter Counts from due_at; default: the dag's; 1s to 30d
+	// ExpireAfter Maximum time from due_at to the end of the run; default: that of the dag.; 1s to 30d
 	//
 	// Examples: 30s
 	ExpireAfter *string `json:"expire_after,omitempty"`
 
-	// Params Over the dag's defaults, name by name; names that the dag does not know are refused
+	// Params Values of the dag's params by name; the others have the dag's defaults, and names that the dag does not know are refused.
 	Params *map[string]interface{} `json:"params,omitempty"`
 
-	// Priority Of nodes that have none; default: the dag's
+	// Priority Priority of the nodes that have none of their own; default: that of the dag.
 	Priority *DagRunRequestPriority `json:"priority,omitempty"`
 
-	// RunAt As of a job: nothing starts before; not with delay
+	// RunAt Time before which no node starts, as of a job. It excludes delay.
 	RunAt *time.Time `json:"run_at,omitempty"`
 
-	// Tags As of a job; over the dag's
+	// Tags Tags as of a job, which win over those of the dag.
 	Tags *map[string]string `json:"tags,omitempty"`
 
-	// Version Default: the newest
+	// Version Version of the dag; default: the newest.
 	Version *int64 `json:"version,omitempty"`
 }
 
-// DagRunRequestPriority Of nodes that have none; default: the dag's
+// DagRunRequestPriority Priority of the nodes that have none of their own; default: that of the dag.
 type DagRunRequestPriority string
 
 // DagTemplatePatchRequest defines model for DagTemplatePatchRequest.
 type DagTemplatePatchRequest struct {
-	// AllowLiterals JSON pointers below dag, such as /params/x, of strings that look like secrets and are none
+	// AllowLiterals JSON pointers below dag, such as /params/x, of strings that look like secrets and are not.
 	AllowLiterals *[]string `json:"allow_literals,omitempty"`
 
-	// ExpireAfter Counts from due_at; default: the dag's; 1s to 30d
+	// ExpireAfter Maximum time from due_at to the end of the run; default: that of the dag.; 1s to 30d
 	//
 	// Examples: 30s
 	ExpireAfter *string `json:"expire_after,omitempty"`
 
-	// Name Of the dag
+	// Name Name of the dag.
 	Name *string `json:"name,omitempty"`
 
-	// Params As in POST /v1/dags/{name}/runs
+	// Params Params as in POST /v1/dags/{name}/runs.
 	Params *map[string]interface{} `json:"params,omitempty"`
 
-	// Priority Of nodes that have none; default: the dag's
+	// Priority Priority of the nodes that have none of their own; default: that of the dag.
 	Priority *DagTemplatePatchRequestPriority `json:"priority,omitempty"`
 
-	// StartWithin The run is missed if it has not begun this long after its due_at; default: no limit; 1s to 30d
+	// StartWithin Maximum time from due_at to the beginning of the run, after which it is missed; default: no limit.; 1s to 30d
 	//
 	// Examples: 30s
 	StartWithin *string `json:"start_within,omitempty"`
 
-	// Tags As of a job; over the dag's
+	// Tags Tags as of a job, which win over those of the dag.
 	Tags *map[string]*string `json:"tags,omitempty"`
 
-	// Version Default: the newest at each nominal time
+	// Version Version of the dag; default: the newest at each nominal time.
 	Version *int64 `json:"version,omitempty"`
 }
 
-// DagTemplatePatchRequestPriority Of nodes that have none; default: the dag's
+// DagTemplatePatchRequestPriority Priority of the nodes that have none of their own; default: that of the dag.
 type DagTemplatePatchRequestPriority string
 
-// DagTemplateRequest defines model for DagTemplateRequest.
+// DagTemplateRequest Dag of which each nominal time of a schedule makes a run.
 type DagTemplateRequest struct {
-	// AllowLiterals JSON pointers below dag, such as /params/x, of strings that look like secrets and are none
+	// AllowLiterals JSON pointers below dag, such as /params/x, of strings that look like secrets and are not.
 	AllowLiterals *[]string `json:"allow_literals,omitempty"`
 
-	// ExpireAfter Counts from due_at; default: the dag's; 1s to 30d
+	// ExpireAfter Maximum time from due_at to the end of the run; default: that of the dag.; 1s to 30d
 	//
 	// Examples: 30s
 	ExpireAfter *string `json:"expire_after,omitempty"`
 
-	// Name Of the dag
+	// Name Name of the dag.
 	Name string `json:"name"`
 
-	// Params As in POST /v1/dags/{name}/runs
+	// Params Params as in POST /v1/dags/{name}/runs.
 	Params *map[string]interface{} `json:"params,omitempty"`
 
-	// Priority Of nodes that have none; default: the dag's
+	// Priority Priority of the nodes that have none of their own; default: that of the dag.
 	Priority *DagTemplateRequestPriority `json:"priority,omitempty"`
 
-	// StartWithin The run is missed if it has not begun this long after its due_at; default: no limit; 1s to 30d
+	// StartWithin Maximum time from due_at to the beginning of the run, after which it is missed; default: no limit.; 1s to 30d
 	//
 	// Examples: 30s
 	StartWithin *string `json:"start_within,omitempty"`
 
-	// Tags As of a job; over the dag's
+	// Tags Tags as of a job, which win over those of the dag.
 	Tags *map[string]string `json:"tags,omitempty"`
 
-	// Version Default: the newest at each nominal time
+	// Version Version of the dag; default: the newest at each nominal time.
 	Version *int64 `json:"version,omitempty"`
 }
 
-// DagTemplateRequestPriority Of nodes that have none; default: the dag's
+// DagTemplateRequestPriority Priority of the nodes that have none of their own; default: that of the dag.
 type DagTemplateRequestPriority string
 
 // DagTemplateView defines model for DagTemplateView.
@@ -1359,27 +1361,27 @@ type DagView struct {
 
 // DatesCalendarRequest defines model for DatesCalendarRequest.
 type DatesCalendarRequest struct {
-	// Dates Times of RFC 3339, in any order; fractions are rounded up to a millisecond
+	// Dates Times of RFC 3339, in any order; fractions are rounded up to a millisecond.
 	Dates []time.Time `json:"dates"`
 
-	// EndAt Nominal times from here on do not count
+	// EndAt Instant from which on nominal times do not count.
 	EndAt *time.Time `json:"end_at,omitempty"`
 
-	// Exclude Names of exclusions. One that drops a time wins over one that moves it, and an earlier name over a later
+	// Exclude Names of exclusions. An exclusion that drops a time wins over one that moves it, and an earlier name over a later one.
 	Exclude *[]string `json:"exclude,omitempty"`
 
-	// MaxRuns How often it may run in all; default: no limit
+	// MaxRuns Maximum number of runs in all; default: no limit.
 	MaxRuns *int64 `json:"max_runs,omitempty"`
 
-	// Spread Delays each run by less than this, evenly over schedules and times, always the same for one; less than the period. Both times are shown; 1ms to 1h
+	// Spread Maximum delay of each run, less than the period: evenly spread over schedules and times, always the same for one time. The nominal time and the due time are both shown.; 1ms to 1h
 	//
 	// Examples: 30s
 	Spread *string `json:"spread,omitempty"`
 
-	// StartAt The first nominal time that counts, itself included
+	// StartAt First instant at which a nominal time counts, itself included.
 	StartAt *time.Time `json:"start_at,omitempty"`
 
-	// Timezone An IANA name; default UTC
+	// Timezone Name of an IANA time zone; default: UTC.
 	//
 	// Examples: Europe/Berlin
 	Timezone *string `json:"timezone,omitempty"`
@@ -1504,11 +1506,16 @@ type DeadLetterStatus string
 // DeadLetterWaitingFor handler: the workers that have seen it do not know its task
 type DeadLetterWaitingFor string
 
-// DeadLetterFilterRequest defines model for DeadLetterFilterRequest.
+// DeadLetterFilterRequest Filter of dead letters; `{}` matches everything.
 type DeadLetterFilterRequest struct {
-	DeadAfter  *time.Time `json:"dead_after,omitempty"`
+	// DeadAfter Time from which on the jobs died.
+	DeadAfter *time.Time `json:"dead_after,omitempty"`
+
+	// DeadBefore Time before which the jobs died.
 	DeadBefore *time.Time `json:"dead_before,omitempty"`
-	Task       *string    `json:"task,omitempty"`
+
+	// Task Name of the task of the jobs.
+	Task *string `json:"task,omitempty"`
 }
 
 // DeadLetterOutcome defines model for DeadLetterOutcome.
@@ -1535,19 +1542,21 @@ type DeadLetterPage struct {
 	NextCursor *string `json:"next_cursor"`
 }
 
-// DeadLettersRequest defines model for DeadLettersRequest.
+// DeadLettersRequest Choice of dead letters, by their identifiers or by a filter.
 type DeadLettersRequest struct {
-	// Cursor With filter: next_cursor of the answer before
+	// Cursor Cursor of the previous answer, to go on with the same filter.
 	Cursor *string `json:"cursor,omitempty"`
 
-	// DryRun Only say which
-	DryRun *bool                    `json:"dry_run,omitempty"`
+	// DryRun Whether to list the dead letters only, and change nothing.
+	DryRun *bool `json:"dry_run,omitempty"`
+
+	// Filter Filter of dead letters; `{}` matches everything.
 	Filter *DeadLetterFilterRequest `json:"filter,omitempty"`
 
-	// JobIds These; not with filter
+	// JobIds Identifiers of the dead letters. It excludes filter.
 	JobIds *[]string `json:"job_ids,omitempty"`
 
-	// Limit With filter: at most so many; default 100
+	// Limit Maximum number of dead letters that match the filter; default 100.
 	Limit *int64 `json:"limit,omitempty"`
 }
 
@@ -1565,34 +1574,34 @@ type EchoPayload struct {
 
 // EveryCalendarRequest defines model for EveryCalendarRequest.
 type EveryCalendarRequest struct {
-	// EndAt Nominal times from here on do not count
+	// EndAt Instant from which on nominal times do not count.
 	EndAt *time.Time `json:"end_at,omitempty"`
 
-	// Every A period of real time of whole seconds; counted from start_at, without one from 1970-01-01T00:00:00Z; 1s to 36525d
+	// Every Period of real time in whole seconds, counted from start_at, or else from 1970-01-01T00:00:00Z.; 1s to 36525d
 	//
 	// Examples: 30s
 	Every string `json:"every"`
 
-	// Exclude Names of exclusions. One that drops a time wins over one that moves it, and an earlier name over a later
+	// Exclude Names of exclusions. An exclusion that drops a time wins over one that moves it, and an earlier name over a later one.
 	Exclude *[]string `json:"exclude,omitempty"`
 
-	// MaxRuns How often it may run in all; default: no limit
+	// MaxRuns Maximum number of runs in all; default: no limit.
 	MaxRuns *int64 `json:"max_runs,omitempty"`
 
-	// Phase Shifts every by less than a period; 0s to 36525d
+	// Phase Shift of every by less than a period.; 0s to 36525d
 	//
 	// Examples: 30s
 	Phase *string `json:"phase,omitempty"`
 
-	// Spread Delays each run by less than this, evenly over schedules and times, always the same for one; less than the period. Both times are shown; 1ms to 1h
+	// Spread Maximum delay of each run, less than the period: evenly spread over schedules and times, always the same for one time. The nominal time and the due time are both shown.; 1ms to 1h
 	//
 	// Examples: 30s
 	Spread *string `json:"spread,omitempty"`
 
-	// StartAt The first nominal time that counts, itself included
+	// StartAt First instant at which a nominal time counts, itself included.
 	StartAt *time.Time `json:"start_at,omitempty"`
 
-	// Timezone An IANA name; default UTC
+	// Timezone Name of an IANA time zone; default: UTC.
 	//
 	// Examples: Europe/Berlin
 	Timezone *string `json:"timezone,omitempty"`
@@ -1606,43 +1615,43 @@ type ExclusionPage struct {
 	NextCursor *string `json:"next_cursor"`
 }
 
-// ExclusionRangeRequest defines model for ExclusionRangeRequest.
+// ExclusionRangeRequest Range of days or of instants.
 type ExclusionRangeRequest struct {
-	// From 2027-12-24, or 2027-12-24T12:00:00Z
+	// From First day, as 2027-12-24, or first instant, as 2027-12-24T12:00:00Z.
 	From string `json:"from"`
 
-	// To Of the same kind
+	// To Last day, or the instant after the range; of the same kind as from.
 	To string `json:"to"`
 }
 
-// ExclusionRequest defines model for ExclusionRequest.
+// ExclusionRequest Days and ranges on which nothing runs.
 type ExclusionRequest struct {
-	// Dates Whole days
+	// Dates Whole days.
 	//
 	// Examples: ["2027-12-25"]
 	Dates *[]openapi_types.Date `json:"dates,omitempty"`
 
-	// Move What becomes of a time that it excludes: nothing, or the same time on the next or previous day that is open, within 31 days. Default drop
+	// Move Treatment of a nominal time on an excluded day: drop (default), or the same time on the next or previous day that is not excluded, within 31 days.
 	Move *ExclusionRequestMove `json:"move,omitempty"`
 
-	// Ranges Of whole days, both included, or of instants, to not included
+	// Ranges Ranges of whole days, with both ends included, or of instants, with the second excluded.
 	Ranges *[]ExclusionRangeRequest `json:"ranges,omitempty"`
 
-	// Timezone Whose days these are, an IANA name; default: the calendar's
+	// Timezone Time zone of the days, an IANA name; default: that of the calendar.
 	Timezone *string `json:"timezone,omitempty"`
 
-	// Weekly mon to sun; at most six of them
+	// Weekly Days of every week, mon to sun; at most six.
 	//
 	// Examples: ["sat","sun"]
 	Weekly *[]string `json:"weekly,omitempty"`
 
-	// Yearly Days of every year
+	// Yearly Days of every year, as month and day.
 	//
 	// Examples: ["12-25"]
 	Yearly *[]string `json:"yearly,omitempty"`
 }
 
-// ExclusionRequestMove What becomes of a time that it excludes: nothing, or the same time on the next or previous day that is open, within 31 days. Default drop
+// ExclusionRequestMove Treatment of a nominal time on an excluded day: drop (default), or the same time on the next or previous day that is not excluded, within 31 days.
 type ExclusionRequestMove string
 
 // ExclusionView defines model for ExclusionView.
@@ -1745,187 +1754,195 @@ type JobPage struct {
 	NextCursor *string `json:"next_cursor"`
 }
 
-// JobPatchRequest defines model for JobPatchRequest.
+// JobPatchRequest Changes of a waiting job.
 type JobPatchRequest struct {
-	// AllowLiterals As in POST /v1/jobs, for the new payload and metadata
+	// AllowLiterals JSON pointers of strings in the new payload and metadata that look like secrets and are not.
 	AllowLiterals *[]string `json:"allow_literals,omitempty"`
 
-	// Delay From now; of a BLOCKED job from the end of what it waits for; 0s to 732d
+	// Delay Time from now until the job is due; for a BLOCKED job, from the end of the jobs that it waits for.; 0s to 732d
 	//
 	// Examples: 30s
 	Delay *string `json:"delay,omitempty"`
 
-	// Metadata The whole new metadata, {} for none; up to 2048 bytes of compact JSON, without control characters, or characters that change the direction of text
+	// Metadata New metadata, which replaces the old; {} for none.
 	Metadata *map[string]interface{} `json:"metadata,omitempty"`
 
-	// Payload The whole new payload
-	Payload  any                      `json:"payload,omitempty"`
+	// Payload New payload, which replaces the old one.
+	Payload any `json:"payload,omitempty"`
+
+	// Priority New priority.
 	Priority *JobPatchRequestPriority `json:"priority,omitempty"`
-	RunAt    *time.Time               `json:"run_at,omitempty"`
+
+	// RunAt Time at which the job is due, with its time zone: at most 60 s ago, which runs the job at once, and at most 2 years ahead. It excludes delay.
+	RunAt *time.Time `json:"run_at,omitempty"`
 }
 
-// JobPatchRequestPriority defines model for JobPatchRequest.Priority.
+// JobPatchRequestPriority New priority.
 type JobPatchRequestPriority string
 
-// JobRequest defines model for JobRequest.
+// JobRequest Job to run, and when.
 type JobRequest struct {
-	// After Jobs that must be over before. The job is BLOCKED until they are, and then SCHEDULED if they ended as run_if asks, else CANCELLED or SKIPPED. A delay counts from then; a run_at holds if it is later. Within a batch #n names job n of it, from 0, if it is an earlier one
+	// After Identifiers of the jobs that must end first. The job is BLOCKED until they have, then SCHEDULED if their outcomes match run_if, else CANCELLED or SKIPPED. A delay counts from their end; a run_at applies if it is later. In a batch, #n is the job at index n, from 0, if it is an earlier one.
 	After *[]string `json:"after,omitempty"`
 
-	// AllowLiterals JSON pointers of strings that look like secrets and are none; recorded with the job
+	// AllowLiterals JSON pointers of strings that look like secrets and are not; recorded with the job.
 	AllowLiterals *[]string `json:"allow_literals,omitempty"`
 
-	// Delay Instead of run_at: from now; 0s to 732d
+	// Delay Time from now until the job is due. It excludes run_at.; 0s to 732d
 	//
 	// Examples: 30s
 	Delay *string `json:"delay,omitempty"`
 
-	// ExpireAfter EXPIRED if not over this long after due_at; default: no limit; 1s to 30d
+	// ExpireAfter Maximum time from due_at to the end of the job, after which the job is EXPIRED; default: no limit.; 1s to 30d
 	//
 	// Examples: 30s
 	ExpireAfter *string `json:"expire_after,omitempty"`
 
-	// Metadata An object for whoever looks at the job: shown with it, in lists and in its dead letter, kept by redrives, and never acted on; up to 2048 bytes of compact JSON, without control characters, or characters that change the direction of text
+	// Metadata Object for people who look at the job: shown with the job, in lists and in its dead letter, and kept by redrives; nothing acts on it. Up to 2048 bytes of compact JSON, without control characters and characters that change the direction of text.
 	Metadata *map[string]interface{} `json:"metadata,omitempty"`
 
-	// Payload Up to 1 MiB, 100 levels deep. What it holds is up to the executor of the task
+	// Payload Input of the job, up to 1 MiB and 100 levels deep. Its form depends on the executor of the task.
 	Payload any `json:"payload,omitempty"`
 
-	// Pool Default: the task's
+	// Pool Pool of workers that runs the job; default: that of the task.
 	Pool *JobRequestPool `json:"pool,omitempty"`
 
-	// Priority Default: the task's. Strict: a lower one waits as long as there are jobs of a higher one, without bound
+	// Priority Priority; default: that of the task. Priorities are strict: a job of a lower priority waits as long as jobs of a higher one are due, without bound.
 	Priority *JobRequestPriority `json:"priority,omitempty"`
-	Retry    *RetryRequest       `json:"retry,omitempty"`
 
-	// RunAt With a zone; up to 60 s ago (runs at once), up to 2 years ahead; not with delay
+	// Retry Retry policy of a job.
+	Retry *RetryRequest `json:"retry,omitempty"`
+
+	// RunAt Time at which the job is due, with its time zone: at most 60 s ago, which runs the job at once, and at most 2 years ahead. It excludes delay.
 	RunAt *time.Time `json:"run_at,omitempty"`
 
-	// RunIf What must have become of the jobs in after; default all_succeeded
+	// RunIf Rule that the outcomes of the jobs in after must match; default: all_succeeded.
 	RunIf *JobRequestRunIf `json:"run_if,omitempty"`
 
-	// StartWithin EXPIRED if no attempt started this long after due_at; default: no limit; 1s to 30d
+	// StartWithin Maximum time from due_at to the start of the first attempt, after which the job is EXPIRED; default: no limit.; 1s to 30d
 	//
 	// Examples: 30s
 	StartWithin *string `json:"start_within,omitempty"`
 
-	// Tags Up to 10, names up to 64 and values up to 256 characters, none of them control characters, or characters that change the direction of text
+	// Tags Tags by name, up to 10. A name has up to 64 and a value up to 256 characters, without control characters and characters that change the direction of text.
 	Tags *map[string]string `json:"tags,omitempty"`
 
-	// Task echo, http, lambda, or one of your own
+	// Task Name of the task: echo, http, lambda, or one of your own.
 	//
 	// Examples: echo
 	Task string `json:"task"`
 
-	// Timeout Of one attempt; default: the task's; 1s to 1d; beyond 12h only in pool long
+	// Timeout Maximum duration of one attempt; default: that of the task.; 1s to 1d; beyond 12h only in pool long
 	//
 	// Examples: 30s
 	Timeout *string `json:"timeout,omitempty"`
 }
 
-// JobRequestPool Default: the task's
+// JobRequestPool Pool of workers that runs the job; default: that of the task.
 type JobRequestPool string
 
-// JobRequestPriority Default: the task's. Strict: a lower one waits as long as there are jobs of a higher one, without bound
+// JobRequestPriority Priority; default: that of the task. Priorities are strict: a job of a lower priority waits as long as jobs of a higher one are due, without bound.
 type JobRequestPriority string
 
-// JobRequestRunIf What must have become of the jobs in after; default all_succeeded
+// JobRequestRunIf Rule that the outcomes of the jobs in after must match; default: all_succeeded.
 type JobRequestRunIf string
 
 // JobTemplatePatchRequest defines model for JobTemplatePatchRequest.
 type JobTemplatePatchRequest struct {
-	// AllowLiterals JSON pointers below the job, such as /payload/x, of strings that look like secrets and are none
+	// AllowLiterals JSON pointers below the job, such as /payload/x, of strings that look like secrets and are not.
 	AllowLiterals *[]string `json:"allow_literals,omitempty"`
 
-	// ExpireAfter EXPIRED if not over this long after due_at; default: no limit; 1s to 30d
+	// ExpireAfter Maximum time from due_at to the end of the job, after which the job is EXPIRED; default: no limit.; 1s to 30d
 	//
 	// Examples: 30s
 	ExpireAfter *string `json:"expire_after,omitempty"`
 
-	// Metadata An object for whoever looks at the job: shown with it, in lists and in its dead letter, kept by redrives, and never acted on; up to 2048 bytes of compact JSON, without control characters, or characters that change the direction of text
+	// Metadata Object for people who look at the job: shown with the job, in lists and in its dead letter, and kept by redrives; nothing acts on it. Up to 2048 bytes of compact JSON, without control characters and characters that change the direction of text.
 	Metadata *map[string]interface{} `json:"metadata,omitempty"`
 
-	// Payload As in POST /v1/jobs
+	// Payload Payload as in POST /v1/jobs.
 	Payload any `json:"payload,omitempty"`
 
-	// Pool Default: the task's
+	// Pool Pool of workers that runs the job; default: that of the task.
 	Pool *JobTemplatePatchRequestPool `json:"pool,omitempty"`
 
-	// Priority Default: the task's, as it is when the schedule is put
+	// Priority Priority; default: that of the task at the time when the schedule is put.
 	Priority *JobTemplatePatchRequestPriority `json:"priority,omitempty"`
 	Retry    *RetryPatchRequest               `json:"retry,omitempty"`
 
-	// StartWithin The run is missed if no attempt started this long after its due_at; default: no limit; 1s to 30d
+	// StartWithin Maximum time from due_at to the start of the first attempt, after which the run is missed; default: no limit.; 1s to 30d
 	//
 	// Examples: 30s
 	StartWithin *string `json:"start_within,omitempty"`
 
-	// Tags Up to 10, names up to 64 and values up to 256 characters, none of them control characters, or characters that change the direction of text
+	// Tags Tags by name, up to 10. A name has up to 64 and a value up to 256 characters, without control characters and characters that change the direction of text.
 	Tags *map[string]*string `json:"tags,omitempty"`
 
-	// Task echo, http, lambda, or one of your own
+	// Task Name of the task: echo, http, lambda, or one of your own.
 	//
 	// Examples: echo
 	Task *string `json:"task,omitempty"`
 
-	// Timeout Of one attempt; default: the task's; 1s to 1d; beyond 12h only in pool long
+	// Timeout Maximum duration of one attempt; default: that of the task.; 1s to 1d; beyond 12h only in pool long
 	//
 	// Examples: 30s
 	Timeout *string `json:"timeout,omitempty"`
 }
 
-// JobTemplatePatchRequestPool Default: the task's
+// JobTemplatePatchRequestPool Pool of workers that runs the job; default: that of the task.
 type JobTemplatePatchRequestPool string
 
-// JobTemplatePatchRequestPriority Default: the task's, as it is when the schedule is put
+// JobTemplatePatchRequestPriority Priority; default: that of the task at the time when the schedule is put.
 type JobTemplatePatchRequestPriority string
 
-// JobTemplateRequest defines model for JobTemplateRequest.
+// JobTemplateRequest Job that each nominal time of a schedule makes.
 type JobTemplateRequest struct {
-	// AllowLiterals JSON pointers below the job, such as /payload/x, of strings that look like secrets and are none
+	// AllowLiterals JSON pointers below the job, such as /payload/x, of strings that look like secrets and are not.
 	AllowLiterals *[]string `json:"allow_literals,omitempty"`
 
-	// ExpireAfter EXPIRED if not over this long after due_at; default: no limit; 1s to 30d
+	// ExpireAfter Maximum time from due_at to the end of the job, after which the job is EXPIRED; default: no limit.; 1s to 30d
 	//
 	// Examples: 30s
 	ExpireAfter *string `json:"expire_after,omitempty"`
 
-	// Metadata An object for whoever looks at the job: shown with it, in lists and in its dead letter, kept by redrives, and never acted on; up to 2048 bytes of compact JSON, without control characters, or characters that change the direction of text
+	// Metadata Object for people who look at the job: shown with the job, in lists and in its dead letter, and kept by redrives; nothing acts on it. Up to 2048 bytes of compact JSON, without control characters and characters that change the direction of text.
 	Metadata *map[string]interface{} `json:"metadata,omitempty"`
 
-	// Payload As in POST /v1/jobs
+	// Payload Payload as in POST /v1/jobs.
 	Payload any `json:"payload,omitempty"`
 
-	// Pool Default: the task's
+	// Pool Pool of workers that runs the job; default: that of the task.
 	Pool *JobTemplateRequestPool `json:"pool,omitempty"`
 
-	// Priority Default: the task's, as it is when the schedule is put
+	// Priority Priority; default: that of the task at the time when the schedule is put.
 	Priority *JobTemplateRequestPriority `json:"priority,omitempty"`
-	Retry    *RetryRequest               `json:"retry,omitempty"`
 
-	// StartWithin The run is missed if no attempt started this long after its due_at; default: no limit; 1s to 30d
+	// Retry Retry policy of a job.
+	Retry *RetryRequest `json:"retry,omitempty"`
+
+	// StartWithin Maximum time from due_at to the start of the first attempt, after which the run is missed; default: no limit.; 1s to 30d
 	//
 	// Examples: 30s
 	StartWithin *string `json:"start_within,omitempty"`
 
-	// Tags Up to 10, names up to 64 and values up to 256 characters, none of them control characters, or characters that change the direction of text
+	// Tags Tags by name, up to 10. A name has up to 64 and a value up to 256 characters, without control characters and characters that change the direction of text.
 	Tags *map[string]string `json:"tags,omitempty"`
 
-	// Task echo, http, lambda, or one of your own
+	// Task Name of the task: echo, http, lambda, or one of your own.
 	//
 	// Examples: echo
 	Task string `json:"task"`
 
-	// Timeout Of one attempt; default: the task's; 1s to 1d; beyond 12h only in pool long
+	// Timeout Maximum duration of one attempt; default: that of the task.; 1s to 1d; beyond 12h only in pool long
 	//
 	// Examples: 30s
 	Timeout *string `json:"timeout,omitempty"`
 }
 
-// JobTemplateRequestPool Default: the task's
+// JobTemplateRequestPool Pool of workers that runs the job; default: that of the task.
 type JobTemplateRequestPool string
 
-// JobTemplateRequestPriority Default: the task's, as it is when the schedule is put
+// JobTemplateRequestPriority Priority; default: that of the task at the time when the schedule is put.
 type JobTemplateRequestPriority string
 
 // JobTemplateView defines model for JobTemplateView.
@@ -2109,83 +2126,85 @@ type MovedOccurrence struct {
 	To time.Time `json:"to"`
 }
 
-// NodeCompleteRequest defines model for NodeCompleteRequest.
+// NodeCompleteRequest Completion of a node by an operator.
 type NodeCompleteRequest struct {
-	// Reason Why; shown in the run's events
+	// Reason Reason for the operation, shown in the run's events.
 	Reason *string `json:"reason,omitempty"`
 
-	// Result What the node's children see; default null
+	// Result Result of the node, for the nodes downstream of it; default: null.
 	Result interface{} `json:"result,omitempty"`
 }
 
-// NodeRequest defines model for NodeRequest.
+// NodeRequest Node of a dag.
 type NodeRequest struct {
-	// AllowLiterals As of a job, for payload and tags
+	// AllowLiterals JSON pointers of strings in payload and tags that look like secrets and are not.
 	AllowLiterals *[]string `json:"allow_literals,omitempty"`
 
-	// DependsOn Nodes that must have ended before
+	// DependsOn Names of the nodes that must end first.
 	DependsOn *[]string `json:"depends_on,omitempty"`
 
-	// ForEach ${…} of a list: one job for each of its items, which the payload sees as item and index
+	// ForEach Expression ${…} of a list: the node has one job for each item, and its payload refers to item and index.
 	ForEach *string `json:"for_each,omitempty"`
 
-	// MaxParallel Items at a time, together with for_each; default: no limit
+	// MaxParallel Maximum number of items at a time, together with for_each; default: no limit.
 	MaxParallel *int64 `json:"max_parallel,omitempty"`
 
-	// Payload Payload as in POST /v1/jobs. Strings may hold expressions: ${…}. What an expression gives is text: it names no secret, and chooses no host of a URL unless it is the whole URL. What these make is judged by the task's payload_schema when the node is released: DEAD invalid_payload if it does not fit
+	// Payload Payload as in POST /v1/jobs, whose strings may hold expressions: ${…}. The value of an expression is text: it names no secret, and it chooses the host of a URL only if it is the whole URL. The payload is checked against the payload_schema of the task when the node is released; the node is DEAD with invalid_payload if it does not match.
 	Payload interface{} `json:"payload,omitempty"`
 
-	// Pool Default: the task's
+	// Pool Pool of workers that runs the job; default: that of the task.
 	Pool *NodeRequestPool `json:"pool,omitempty"`
 
-	// Priority Default: the run's, then the dag's, then the task's
+	// Priority Priority; default: that of the run, then of the dag, then of the task.
 	Priority *NodeRequestPriority `json:"priority,omitempty"`
-	Retry    *RetryRequest        `json:"retry,omitempty"`
 
-	// RunIf What must have become of them; default all_succeeded
+	// Retry Retry policy of a job.
+	Retry *RetryRequest `json:"retry,omitempty"`
+
+	// RunIf Rule that the outcomes of the nodes in depends_on must match; default: all_succeeded.
 	RunIf *NodeRequestRunIf `json:"run_if,omitempty"`
 
-	// StartWithin EXPIRED if no attempt started this long after the node was released; default: no limit; 1s to 30d
+	// StartWithin Maximum time from the node's release to the start of its first attempt, after which it is EXPIRED; default: no limit.; 1s to 30d
 	//
 	// Examples: 30s
 	StartWithin *string `json:"start_within,omitempty"`
 
-	// Tags As of a job
+	// Tags Tags as of a job.
 	Tags *map[string]string `json:"tags,omitempty"`
 
-	// Task echo, http, lambda, or one of your own
+	// Task Name of the task: echo, http, lambda, or one of your own.
 	//
 	// Examples: echo
 	Task string `json:"task"`
 
-	// Timeout Of one attempt; default: the task's; 1s to 1d; beyond 12h only in pool long
+	// Timeout Maximum duration of one attempt; default: that of the task.; 1s to 1d; beyond 12h only in pool long
 	//
 	// Examples: 30s
 	Timeout *string `json:"timeout,omitempty"`
 
-	// When CEL expression; the node is SKIPPED if it is false. A name with a dash is written nodes["my-node"]
+	// When CEL expression; the node is SKIPPED if it is false. A name with a dash is written nodes["my-node"].
 	When *string `json:"when,omitempty"`
 }
 
-// NodeRequestPool Default: the task's
+// NodeRequestPool Pool of workers that runs the job; default: that of the task.
 type NodeRequestPool string
 
-// NodeRequestPriority Default: the run's, then the dag's, then the task's
+// NodeRequestPriority Priority; default: that of the run, then of the dag, then of the task.
 type NodeRequestPriority string
 
-// NodeRequestRunIf What must have become of them; default all_succeeded
+// NodeRequestRunIf Rule that the outcomes of the nodes in depends_on must match; default: all_succeeded.
 type NodeRequestRunIf string
 
-// NodeSkipRequest defines model for NodeSkipRequest.
+// NodeSkipRequest Skip of a node.
 type NodeSkipRequest struct {
-	// Children run (default): they run as if the node had succeeded, with result null; skip: they are skipped as by any skipped parent
+	// Children Effect on the downstream nodes. run (default): they run as if the node had succeeded, with the result null; skip: they are skipped, as by any skipped parent.
 	Children *NodeSkipRequestChildren `json:"children,omitempty"`
 
-	// Reason Why; shown in the run's events
+	// Reason Reason for the operation, shown in the run's events.
 	Reason *string `json:"reason,omitempty"`
 }
 
-// NodeSkipRequestChildren run (default): they run as if the node had succeeded, with result null; skip: they are skipped as by any skipped parent
+// NodeSkipRequestChildren Effect on the downstream nodes. run (default): they run as if the node had succeeded, with the result null; skip: they are skipped, as by any skipped parent.
 type NodeSkipRequestChildren string
 
 // OccurrencePage defines model for OccurrencePage.
@@ -2269,17 +2288,19 @@ type PausePage struct {
 	NextCursor *string `json:"next_cursor"`
 }
 
-// PauseRequest defines model for PauseRequest.
+// PauseRequest Pause of everything, of one task or of one schedule.
 type PauseRequest struct {
-	// Missed Which of the schedules' nominal times in the pause run after it; default: as each schedule's catch_up says. One-off jobs always run
+	// Missed Which of the schedules' nominal times in the pause run after it; default: the catch-up policy of each schedule. Jobs without a schedule always run.
 	Missed *PauseRequestMissed `json:"missed,omitempty"`
-	Reason *string             `json:"reason,omitempty"`
 
-	// Until It lifts itself then; default: until it is lifted
+	// Reason Reason for the pause.
+	Reason *string `json:"reason,omitempty"`
+
+	// Until Time at which the pause ends by itself; default: none.
 	Until *time.Time `json:"until,omitempty"`
 }
 
-// PauseRequestMissed Which of the schedules' nominal times in the pause run after it; default: as each schedule's catch_up says. One-off jobs always run
+// PauseRequestMissed Which of the schedules' nominal times in the pause run after it; default: the catch-up policy of each schedule. Jobs without a schedule always run.
 type PauseRequestMissed string
 
 // PauseView defines model for PauseView.
@@ -2318,16 +2339,18 @@ type PreviewAnswer struct {
 	Skipped *[]SkippedTime `json:"skipped,omitempty"`
 }
 
-// PreviewRequest defines model for PreviewRequest.
+// PreviewRequest Calendar to preview.
 type PreviewRequest struct {
-	// After Only times after this one; default now. @every without start_at is counted from here
-	After    *time.Time      `json:"after,omitempty"`
+	// After Instant after which the times are listed; default: now. @every without start_at is counted from it.
+	After *time.Time `json:"after,omitempty"`
+
+	// Calendar Calendar: the nominal times of a schedule.
 	Calendar CalendarRequest `json:"calendar"`
 
-	// Count Default 5
+	// Count Number of times; default 5.
 	Count *int64 `json:"count,omitempty"`
 
-	// Name Of the schedule that it is for: the spread is derived from it
+	// Name Name of the schedule that the calendar is for; the spread is computed from it.
 	Name *string `json:"name,omitempty"`
 }
 
@@ -2382,44 +2405,44 @@ type QuotaViewName string
 
 // RRuleCalendarRequest defines model for RRuleCalendarRequest.
 type RRuleCalendarRequest struct {
-	// EndAt Nominal times from here on do not count
+	// EndAt Instant from which on nominal times do not count.
 	EndAt *time.Time `json:"end_at,omitempty"`
 
-	// Exclude Names of exclusions. One that drops a time wins over one that moves it, and an earlier name over a later
+	// Exclude Names of exclusions. An exclusion that drops a time wins over one that moves it, and an earlier name over a later one.
 	Exclude *[]string `json:"exclude,omitempty"`
 
-	// MaxRuns How often it may run in all; default: no limit
+	// MaxRuns Maximum number of runs in all; default: no limit.
 	MaxRuns *int64 `json:"max_runs,omitempty"`
 
-	// MissingHour What becomes of a wall time that a change of the clock swallows. Default run_after: once, at the first instant after the gap; a rule whose second, minute or hour begins with * follows real time, and what it loses is listed as skipped
+	// MissingHour Treatment of a wall time that a change of the clock skips. Default: run_after, once, at the first instant after the gap. A rule whose second, minute or hour begins with * follows real time, and the times that it loses are listed as skipped.
 	MissingHour *RRuleCalendarRequestMissingHour `json:"missing_hour,omitempty"`
 
-	// RepeatedHour At which of its two instants a repeated wall time runs. Default first; a rule whose second, minute or hour begins with * runs at both
+	// RepeatedHour Instant at which a repeated wall time runs; default: first. A rule whose second, minute or hour begins with * runs at both.
 	RepeatedHour *RRuleCalendarRequestRepeatedHour `json:"repeated_hour,omitempty"`
 
-	// Rrule Rule of RFC 5545, beginning at start_at. COUNT counts runs. The next time is at most 60 years away
+	// Rrule Rule of RFC 5545 that begins at start_at. COUNT counts runs. The next time is at most 60 years away.
 	//
 	// Examples: FREQ=MONTHLY;BYDAY=-1FR;BYHOUR=9
 	Rrule string `json:"rrule"`
 
-	// Spread Delays each run by less than this, evenly over schedules and times, always the same for one; less than the period. Both times are shown; 1ms to 1h
+	// Spread Maximum delay of each run, less than the period: evenly spread over schedules and times, always the same for one time. The nominal time and the due time are both shown.; 1ms to 1h
 	//
 	// Examples: 30s
 	Spread *string `json:"spread,omitempty"`
 
-	// StartAt The first nominal time that counts, itself included
+	// StartAt First instant at which a nominal time counts, itself included.
 	StartAt *time.Time `json:"start_at,omitempty"`
 
-	// Timezone An IANA name; default UTC
+	// Timezone Name of an IANA time zone; default: UTC.
 	//
 	// Examples: Europe/Berlin
 	Timezone *string `json:"timezone,omitempty"`
 }
 
-// RRuleCalendarRequestMissingHour What becomes of a wall time that a change of the clock swallows. Default run_after: once, at the first instant after the gap; a rule whose second, minute or hour begins with * follows real time, and what it loses is listed as skipped
+// RRuleCalendarRequestMissingHour Treatment of a wall time that a change of the clock skips. Default: run_after, once, at the first instant after the gap. A rule whose second, minute or hour begins with * follows real time, and the times that it loses are listed as skipped.
 type RRuleCalendarRequestMissingHour string
 
-// RRuleCalendarRequestRepeatedHour At which of its two instants a repeated wall time runs. Default first; a rule whose second, minute or hour begins with * runs at both
+// RRuleCalendarRequestRepeatedHour Instant at which a repeated wall time runs; default: first. A rule whose second, minute or hour begins with * runs at both.
 type RRuleCalendarRequestRepeatedHour string
 
 // Range defines model for Range.
@@ -2466,67 +2489,69 @@ type Reason struct {
 	Message *string `json:"message,omitempty"`
 }
 
-// ResumeRequest defines model for ResumeRequest.
+// ResumeRequest Resumption of a schedule.
 type ResumeRequest struct {
-	// Missed Which of the times in the pause run now; default: as the pause said
+	// Missed Which of the times in the pause run now; default: as the pause says.
 	Missed *ResumeRequestMissed `json:"missed,omitempty"`
 }
 
-// ResumeRequestMissed Which of the times in the pause run now; default: as the pause said
+// ResumeRequestMissed Which of the times in the pause run now; default: as the pause says.
 type ResumeRequestMissed string
 
 // RetryPatchRequest defines model for RetryPatchRequest.
 type RetryPatchRequest struct {
+	// Factor Factor by which each delay is longer than the one before it.
 	Factor *float64 `json:"factor,omitempty"`
 
-	// InitialDelay whole numbers with a unit of ms, s, m, h or d, such as 90s, 1h30m or 2d; 0s to 1h
+	// InitialDelay Delay before the second attempt.; 0s to 1h
 	//
 	// Examples: 30s
 	InitialDelay *string `json:"initial_delay,omitempty"`
 
-	// Jitter Share of the delay that is added at most
+	// Jitter Maximum share of a delay that is added to it at random.
 	Jitter *float64 `json:"jitter,omitempty"`
 
-	// MaxAttempts Tries in all
+	// MaxAttempts Maximum number of attempts, the first one included.
 	MaxAttempts *int64 `json:"max_attempts,omitempty"`
 
-	// MaxDelay whole numbers with a unit of ms, s, m, h or d, such as 90s, 1h30m or 2d; 1ms to 1d
+	// MaxDelay Maximum delay between two attempts.; 1ms to 1d
 	//
 	// Examples: 30s
 	MaxDelay *string `json:"max_delay,omitempty"`
 
-	// OnWorkerLost What becomes of an attempt whose worker ends while it runs. rerun (default): it is started again, up to five starts an attempt. fail: it failed with code worker_lost, and is retried only while attempts are left
+	// OnWorkerLost Treatment of an attempt whose worker is lost. rerun (default) starts the attempt once more, up to five starts; fail ends the attempt with the code worker_lost, and the job is retried only while attempts are left.
 	OnWorkerLost *RetryPatchRequestOnWorkerLost `json:"on_worker_lost,omitempty"`
 }
 
-// RetryPatchRequestOnWorkerLost What becomes of an attempt whose worker ends while it runs. rerun (default): it is started again, up to five starts an attempt. fail: it failed with code worker_lost, and is retried only while attempts are left
+// RetryPatchRequestOnWorkerLost Treatment of an attempt whose worker is lost. rerun (default) starts the attempt once more, up to five starts; fail ends the attempt with the code worker_lost, and the job is retried only while attempts are left.
 type RetryPatchRequestOnWorkerLost string
 
-// RetryRequest defines model for RetryRequest.
+// RetryRequest Retry policy of a job.
 type RetryRequest struct {
+	// Factor Factor by which each delay is longer than the one before it.
 	Factor *float64 `json:"factor,omitempty"`
 
-	// InitialDelay whole numbers with a unit of ms, s, m, h or d, such as 90s, 1h30m or 2d; 0s to 1h
+	// InitialDelay Delay before the second attempt.; 0s to 1h
 	//
 	// Examples: 30s
 	InitialDelay *string `json:"initial_delay,omitempty"`
 
-	// Jitter Share of the delay that is added at most
+	// Jitter Maximum share of a delay that is added to it at random.
 	Jitter *float64 `json:"jitter,omitempty"`
 
-	// MaxAttempts Tries in all
+	// MaxAttempts Maximum number of attempts, the first one included.
 	MaxAttempts *int64 `json:"max_attempts,omitempty"`
 
-	// MaxDelay whole numbers with a unit of ms, s, m, h or d, such as 90s, 1h30m or 2d; 1ms to 1d
+	// MaxDelay Maximum delay between two attempts.; 1ms to 1d
 	//
 	// Examples: 30s
 	MaxDelay *string `json:"max_delay,omitempty"`
 
-	// OnWorkerLost What becomes of an attempt whose worker ends while it runs. rerun (default): it is started again, up to five starts an attempt. fail: it failed with code worker_lost, and is retried only while attempts are left
+	// OnWorkerLost Treatment of an attempt whose worker is lost. rerun (default) starts the attempt once more, up to five starts; fail ends the attempt with the code worker_lost, and the job is retried only while attempts are left.
 	OnWorkerLost *RetryRequestOnWorkerLost `json:"on_worker_lost,omitempty"`
 }
 
-// RetryRequestOnWorkerLost What becomes of an attempt whose worker ends while it runs. rerun (default): it is started again, up to five starts an attempt. fail: it failed with code worker_lost, and is retried only while attempts are left
+// RetryRequestOnWorkerLost Treatment of an attempt whose worker is lost. rerun (default) starts the attempt once more, up to five starts; fail ends the attempt with the code worker_lost, and the job is retried only while attempts are left.
 type RetryRequestOnWorkerLost string
 
 // RetryView defines model for RetryView.
@@ -2542,9 +2567,9 @@ type RetryView struct {
 // RetryViewOnWorkerLost defines model for RetryView.OnWorkerLost.
 type RetryViewOnWorkerLost string
 
-// RunActRequest defines model for RunActRequest.
+// RunActRequest Operation on a run.
 type RunActRequest struct {
-	// Reason Why; shown in the run's events
+	// Reason Reason for the operation, shown in the run's events.
 	Reason *string `json:"reason,omitempty"`
 }
 
@@ -2734,13 +2759,13 @@ type RunNodeViewStatus string
 // RunNodeViewWaitingFor defines model for RunNodeView.WaitingFor.
 type RunNodeViewWaitingFor string
 
-// RunNowRequest defines model for RunNowRequest.
+// RunNowRequest Run of a schedule now.
 type RunNowRequest struct {
-	// Overlap Whether the run obeys the schedule's overlap policy: ignore (default) or obey
+	// Overlap Whether the run obeys the overlap policy of the schedule: ignore (default) or obey.
 	Overlap *RunNowRequestOverlap `json:"overlap,omitempty"`
 }
 
-// RunNowRequestOverlap Whether the run obeys the schedule's overlap policy: ignore (default) or obey
+// RunNowRequestOverlap Whether the run obeys the overlap policy of the schedule: ignore (default) or obey.
 type RunNowRequestOverlap string
 
 // RunPage defines model for RunPage.
@@ -2751,44 +2776,46 @@ type RunPage struct {
 	NextCursor *string `json:"next_cursor"`
 }
 
-// RunRequest defines model for RunRequest.
+// RunRequest Run of a definition that is not kept.
 type RunRequest struct {
-	// AllowLiterals As of a job, for params and tags
-	AllowLiterals *[]string  `json:"allow_literals,omitempty"`
-	Dag           DagRequest `json:"dag"`
+	// AllowLiterals JSON pointers of strings in params and tags that look like secrets and are not.
+	AllowLiterals *[]string `json:"allow_literals,omitempty"`
 
-	// Delay Instead of run_at: from now; 0s to 732d
+	// Dag Definition of a dag.
+	Dag DagRequest `json:"dag"`
+
+	// Delay Time from now before which no node starts. It excludes run_at.; 0s to 732d
 	//
 	// Examples: 30s
 	Delay *string `json:"delay,omitempty"`
 
-	// ExpireAfter Counts from due_at; default: the dag's; 1s to 30d
+	// ExpireAfter Maximum time from due_at to the end of the run; default: that of the dag.; 1s to 30d
 	//
 	// Examples: 30s
 	ExpireAfter *string `json:"expire_after,omitempty"`
 
-	// Params Over the dag's defaults, name by name; names that the dag does not know are refused
+	// Params Values of the dag's params by name; the others have the dag's defaults, and names that the dag does not know are refused.
 	Params *map[string]interface{} `json:"params,omitempty"`
 
-	// Priority Of nodes that have none; default: the dag's
+	// Priority Priority of the nodes that have none of their own; default: that of the dag.
 	Priority *RunRequestPriority `json:"priority,omitempty"`
 
-	// RunAt As of a job: nothing starts before; not with delay
+	// RunAt Time before which no node starts, as of a job. It excludes delay.
 	RunAt *time.Time `json:"run_at,omitempty"`
 
-	// Tags As of a job; over the dag's
+	// Tags Tags as of a job, which win over those of the dag.
 	Tags *map[string]string `json:"tags,omitempty"`
 }
 
-// RunRequestPriority Of nodes that have none; default: the dag's
+// RunRequestPriority Priority of the nodes that have none of their own; default: that of the dag.
 type RunRequestPriority string
 
-// RunRetryRequest defines model for RunRetryRequest.
+// RunRetryRequest Retry of a run.
 type RunRetryRequest struct {
-	// From This node and all below it run again, whatever they are. Default: what failed, and what fell with it
+	// From Node to retry: it and every node downstream of it run once more, whatever their outcomes. Default: the failed nodes, and the downstream nodes that they cancelled.
 	From *string `json:"from,omitempty"`
 
-	// Reason Why; shown in the run's events
+	// Reason Reason for the operation, shown in the run's events.
 	Reason *string `json:"reason,omitempty"`
 }
 
@@ -2892,14 +2919,14 @@ type SchedulePatchRequest struct {
 	Dag      *DagTemplatePatchRequest `json:"dag,omitempty"`
 	Job      *JobTemplatePatchRequest `json:"job,omitempty"`
 
-	// Overlap What becomes of a run that is due while an earlier one is not over (one that waits for a retry is not): default allow. With buffer_all they start in the order of their times
+	// Overlap Treatment of a run that is due while an earlier one has not ended (a job that waits for a retry counts as ended); default: allow. With buffer_all runs start in the order of their nominal times.
 	Overlap *SchedulePatchRequestOverlap `json:"overlap,omitempty"`
 
-	// PauseAfterFailures So many jobs in a row that fail for good pause the schedule; default 0: none do
+	// PauseAfterFailures Number of jobs in a row that fail for good after which the schedule is paused; default: 0, never.
 	PauseAfterFailures *int64 `json:"pause_after_failures,omitempty"`
 }
 
-// SchedulePatchRequestOverlap What becomes of a run that is due while an earlier one is not over (one that waits for a retry is not): default allow. With buffer_all they start in the order of their times
+// SchedulePatchRequestOverlap Treatment of a run that is due while an earlier one has not ended (a job that waits for a retry counts as ended); default: allow. With buffer_all runs start in the order of their nominal times.
 type SchedulePatchRequestOverlap string
 
 // SchedulePauseView defines model for SchedulePauseView.
@@ -2926,21 +2953,28 @@ type SchedulePauseView struct {
 // SchedulePauseViewMissed Which of the times in it run after it; absent: as catch_up says
 type SchedulePauseViewMissed string
 
-// ScheduleRequest defines model for ScheduleRequest.
+// ScheduleRequest Schedule: what it runs, when, and under which policies.
 type ScheduleRequest struct {
-	Calendar CalendarRequest     `json:"calendar"`
-	CatchUp  *CatchUpRequest     `json:"catch_up,omitempty"`
-	Dag      *DagTemplateRequest `json:"dag,omitempty"`
-	Job      *JobTemplateRequest `json:"job,omitempty"`
+	// Calendar Calendar: the nominal times of a schedule.
+	Calendar CalendarRequest `json:"calendar"`
 
-	// Overlap What becomes of a run that is due while an earlier one is not over (one that waits for a retry is not): default allow. With buffer_all they start in the order of their times
+	// CatchUp Catch-up policy of a schedule.
+	CatchUp *CatchUpRequest `json:"catch_up,omitempty"`
+
+	// Dag Dag of which each nominal time of a schedule makes a run.
+	Dag *DagTemplateRequest `json:"dag,omitempty"`
+
+	// Job Job that each nominal time of a schedule makes.
+	Job *JobTemplateRequest `json:"job,omitempty"`
+
+	// Overlap Treatment of a run that is due while an earlier one has not ended (a job that waits for a retry counts as ended); default: allow. With buffer_all runs start in the order of their nominal times.
 	Overlap *ScheduleRequestOverlap `json:"overlap,omitempty"`
 
-	// PauseAfterFailures So many jobs in a row that fail for good pause the schedule; default 0: none do
+	// PauseAfterFailures Number of jobs in a row that fail for good after which the schedule is paused; default: 0, never.
 	PauseAfterFailures *int64 `json:"pause_after_failures,omitempty"`
 }
 
-// ScheduleRequestOverlap What becomes of a run that is due while an earlier one is not over (one that waits for a retry is not): default allow. With buffer_all they start in the order of their times
+// ScheduleRequestOverlap Treatment of a run that is due while an earlier one has not ended (a job that waits for a retry counts as ended); default: allow. With buffer_all runs start in the order of their nominal times.
 type ScheduleRequestOverlap string
 
 // ScheduleView defines model for ScheduleView.
@@ -3017,28 +3051,30 @@ type TaskPage struct {
 	NextCursor *string `json:"next_cursor"`
 }
 
-// TaskRequest defines model for TaskRequest.
+// TaskRequest Task: how its jobs run, and what their payloads must look like.
 type TaskRequest struct {
 	// Executor go: the handler that your workers registered under the task's name; http: calls a URL; lambda: invokes a Lambda function; echo: answers with the payload, to try pools, priorities, pauses and limits without a server; sqs: sends a message to a queue of the tenant
 	Executor TaskRequestExecutor `json:"executor"`
 
-	// MaxResult Bytes of a result, or of an HTTP answer's body, that are kept: a whole number and B, KB, KiB, MB or MiB, from 1KiB to 256KiB, which is the default
+	// MaxResult Maximum size of a result, or of the body of an HTTP answer, that is kept: a whole number and B, KB, KiB, MB or MiB, from 1KiB to 256KiB, which is the default.
 	MaxResult *string `json:"max_result,omitempty"`
 
-	// OnLargeResult Effect of a larger result. preview (default): the job succeeds and shows a preview, and whatever uses the value fails; fail: the attempt fails without a retry. The code is result_too_large
+	// OnLargeResult Effect of a larger result. preview (default): the job succeeds and shows a preview, and whatever uses the value fails; fail: the attempt fails without a retry. The code is result_too_large.
 	OnLargeResult *TaskRequestOnLargeResult `json:"on_large_result,omitempty"`
 
-	// PayloadSchema A JSON Schema (2020-12 unless it says otherwise) that payloads are judged by; up to 32 KiB, without references to other documents, $dynamicRef or $recursiveRef; formats are checked (date, date-time, duration, email, hostname, ipv4, ipv6, iri, iri-reference, json-pointer, period, regex, relative-json-pointer, semver, time, uri, uri-reference, uri-template, uuid), and others are not and get a note; patterns are RE2, with the white space of ECMA-262; what would be too dear to compile or to apply is refused
+	// PayloadSchema JSON Schema that payloads must match (2020-12 unless it says otherwise), up to 32 KiB, without references to other documents, $dynamicRef or $recursiveRef. Formats that are checked: date, date-time, duration, email, hostname, ipv4, ipv6, iri, iri-reference, json-pointer, period, regex, relative-json-pointer, semver, time, uri, uri-reference, uri-template, uuid; any other gets a note. Patterns are RE2, with the white space of ECMA-262. A schema that is too expensive to compile or to apply is refused.
 	PayloadSchema any `json:"payload_schema,omitempty"`
 
-	// Pool Default short
+	// Pool Pool of workers; default: short.
 	Pool *TaskRequestPool `json:"pool,omitempty"`
 
-	// Priority Default normal. Strict: a lower one waits as long as there are jobs of a higher one
+	// Priority Priority; default: normal. Priorities are strict: a job of a lower priority waits as long as jobs of a higher one are due.
 	Priority *TaskRequestPriority `json:"priority,omitempty"`
-	Retry    *RetryRequest        `json:"retry,omitempty"`
 
-	// Timeout Of one attempt; default 30s; 1s to 1d; beyond 12h only in pool long
+	// Retry Retry policy of a job.
+	Retry *RetryRequest `json:"retry,omitempty"`
+
+	// Timeout Maximum duration of one attempt; default: 30s.; 1s to 1d; beyond 12h only in pool long
 	//
 	// Examples: 30s
 	Timeout *string `json:"timeout,omitempty"`
@@ -3047,13 +3083,13 @@ type TaskRequest struct {
 // TaskRequestExecutor go: the handler that your workers registered under the task's name; http: calls a URL; lambda: invokes a Lambda function; echo: answers with the payload, to try pools, priorities, pauses and limits without a server; sqs: sends a message to a queue of the tenant
 type TaskRequestExecutor string
 
-// TaskRequestOnLargeResult Effect of a larger result. preview (default): the job succeeds and shows a preview, and whatever uses the value fails; fail: the attempt fails without a retry. The code is result_too_large
+// TaskRequestOnLargeResult Effect of a larger result. preview (default): the job succeeds and shows a preview, and whatever uses the value fails; fail: the attempt fails without a retry. The code is result_too_large.
 type TaskRequestOnLargeResult string
 
-// TaskRequestPool Default short
+// TaskRequestPool Pool of workers; default: short.
 type TaskRequestPool string
 
-// TaskRequestPriority Default normal. Strict: a lower one waits as long as there are jobs of a higher one
+// TaskRequestPriority Priority; default: normal. Priorities are strict: a job of a lower priority waits as long as jobs of a higher one are due.
 type TaskRequestPriority string
 
 // TaskView defines model for TaskView.

@@ -1,6 +1,7 @@
-package api
+package spec
 
 import (
+	"strconv"
 	"time"
 
 	"punctual/functions/api/wire"
@@ -10,27 +11,27 @@ import (
 
 // The codes of problems and mistakes about resources. Their meaning never changes.
 const (
-	codeUnknownTask       = "unknown_task"
-	codeUnknownPool       = "unknown_pool"
-	codeUnknownDag        = "unknown_dag"
-	codeUnknownJob        = "unknown_job"
-	codeNeverFires        = "never_fires"
-	codeCycle             = "cycle"
-	codeTargetRefused     = "target_refused"
-	codeUnknownNode       = "unknown_node"
-	codeDuplicateEdge     = "duplicate_edge"
-	codeSelfEdge          = "self_edge"
-	codeInvalidExpression = "invalid_expression"
-	codeAlreadyStarted    = "already_started"
-	codeAlreadyFinished   = "already_finished"
-	codeNotFinished       = "not_finished"
-	codeWrongState        = "wrong_state"
-	codeStaleVersion      = "stale_version"
-	codeKeyReused         = "idempotency_key_reused"
+	CodeUnknownTask       = "unknown_task"
+	CodeUnknownPool       = "unknown_pool"
+	CodeUnknownDag        = "unknown_dag"
+	CodeUnknownJob        = "unknown_job"
+	CodeNeverFires        = "never_fires"
+	CodeCycle             = "cycle"
+	CodeTargetRefused     = "target_refused"
+	CodeUnknownNode       = "unknown_node"
+	CodeDuplicateEdge     = "duplicate_edge"
+	CodeSelfEdge          = "self_edge"
+	CodeInvalidExpression = "invalid_expression"
+	CodeAlreadyStarted    = "already_started"
+	CodeAlreadyFinished   = "already_finished"
+	CodeNotFinished       = "not_finished"
+	CodeWrongState        = "wrong_state"
+	CodeStaleVersion      = "stale_version"
+	CodeKeyReused         = "idempotency_key_reused"
 )
 
-// catalogue explains every code, in the order of the statuses.
-var catalogue = wire.Catalogue{
+// Catalogue explains every code, in the order of the statuses.
+var Catalogue = wire.Catalogue{
 	explain(wire.CodeInvalidJSON, 400, "Invalid JSON",
 		"The body must be one JSON value in UTF-8, without anything after it. "+
 			"The detail says where reading stopped."),
@@ -47,30 +48,30 @@ var catalogue = wire.Catalogue{
 	explain(wire.CodeInThePast, 400, "Time in the past", "A run_at may be up to "+
 		wire.InUnits(contract.PastAllowed, time.Second, " s")+" ago, which runs the job at once. Older times are "+
 		"refused, because running late is probably not what was meant."),
-	explain(codeUnknownTask, 400, "Unknown task", "Tasks are defined by PUT /v1/tasks/{name}; "+
-		inWords(executor.BuiltIn(), "and")+" are there from the start."),
-	explain(codeUnknownPool, 400, "Unknown pool", "The pools are "+inWords(contract.Pools, "and")+"."),
-	explain(codeUnknownDag, 400, "Unknown dag", "Dags, and their versions, are made by PUT /v1/dags/{name}."),
-	explain(codeUnknownJob, 400, "Unknown job",
+	explain(CodeUnknownTask, 400, "Unknown task", "Tasks are defined by PUT /v1/tasks/{name}; "+
+		InWords(executor.BuiltIn(), "and")+" are there from the start."),
+	explain(CodeUnknownPool, 400, "Unknown pool", "The pools are "+InWords(contract.Pools, "and")+"."),
+	explain(CodeUnknownDag, 400, "Unknown dag", "Dags, and their versions, are made by PUT /v1/dags/{name}."),
+	explain(CodeUnknownJob, 400, "Unknown job",
 		"It never was, has been forgotten, or is not yours. Within a batch #n names "+
 			"an earlier job of it that was accepted, from #0."),
-	explain(codeNeverFires, 400, "Calendar never fires", "No nominal time lies ahead of it."),
-	explain(codeCycle, 400, "Graph has a cycle", "A node would wait for itself."),
-	explain(codeUnknownNode, 400, "Unknown node", "Nodes are named by what stands under nodes of the same dag."),
-	explain(codeDuplicateEdge, 400, "Duplicate dependency", "depends_on names each node once."),
-	explain(codeSelfEdge, 400, "Node depends on itself", "depends_on names other nodes."),
-	explain(codeInvalidExpression, 400, "Invalid expression",
+	explain(CodeNeverFires, 400, "Calendar never fires", "No nominal time lies ahead of it."),
+	explain(CodeCycle, 400, "Graph has a cycle", "A node would wait for itself."),
+	explain(CodeUnknownNode, 400, "Unknown node", "Nodes are named by what stands under nodes of the same dag."),
+	explain(CodeDuplicateEdge, 400, "Duplicate dependency", "depends_on names each node once."),
+	explain(CodeSelfEdge, 400, "Node depends on itself", "depends_on names other nodes."),
+	explain(CodeInvalidExpression, 400, "Invalid expression",
 		"The detail says where and why. Expressions are CEL, and "+
 			"see params, run, the nodes before their own, and item and index where there is for_each."),
 	explain(wire.CodeSecretInPayload, 400, "Secret in payload",
 		"Put it into Secrets Manager under punctual/<deployment>/<tenant>/ and give "+
 			"its ARN; the worker resolves it. If it is none, name its pointer in allow_literals. Looked at are "+
-			"fields whose name contains "+inWords(wire.SecretParts(), "or")+", in any case style, with a string "+
-			"of "+itoa(wire.ShortestSecret)+" or more characters (names that end in _url, _id, _name, _at, "+
+			"fields whose name contains "+InWords(wire.SecretParts(), "or")+", in any case style, with a string "+
+			"of "+strconv.Itoa(wire.ShortestSecret)+" or more characters (names that end in _url, _id, _name, _at, "+
 			"_status and the like are facts about a secret), what objects under such names hold, tags, passwords and "+
 			"parameters in URLs, the well-known forms of tokens, Basic and Bearer credentials, and the texts in the "+
 			"expressions of a dag."),
-	explain(codeTargetRefused, 400, "Target not allowed",
+	explain(CodeTargetRefused, 400, "Target not allowed",
 		"Only http and https to public addresses; ranges of your own "+
 			"can be opened when Punctual is deployed (http_allow). Names are checked again when connecting."),
 	explain(wire.CodeInvalidCursor, 400, "Invalid cursor",
@@ -82,17 +83,17 @@ var catalogue = wire.Catalogue{
 		" of who signed) lacks a scope, or the request came from another origin."),
 	explain(wire.CodeNotFound, 404, "Not found", "It never was, has been forgotten, or is not yours."),
 	explain(wire.CodeMethodNotAllowed, 405, "Method not allowed", "Allow lists those that do."),
-	explain(codeAlreadyStarted, 409, "Job already started",
+	explain(CodeAlreadyStarted, 409, "Job already started",
 		"What runs cannot be edited. Cancel it, or wait for its end."),
-	explain(codeAlreadyFinished, 409, "Job already finished",
+	explain(CodeAlreadyFinished, 409, "Job already finished",
 		"A final status is never left. A dead job can be redriven as a new one."),
-	explain(codeNotFinished, 409, "Job not finished", "Cancel it first, or wait for its end."),
-	explain(codeWrongState, 409, "Conflicting state", "The detail says which state it is and what would do."),
-	explain(codeStaleVersion, 412, "Precondition failed",
+	explain(CodeNotFinished, 409, "Job not finished", "Cancel it first, or wait for its end."),
+	explain(CodeWrongState, 409, "Conflicting state", "The detail says which state it is and what would do."),
+	explain(CodeStaleVersion, 412, "Precondition failed",
 		"Read it again, decide again, and send the new ETag in If-Match."),
 	explain(wire.CodeTooLarge, 413, "Body too large", "The limit is in the detail."),
 	explain(wire.CodeMediaType, 415, "Unsupported media type", "Send Content-Type: application/json, uncompressed."),
-	explain(codeKeyReused, 422, "Idempotency key reused", "A key names one request for "+
+	explain(CodeKeyReused, 422, "Idempotency key reused", "A key names one request for "+
 		wire.InUnits(contract.IdempotencyKept, time.Hour, " hours")+". Use a new key for a new request."),
 	explain(wire.CodeRateLimited, 429, "Too many requests",
 		"Try again after Retry-After seconds. Without that header waiting "+

@@ -1,0 +1,113 @@
+package field
+
+import (
+	"slices"
+
+	"github.com/danielgtaylor/huma/v2"
+
+	"punctual/functions/api/wire"
+)
+
+// Object is an object that a request may hold, or a whole body. It has no fields but these.
+type Object struct {
+	name    string // of its schema
+	about   string
+	fields  []property
+	names   []string
+	changes bool
+	refused *huma.Schema
+}
+
+// NewObject returns an object with these fields; name is the name of its schema in the document.
+func NewObject(name, about string, fields ...Property) *Object {
+	o := &Object{name: name, about: about}
+	for _, f := range fields {
+		o.fields = append(o.fields, f.of())
+		o.names = append(o.names, f.of().name)
+	}
+	return o
+}
+
+// With returns the object with more fields.
+func (o *Object) With(more ...Property) *Object {
+	n := *o
+	n.fields, n.names = slices.Clone(o.fields), slices.Clone(o.names)
+	for _, f := range more {
+		n.fields, n.names = append(n.fields, f.of()), append(n.names, f.of().name)
+	}
+	return &n
+}
+
+// Replacing returns the object under another name, with one of its fields replaced by another of the same name.
+func (o *Object) Replacing(name, about string, by Property) *Object {
+	n := *o.With()
+	n.name, n.about = name, about
+	for i, f := range n.fields {
+		if f.name == by.of().name {
+			n.fields[i] = by.of()
+		}
+	}
+	return &n
+}
+
+// Name returns the name of the object's schema.
+func (o *Object) Name() string { return o.name }
+
+// Refusing returns the object with a schema that it must not match. Generators of clients ignore it; validators apply
+// it. The reader has to refuse the same.
+func (o *Object) Refusing(s *huma.Schema) *Object {
+	n := *o
+	n.refused = s
+	return &n
+}
+
+// Changes returns the object as a set of changes, which must have at least one field.
+func (o *Object) Changes() *Object {
+	n := *o
+	n.changes = true
+	return &n
+}
+
+// Names returns the names of the fields.
+func (o *Object) Names() []string { return o.names }
+
+// Read reads the object's fields. Any other value, an unknown field and a repeated field are errors; the fields are nil
+// if the value is no object.
+func (o *Object) Read(r *wire.Reader, v wire.Value) wire.Fields {
+	return r.Object(v.Node, v.Pointer, o.names)
+}
+
+// Body reads the object as a whole body.
+func (o *Object) Body(r *wire.Reader) wire.Fields { return o.Read(r, wire.Value{}) }
+
+// Schema adds the object to the document's schemas and returns a reference to it.
+func (o *Object) Schema(known huma.Registry) *huma.Schema {
+	ref := Ref(o.name)
+	if _, ok := known.Map()[o.name]; ok {
+		return ref
+	}
+	s := &huma.Schema{Type: huma.TypeObject, Description: o.about, AdditionalProperties: false,
+		Properties: map[string]*huma.Schema{}, Not: o.refused}
+	known.Map()[o.name] = s
+	if o.changes {
+		s.MinProperties = new(1)
+	}
+	for _, f := range o.fields {
+		s.Properties[f.name] = f.document(known)
+		if f.required {
+			s.Required = append(s.Required, f.name)
+		}
+	}
+	return ref
+}
+
+// Prefix is the beginning of the reference to a schema of the document.
+const Prefix = "#/components/schemas/"
+
+// Ref returns a reference to a schema of the document.
+func Ref(name string) *huma.Schema { return &huma.Schema{Ref: Prefix + name} }
+
+// Nested is a field that holds an object; read reads it whole.
+func Nested[T any](name, about string, o *Object, read func(*wire.Reader, wire.Value) (T, bool)) Field[T] {
+	return Field[T]{property{name: name, about: about, schema: o.Schema}, read}
+}
