@@ -3,8 +3,9 @@ package schema
 import (
 	"encoding/json"
 	"fmt"
+	"maps"
 	"slices"
-	"strings"
+	"strconv"
 
 	"github.com/santhosh-tekuri/jsonschema/v6"
 	schemakind "github.com/santhosh-tekuri/jsonschema/v6/kind"
@@ -56,20 +57,21 @@ func (e *exact) weight() int {
 
 // said writes a schema's own value, which is short.
 func (e *exact) said(v any) string {
-	var b strings.Builder
-	writeExact(&b, v, MaxText*2, func(int) {})
-	return b.String()
+	w := exactWriter{limit: MaxText * 2, spend: func(int) {}}
+	w.write(v)
+	return string(w.text)
 }
 
 // Validate is called by the library after all other keywords.
 func (e *exact) Validate(ctx *jsonschema.ValidatorContext, v any) {
+	w := exactWriter{spend: e.program.spend}
 	if e.enum != nil || e.fixed != "" {
-		var b strings.Builder
-		whole := writeExact(&b, v, e.longest, e.program.spend)
-		if e.enum != nil && !(whole && e.enum[b.String()]) {
+		w.limit = e.longest
+		whole := w.write(v)
+		if e.enum != nil && !(whole && e.enum[string(w.text)]) {
 			ctx.AddError(e.misfit)
 		}
-		if e.fixed != "" && !(whole && e.fixed == b.String()) {
+		if e.fixed != "" && !(whole && e.fixed == string(w.text)) {
 			ctx.AddError(e.other)
 		}
 	}
@@ -77,62 +79,75 @@ func (e *exact) Validate(ctx *jsonschema.ValidatorContext, v any) {
 	if !e.unique || len(items) < 2 {
 		return
 	}
+	w.limit = maxExact
 	first := map[string]int{}
 	for i, item := range items {
-		var b strings.Builder
-		writeExact(&b, item, maxExact, e.program.spend)
-		if j, again := first[b.String()]; again {
+		w.text = w.text[:0]
+		w.write(item)
+		e.program.spend(perItemCompared + len(w.text)/32)
+		if j, again := first[string(w.text)]; again {
 			ctx.AddError(&schemakind.UniqueItems{Duplicates: [2]int{j, i}})
 			return
 		}
-		first[b.String()] = i
+		first[string(w.text)] = i
 	}
 }
+
+// perItemCompared is what it costs to look for an item among those before it, and to keep it for those after it, in
+// addition to writing it.
+const perItemCompared = 3
 
 // maxExact is more than any payload says.
 const maxExact = 1 << 30
 
-// writeExact writes what a value says, so that two values are equal exactly if their texts are.
-// It returns false, having written a part, when that takes more than limit bytes.
-func writeExact(b *strings.Builder, v any, limit int, spend func(int)) bool {
-	if b.Len() > limit {
+// exactWriter writes what values say, so that two values are equal exactly if their texts are. It stops at limit
+// bytes, and pays for what it writes.
+type exactWriter struct {
+	text  []byte
+	limit int
+	spend func(int)
+}
+
+// write returns false, having written a part, when a value takes more than the limit.
+func (w *exactWriter) write(v any) bool {
+	if len(w.text) > w.limit {
 		return false
 	}
 	switch v := v.(type) {
 	case map[string]any:
-		spend(1 + 2*len(v))
-		names := make([]string, 0, len(v))
-		for name := range v {
-			names = append(names, name)
-		}
-		slices.Sort(names)
-		fmt.Fprintf(b, "{%d:", len(v))
-		for _, name := range names {
-			if !writeExact(b, name, limit, spend) || !writeExact(b, v[name], limit, spend) {
+		w.spend(1 + 3*len(v))
+		w.open('{', len(v))
+		for _, name := range slices.Sorted(maps.Keys(v)) {
+			if !w.write(name) || !w.write(v[name]) {
 				return false
 			}
 		}
 	case []any:
-		spend(2)
-		fmt.Fprintf(b, "[%d:", len(v))
+		w.spend(2)
+		w.open('[', len(v))
 		for _, item := range v {
-			if !writeExact(b, item, limit, spend) {
+			if !w.write(item) {
 				return false
 			}
 		}
 	case string:
-		spend(1 + len(v)/256)
-		if b.Len()+len(v) > limit {
+		w.spend(1 + len(v)/256)
+		if len(w.text)+len(v) > w.limit {
 			return false
 		}
-		fmt.Fprintf(b, "\"%d:%s", len(v), v)
+		w.open('"', len(v))
+		w.text = append(w.text, v...)
 	case json.Number:
-		spend(2)
-		b.WriteString(text.CanonicalNumber(v.String()))
-		b.WriteByte(';')
+		w.spend(2)
+		w.text = append(append(w.text, text.CanonicalNumber(v.String())...), ';')
 	default:
-		spend(1)
-		fmt.Fprintf(b, "%v;", v)
+		w.spend(1)
+		w.text = fmt.Appendf(w.text, "%v;", v)
 	}
-	return b.Len() <= limit
+	return len(w.text) <= w.limit
+}
+
+// open writes what kind of value begins, and its length, so that no value can be taken for the beginning of another.
+func (w *exactWriter) open(kind byte, length int) {
+	w.text = append(strconv.AppendInt(append(w.text, kind), int64(length), 10), ':')
 }

@@ -248,6 +248,7 @@ type cost struct {
 	fixed       int // for any value
 	perProperty int // for each of an object's
 	perItem     int // for each of an array's
+	listed      int // how many of an array's items have a schema of their own
 	numeric     int // for a number
 }
 
@@ -382,7 +383,11 @@ func (d *dissection) hook(s *jsonschema.Schema) {
 	if s.Bool != nil {
 		return // its parent pays
 	}
-	c, p := d.costOf(s), d.program
+	p := d.program
+	if w := newParts(p, s); w != nil {
+		s.Extensions = append(s.Extensions, w)
+	}
+	c := d.costOf(s)
 	inner := s.Format
 	if inner != nil && !checkedFormats[inner.Name] {
 		d.unchecked = append(d.unchecked, inner.Name)
@@ -414,23 +419,30 @@ func (d *dissection) hook(s *jsonschema.Schema) {
 // called, a mistake included.
 const perPart = 4
 
+// perUnevaluated is the same for a part that no other keyword may look at. The library keeps the mistakes of all of
+// them.
+const perUnevaluated = 12
+
+// costOf returns what the library does for a schema; see parts for the rest.
 func (d *dissection) costOf(s *jsonschema.Schema) cost {
 	c := cost{
 		fixed: 2 + 2*len(sameValue(s)) + len(s.Required) + len(s.DependentRequired) + len(s.DependentSchemas) +
 			len(s.Dependencies),
-		perProperty: 1 + len(s.PatternProperties),
+		perProperty: 1,
 	}
-	for _, properties := range []bool{s.Properties != nil || s.PatternProperties != nil ||
-		s.AdditionalProperties != nil, s.PropertyNames != nil} {
-		if properties {
-			c.perProperty += perPart
-		}
+	if s.Properties != nil {
+		c.perProperty += perPart
 	}
-	for _, items := range []bool{s.Items != nil, s.AdditionalItems != nil, s.PrefixItems != nil, s.Items2020 != nil,
-		s.Contains != nil} {
-		if items {
-			c.perItem += perPart
-		}
+	if s.UnevaluatedProperties != nil {
+		c.perProperty += perUnevaluated
+	}
+	if s.Contains != nil {
+		c.perItem += perPart
+	}
+	each, _ := s.Items.([]*jsonschema.Schema)
+	c.listed = len(each) + len(s.PrefixItems)
+	if s.UnevaluatedItems != nil {
+		c.perItem += perUnevaluated
 	}
 	if d.unevaluated { // every schema may have to note what it has seen
 		c.perProperty += 2
@@ -452,7 +464,7 @@ func (c cost) of(v any) int {
 	case map[string]any:
 		return c.fixed + len(v)*c.perProperty
 	case []any:
-		return c.fixed + len(v)*c.perItem
+		return c.fixed + len(v)*c.perItem + min(len(v), c.listed)*perPart
 	case string:
 		return c.fixed + len(v)/128
 	case nil, bool:

@@ -167,10 +167,7 @@ func (b *blames) misfits(of string, e *jsonschema.ValidationError) {
 		}
 		return
 	}
-	pointer := ""
-	for _, part := range e.InstanceLocation {
-		pointer += "/" + text.EscapePointer(part)
-	}
+	pointer := pointerTo(e.InstanceLocation)
 	for _, m := range misfitsOf(e.ErrorKind) {
 		at := pointer
 		if m.property != "" {
@@ -178,6 +175,21 @@ func (b *blames) misfits(of string, e *jsonschema.ValidationError) {
 		}
 		b.add(at, m.code, m.allowed, "%s (%s)", m.detail, of)
 	}
+}
+
+// maxPointer is where a pointer ends that is too long for anybody to read; more is cut by those who show it.
+const maxPointer = 1024
+
+func pointerTo(path []string) string {
+	var b strings.Builder
+	for _, part := range path {
+		if b.Len() > maxPointer {
+			break
+		}
+		b.WriteByte('/')
+		b.WriteString(text.EscapePointer(part))
+	}
+	return b.String()
 }
 
 // mixedWord is a long word of letters and digits: it may be a secret.

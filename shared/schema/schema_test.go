@@ -19,7 +19,7 @@ func (left) Err() error { return context.Canceled }
 
 func TestProgram_StopsJudgingWhenTheClientHasLeft(t *testing.T) {
 	t.Parallel()
-	p, err := NewCache().compile(json.RawMessage(`{"items":{"minimum":10}}`))
+	p, err := NewCache().compile(json.RawMessage(`{"items":{"minimum":1}}`))
 	if err != nil {
 		t.Fatal(err)
 	}
