@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"maps"
 	"net/http"
-	"slices"
 	"time"
 
 	"punctual/functions/api/field"
@@ -267,18 +266,20 @@ func (s *stage) mergeParams(
 	if v.Pointer != "" {
 		given = readParams(r, v, allowed)
 	}
-	for _, name := range slices.Sorted(maps.Keys(given)) {
-		if !g.KnowsParam(name) {
-			r.Mistake("/params/"+text.EscapePointer(name), wire.CodeUnknownField, "the params of the dag",
-				"the dag knows no param %s", text.Quoted(name))
-		}
+	unknown := g.UnknownParams(given)
+	for _, name := range unknown[:min(len(unknown), wire.MaxMistakes)] {
+		r.Mistake("/params/"+text.EscapePointer(name), wire.CodeUnknownField, "the params of the dag",
+			"the dag knows no param %s", text.Quoted(name))
+	}
+	if len(r.Wrong) > 0 {
+		return nil, nil
 	}
 	merged := maps.Clone(g.Params)
 	if merged == nil {
 		merged = map[string]json.RawMessage{}
 	}
 	maps.Copy(merged, given)
-	if len(r.Wrong) > 0 || len(merged) == 0 && len(g.ParamsSchema) == 0 {
+	if len(merged) == 0 && len(g.ParamsSchema) == 0 {
 		return nil, nil
 	}
 	params := text.MustJSON(merged)

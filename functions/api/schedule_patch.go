@@ -149,6 +149,9 @@ func withoutOtherTask(job, patch json.RawMessage) json.RawMessage {
 
 // merge is RFC 7396 on JSON texts. It does not change the bytes of what the patch leaves alone.
 func merge(base, patch json.RawMessage) json.RawMessage {
+	if len(base) == 0 && !bytes.Contains(patch, []byte("null")) {
+		return patch // there is nothing to keep and nothing to remove
+	}
 	changes, ok := asObject(patch)
 	if !ok {
 		return patch
@@ -172,6 +175,9 @@ func isNull(raw json.RawMessage) bool { return bytes.Equal(bytes.TrimSpace(raw),
 // asObject returns the fields of a JSON object; false for any other value.
 func asObject(raw json.RawMessage) (map[string]json.RawMessage, bool) {
 	var fields map[string]json.RawMessage
+	if !bytes.HasPrefix(bytes.TrimSpace(raw), []byte("{")) { // most values of an object are no objects themselves
+		return map[string]json.RawMessage{}, false
+	}
 	if err := json.Unmarshal(raw, &fields); err != nil || fields == nil {
 		return map[string]json.RawMessage{}, false
 	}

@@ -117,8 +117,16 @@ func (g *Graph) paramNames() map[string]bool {
 	return names
 }
 
-// KnowsParam reports whether a run may set the parameter.
-func (g *Graph) KnowsParam(name string) bool { return g.paramNames()[name] }
+// UnknownParams returns the names, in order, that a run may not set.
+func (g *Graph) UnknownParams(given map[string]json.RawMessage) (unknown []string) {
+	known := g.paramNames()
+	for _, name := range slices.Sorted(maps.Keys(given)) {
+		if !known[name] {
+			unknown = append(unknown, name)
+		}
+	}
+	return unknown
+}
 
 // MergeParams puts a run's params over the dag's defaults, name by name. merged is nil where there are none;
 // unknown are the names that the dag does not know, in order.
@@ -127,12 +135,8 @@ func (g *Graph) MergeParams(given map[string]json.RawMessage) (merged json.RawMe
 	if all == nil {
 		all = map[string]json.RawMessage{}
 	}
-	for _, name := range slices.Sorted(maps.Keys(given)) {
-		if !g.KnowsParam(name) {
-			unknown = append(unknown, name)
-		}
-		all[name] = given[name]
-	}
+	unknown = g.UnknownParams(given)
+	maps.Copy(all, given)
 	if len(all) == 0 {
 		return nil, unknown
 	}

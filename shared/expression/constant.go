@@ -33,6 +33,28 @@ func (p *Program) Constants() (all []Constant, whole string, isWhole bool) {
 type constants struct {
 	slots int
 	found []Constant
+	// added are the lists and maps whose texts are found: parts of a value that it holds many times are visited once.
+	added map[addition]bool
+}
+
+// addition is a list or a map in its place.
+type addition struct {
+	value any
+	name  string
+	inner bool
+}
+
+// addOnce reports whether a list or a map has not been added yet, and notes it.
+func (w *constants) addOnce(v any, name string, inner bool) bool {
+	a := addition{v, name, inner}
+	if w.added[a] {
+		return false
+	}
+	if w.added == nil {
+		w.added = map[addition]bool{}
+	}
+	w.added[a] = true
+	return true
 }
 
 // fixed reports whether a part depends on no variable. depth is the number of macros around it.
@@ -110,10 +132,16 @@ func (w *constants) add(v any, name string, inner bool) {
 	case types.Bytes:
 		w.found = append(w.found, Constant{name, string(v), inner})
 	case *List:
+		if !w.addOnce(v, name, inner) {
+			return
+		}
 		for _, e := range v.items {
 			w.add(e, name, inner)
 		}
 	case *Map:
+		if !w.addOnce(v, name, inner) {
+			return
+		}
 		for _, f := range v.fields {
 			w.add(types.String(f.name), "", true)
 			w.add(f.value, f.name, inner)

@@ -50,3 +50,14 @@ func TestProgram_ShowsTheTextsThatItHolds(t *testing.T) {
 		}
 	}
 }
+
+func TestProgram_ShowsTheTextsOfASharedPartOnce(t *testing.T) {
+	t.Parallel()
+	p, wrong := expression.Compile("[dyn(['a'])]"+strings.Repeat(".map(a,[a,a])", 18), variables)
+	if wrong != nil {
+		t.Fatal(wrong)
+	}
+	if found, _, _ := p.Constants(); len(found) == 0 || len(found) > 1000 {
+		t.Errorf("%d texts", len(found))
+	}
+}
