@@ -123,6 +123,7 @@ lint: $(LINTER) ## Checks the style (golangci-lint, pinned in .ci/tools) and the
 bench: ## Measures rates, lateness, memory and cost on this machine.
 	$(GO) test -count=1 -timeout 20m -run "^TestLateness" -bench . -benchtime 1x ./integration/load
 	$(GO) test -count=1 -run '^$$' -bench '^BenchmarkWorstNext$$' -benchtime 1x ./shared/calendar
+	$(GO) test -count=1 -run '^$$' -bench '^BenchmarkSlowBodies$$' -benchtime 3x -cpu 1 ./functions/api
 
 .PHONY: build
 build: ## Builds the functions and the worker into build/ARCH (arm64).

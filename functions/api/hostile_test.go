@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"maps"
+	"regexp"
 	"strings"
 	"testing"
 
@@ -28,22 +29,16 @@ func slowTasks() map[string]string {
 		"unique":   `{"uniqueItems":true,"items":{"uniqueItems":true}}`,
 		"enum":     `{"items":{"enum":[` + list(4000, func(i int) string { return fmt.Sprint(i + 10) }) + `]}}`,
 		"doubling": doubling(11),
+
+		"unevaluated": `{"unevaluatedProperties":{"type":"string"}}`,
+		"names":       `{"propertyNames":{"minLength":50}}`,
 	}
 }
 
 // slowBodies returns requests of about that size, at least one for each reader. An algorithm in quadratic time would
 // take many minutes for them.
 func slowBodies(bytes int) map[string]slowBody {
-	many := func(each func(i int) string, bytes int) string {
-		var s strings.Builder
-		for i := 0; s.Len() < bytes; i++ {
-			if i > 0 {
-				s.WriteByte(',')
-			}
-			s.WriteString(each(i))
-		}
-		return s.String()
-	}
+	many := func(each func(i int) string, bytes int) string { return repeated(bytes, each) }
 	size := bytes - 100
 	item := size/100 - 100 // bytes of each item of a full batch
 	longName := size * 2 / 5
@@ -110,6 +105,18 @@ func slowBodies(bytes int) map[string]slowBody {
 		"a payload for many subschemas": payload("doubling",
 			`{`+many(func(i int) string { return fmt.Sprintf(`"%d":1`, i) }, size)+`}`),
 
+		"uniqueness of numbers": payload("unique",
+			`[`+many(func(i int) string { return fmt.Sprint(i + 100_000) }, size)+`]`),
+		"values of another type under a long name of escapes": payload("texts",
+			`{"`+strings.Repeat("~/", longName/2)+`":[`+many(func(int) string { return `""` }, size-longName-100)+`]}`),
+		"properties under long names of escapes": payload("texts",
+			`{`+many(func(i int) string { return fmt.Sprintf(`"%s%d":[""]`, strings.Repeat("~/", 9_000), i) },
+				size-20_000)+`}`),
+		"properties that nothing else looks at": payload("unevaluated",
+			`{`+many(func(i int) string { return fmt.Sprintf(`"%d":1`, i) }, size)+`}`),
+		"names that do not fit": payload("names",
+			`{`+many(func(i int) string { return fmt.Sprintf(`"%d":1`, i) }, size)+`}`),
+
 		"a batch of jobs with many mistakes": jobs(100,
 			`{"task":"echo",`+many(func(i int) string { return fmt.Sprintf(`"\u0001field%d":1`, i) }, item)+`}`),
 		"a batch of small jobs": jobs(100,
@@ -162,7 +169,78 @@ func slowBodies(bytes int) map[string]slowBody {
 			strings.ReplaceAll(many(func(i int) string { return fmt.Sprintf("%%01a%d=1", i) }, 60_000), ",", "&"), ""},
 	}
 	maps.Copy(all, slowDags(min(size, dag.MaxDefinition-1_000)))
+	maps.Copy(all, slowChanges(size))
 	return all
+}
+
+// slowChanges returns bodies of about that size for the requests that change or try what is there.
+func slowChanges(size int) map[string]slowBody {
+	const run = "/v1/runs/01KB4YJ2V0S6Y3Q4M5N6P7R8T9"
+	unknown := `{` + repeated(size, func(i int) string { return fmt.Sprintf(`"fie%dld":1`, i) }) + `}`
+	escapes := `{` + repeated(size, func(i int) string {
+		return fmt.Sprintf(`"%s%d":1`, strings.Repeat("~/", 5_000), i)
+	}) + `}`
+	all := map[string]slowBody{}
+	for name, s := range map[string]slowBody{
+		"a change of a job":      {"PATCH", "/v1/jobs/01KB4YJ2V0S6Y3Q4M5N6P7R8T9", `{"payload":%s}`},
+		"a change of a schedule": {"PATCH", "/v1/schedules/there", `{"job":{"payload":%s}}`},
+		"a schedule to try":      {"POST", "/v1/schedules/there/dry-run", `{"job":{"task":"echo","payload":%s}}`},
+		"a preview":              {"POST", "/v1/schedules/preview", `{"calendar":%s}`},
+		"a pause of a schedule":  {"POST", "/v1/schedules/there/pause", `%s`},
+		"a resume of a schedule": {"POST", "/v1/schedules/there/resume", `%s`},
+		"a schedule to run now":  {"POST", "/v1/schedules/there/run-now", `%s`},
+		"a purge":                {"POST", "/v1/dead-letters/purge", `{"filter":%s}`},
+		"a run of a dag":         {"POST", "/v1/dags/there/runs", `{"params":%s}`},
+		"a pause of a run":       {"POST", run + "/pause", `%s`},
+		"a resume of a run":      {"POST", run + "/resume", `%s`},
+		"a cancel of a run":      {"POST", run + "/cancel", `%s`},
+		"a retry of a run":       {"POST", run + "/retry", `%s`},
+		"a retry of a node":      {"POST", run + "/nodes/a/retry", `%s`},
+		"a skip of a node":       {"POST", run + "/nodes/a/skip", `%s`},
+		"a result of a node":     {"POST", run + "/nodes/a/complete", `{"result":%s}`},
+	} {
+		for kind, inner := range map[string]string{"unknown fields": unknown, "long names of escapes": escapes} {
+			all[name+" with "+kind] = slowBody{s.method, s.path, fmt.Sprintf(s.body, inner)}
+		}
+	}
+	return all
+}
+
+// repeated lists parts until they have about that many bytes.
+func repeated(bytes int, each func(i int) string) string {
+	var s strings.Builder
+	for i := 0; s.Len() < bytes; i++ {
+		if i > 0 {
+			s.WriteByte(',')
+		}
+		s.WriteString(each(i))
+	}
+	return s.String()
+}
+
+// A route that takes a body must have one among the slow bodies, which the benchmark measures.
+func TestAPI_HasASlowBodyForEachRouteThatTakesOne(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	paths := b.want(t, 200, "GET", "/v1/openapi.json", "").body["paths"].(map[string]any)
+	bodies := slowBodies(maxAnswer / 4)
+	names := regexp.MustCompile(`\\\{[a-z]+\\\}`)
+	for path, item := range paths {
+		for method, op := range item.(map[string]any) {
+			if op.(map[string]any)["requestBody"] == nil {
+				continue
+			}
+			route := regexp.MustCompile("^" + names.ReplaceAllString(regexp.QuoteMeta(path), "[^/]+") + "$")
+			found := false
+			for _, s := range bodies {
+				literal := strings.Contains(path, "{") && paths[s.path] != nil // a route of its own goes first
+				found = found || s.method == strings.ToUpper(method) && route.MatchString(s.path) && !literal
+			}
+			if !found {
+				t.Errorf("%s %s takes a body, and none of slowBodies is for it", strings.ToUpper(method), path)
+			}
+		}
+	}
 }
 
 // slowDags returns definitions of about that size, for each request that takes one. Their names begin with "a dag".

@@ -1,10 +1,15 @@
+//go:build unix
+
 package api_test
 
 import (
 	"fmt"
+	"maps"
 	"net/http"
 	"net/http/httptest"
+	"slices"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -52,30 +57,51 @@ func BenchmarkSlowBodies(b *testing.B) {
 			b.Fatal(name, got)
 		}
 	}
-	for name, s := range slowBodies(1 << 20) {
+	if got := ask(http.MethodPut, "/v1/schedules/there",
+		`{"job":{"task":"echo"},"calendar":{"cron":"0 0 * * *"}}`); got != http.StatusCreated {
+		b.Fatal("schedule", got)
+	}
+	if got := ask(http.MethodPut, "/v1/dags/there", `{"nodes":{"a":{"task":"echo"}}}`); got != http.StatusCreated {
+		b.Fatal("dag", got)
+	}
+	bodies := slowBodies(1 << 20)
+	for _, name := range slices.Sorted(maps.Keys(bodies)) {
+		s := bodies[name]
 		b.Run(name, func(b *testing.B) {
-			fastest := time.Hour
+			least := time.Hour
 			for b.Loop() {
-				began := time.Now()
+				before := processorTime(b)
 				if got := ask(s.method, s.path, s.body); got >= 500 {
 					b.Fatal(got)
 				}
-				fastest = min(fastest, time.Since(began))
+				least = min(least, processorTime(b)-before)
 			}
+			b.ReportMetric(float64(least.Microseconds())/1000, "CPU-ms/request")
+			b.ReportMetric(0, "ns/op") // the time of a busy machine says nothing
 			most := slowest
 			if strings.HasPrefix(name, "a dag") {
 				most = slowestDag
 			}
-			if fastest > most {
-				b.Errorf("takes %v, more than %v", fastest, most)
+			if least > most {
+				b.Errorf("takes %v of a processor, more than %v", least, most)
 			}
 		})
 	}
 }
 
-// slowest is how long the slowest request of any reader may take. The fastest of several tries counts, because the
-// machine may be busy.
+// processorTime is how long this process has kept the machine's processors busy.
+func processorTime(tb testing.TB) time.Duration {
+	tb.Helper()
+	var used syscall.Rusage
+	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &used); err != nil {
+		tb.Fatal(err)
+	}
+	return time.Duration(used.Utime.Nano() + used.Stime.Nano())
+}
+
+// slowest is how long the slowest request of any reader may keep a processor busy. The least of several tries counts,
+// because what else the machine does makes a processor slower.
 const slowest = 200 * time.Millisecond
 
 // slowestDag is the same for a definition with its expressions.
-const slowestDag = 2 * time.Second
+const slowestDag = time.Second
