@@ -1,7 +1,8 @@
 package deploy
 
 import (
-	"path/filepath"
+	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -37,15 +38,14 @@ func submit(a *story.API, n int) []string {
 
 func TestDeploy_OfTheSameChangesNothing(t *testing.T) {
 	d := setup(t)
-	command, err := filepath.Abs(filepath.Join(root, cdkCommand))
+	said, err := d.deploy(t.Context(), deploys, d.functions())
 	if err != nil {
 		t.Fatal(err)
 	}
-	// This compares the templates of the deploy as they are; other tests verify that the app
-	// repeats them.
-	if out, err := d.run(t.Context(), command, "diff", "--all", "--fail", "--app",
-		filepath.Join(d.folder, "cdk.out")); err != nil {
-		t.Errorf("after the deploy there is still something to do: %v\n%s", err, out)
+	for _, stack := range []string{"data", "flow", "watch"} {
+		if !strings.Contains(said, prefix+"-"+stack+" (no changes)") {
+			t.Errorf("the same line again changes %s:\n%s", stack, said)
+		}
 	}
 }
 
@@ -58,15 +58,14 @@ func TestDeploy_ReplacesFunctionsByTheLastReleaseWhileJobsAreDue(t *testing.T) {
 
 	first := d.code(t, "status")
 	before := submit(a, 20)
-	if err := d.deployFrom(t.Context(), next, prefix+"-flow", "--exclusively"); err != nil {
+	if _, err := d.deploy(t.Context(), rollsBack, next); err != nil {
 		t.Fatal(err)
 	}
 	if d.code(t, "status") == first {
 		t.Error("the other version is not deployed")
 	}
 	during := submit(a, 10)
-	if err := d.deployFrom(t.Context(), d.functions(), prefix+"-flow",
-		"--exclusively"); err != nil { // back to the version before
+	if _, err := d.deploy(t.Context(), rollsBack, d.functions()); err != nil { // to the version before
 		t.Fatal(err)
 	}
 	if d.code(t, "status") != first {
@@ -92,7 +91,7 @@ func TestDeploy_LetsTheLastReleaseWorkSideBySide(t *testing.T) {
 	}
 	first := d.code(t, "status")
 	before := submit(a, 10)
-	if err := d.deployFrom(ctx, d.released(t), prefix+"-flow", "--exclusively"); err != nil {
+	if _, err := d.deploy(ctx, rollsBack, d.released(t)); err != nil {
 		t.Fatal(err)
 	}
 	if d.code(t, "status") == first {
@@ -120,15 +119,19 @@ func TestDeploy_LetsTheLastReleaseWorkSideBySide(t *testing.T) {
 		t.Fatal(err)
 	}
 	// Back in seconds: the alias names the version before.
-	if _, err := client.UpdateAlias(ctx, &lambda.UpdateAliasInput{FunctionName: name, Name: aws.String("live"),
-		FunctionVersion: live.FunctionVersion}); err != nil {
+	versions, err := d.typed(ctx, listsOf, d.functions())
+	if err != nil || !slices.Contains(strings.Fields(versions), aws.ToString(live.FunctionVersion)) {
+		t.Fatalf("the versions are said to be %s, %v", versions, err)
+	}
+	d.before = aws.ToString(live.FunctionVersion)
+	if _, err := d.typed(ctx, pointsBack, d.functions()); err != nil {
 		t.Fatal(err)
 	}
 	if d.code(t, "status") != first {
 		t.Error("the version before is not called again")
 	}
 	a.Await(submit(a, 1)[0], "SUCCEEDED", 4*time.Minute)
-	if err := d.deployFrom(ctx, d.functions(), prefix+"-flow", "--exclusively"); err != nil { // as it was
+	if _, err := d.deploy(ctx, rollsBack, d.functions()); err != nil { // as it was
 		t.Fatal(err)
 	}
 }

@@ -3,7 +3,6 @@ package deploy
 import (
 	"bytes"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"os"
@@ -29,7 +28,10 @@ type deployment struct {
 	folder  string            // holds bootstraps, binaries and the CDK's output
 	outputs map[string]string // of all stacks
 	took    []string          // the time of each step, for the log
-	callers []string          // the settings that say who may call the API
+	callers []string          // the variables of make that say who may call the API
+	words   []string          // settings that belong to it from now on
+	stream  string            // of the restored jobs table
+	before  string            // the version of a function to go back to
 }
 
 // root is the root of the repository.
@@ -81,13 +83,13 @@ func deployed() (*deployment, error) {
 		return nil, err
 	}
 	d := &deployment{aws: emulator, issuer: iss, folder: folder, outputs: map[string]string{},
-		callers: []string{"issuer=" + iss.url, "audience=" + audience}}
+		callers: []string{"ISSUER=" + iss.url, "AUDIENCE=" + audience}}
 	for _, step := range []struct {
 		name string
 		do   func(context.Context) error
 	}{
 		{"build", d.build}, {"install the CDK command", d.install},
-		{"bootstrap", d.bootstrap}, {"deploy", d.deploy},
+		{"bootstrap", d.bootstrap}, {"deploy", d.first},
 	} {
 		began := time.Now()
 		if err := step.do(ctx); err != nil {
@@ -124,7 +126,7 @@ func execute(ctx context.Context, dir string, env []string, name string, args ..
 	return out.String(), nil
 }
 
-// build builds a bootstrap of each function, the worker and the CDK app for this machine. It omits
+// build builds a bootstrap of each function and the worker for this machine. It omits
 // the flags that make deployed builds reproducible: with them, nothing that other tests have
 // compiled could be reused.
 func (d *deployment) build(ctx context.Context) error {
@@ -138,11 +140,8 @@ func (d *deployment) build(ctx context.Context) error {
 			return err
 		}
 	}
-	if _, err := d.run(ctx, "go", "build", "-ldflags=-s -w", "-o", filepath.Join(d.folder, "worker"),
-		"./workers/cmd/worker"); err != nil {
-		return err
-	}
-	_, err = d.run(ctx, "go", "build", "-o", filepath.Join(d.folder, "infra"), "./infra")
+	_, err = d.run(ctx, "go", "build", "-ldflags=-s -w", "-o", filepath.Join(d.folder, "worker"),
+		"./workers/cmd/worker")
 	return err
 }
 
@@ -167,56 +166,25 @@ func (d *deployment) install(ctx context.Context) error {
 	return err
 }
 
-// cdk runs the CDK command with the context of this deployment.
-func (d *deployment) cdk(ctx context.Context, functions string, args ...string) (string, error) {
-	command, err := filepath.Abs(filepath.Join(root, cdkCommand))
-	if err != nil {
-		return "", err
-	}
-	args = append(args,
-		"--app", filepath.Join(d.folder, "infra"), "--output", filepath.Join(d.folder, "cdk.out"),
-		"--no-version-reporting", "--no-notices",
-		"-c", "target=emulator", "-c", "prefix="+prefix, "-c", "functions="+functions)
-	for _, setting := range d.callers {
-		args = append(args, "-c", setting)
-	}
-	return d.run(ctx, command, args...)
-}
-
-// bootstrap prepares the account; with an explicit account and region it needs no app.
+// bootstrap prepares the account.
 func (d *deployment) bootstrap(ctx context.Context) error {
-	command, err := filepath.Abs(filepath.Join(root, cdkCommand))
-	if err != nil {
-		return err
-	}
-	_, err = d.runIn(ctx, d.folder, command, "bootstrap", "aws://000000000000/"+environment.Region)
+	_, err := d.typed(ctx, bootstraps, d.functions())
 	return err
 }
 
-func (d *deployment) deploy(ctx context.Context) error {
-	return d.deployFrom(ctx, d.functions(), "--all")
-}
-
-// deployFrom deploys stacks with the bootstraps of a folder.
-func (d *deployment) deployFrom(ctx context.Context, functions string, which ...string) error {
-	file := filepath.Join(d.folder, "outputs.json")
-	args := append([]string{"deploy", "--require-approval", "never", "--outputs-file", file}, which...)
-	if _, err := d.cdk(ctx, functions, args...); err != nil {
-		return err
-	}
-	body, err := os.ReadFile(file)
+// first deploys. What the line says in SETTINGS belongs to the words of this deployment.
+func (d *deployment) first(ctx context.Context) error {
+	_, err := d.deploy(ctx, deploys, d.functions())
 	if err != nil {
 		return err
 	}
-	var stacks map[string]map[string]string
-	if err := json.Unmarshal(body, &stacks); err != nil {
-		return fmt.Errorf("reading the outputs: %w", err)
+	typed, err := deploys.find()
+	if err != nil {
+		return err
 	}
-	for _, outputs := range stacks {
-		for name, value := range outputs {
-			d.outputs[name] = value
-		}
-	}
+	_, words, _ := strings.Cut(typed, "SETTINGS='")
+	words, _, _ = strings.Cut(words, "'")
+	d.words = strings.Fields(words)
 	return nil
 }
 

@@ -1,9 +1,9 @@
 // Package deploy tests that what `make deploy` puts into an account works: it deploys the real
-// templates to a local AWS with the CDK command, starts the real worker, and sends requests through
-// the API Gateway with signed tokens, as a client would.
+// templates to a local AWS by the lines that the documents say to type, starts the real worker, and sends requests
+// through the API Gateway with signed tokens, as a client would.
 //
-//	go build ─▶ bootstraps, infra, worker
-//	cdk bootstrap, cdk deploy (Data, Flow, Watch) ─▶ MiniStack ◀─ worker
+//	go build ─▶ bootstraps, worker
+//	make bootstrap, make deploy … (Data, Flow, Watch) ─▶ MiniStack ◀─ worker
 //	                                                    ▲
 //	signed token ─▶ API Gateway ─▶ authorizer, functions ┘
 //

@@ -1,6 +1,10 @@
 package deploy
 
 import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -9,6 +13,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/sqs"
 	"github.com/aws/aws-sdk-go-v2/service/sqs/types"
 
+	"punctual/integration/emulator/environment"
 	"punctual/integration/story"
 )
 
@@ -36,12 +41,16 @@ func (d *deployment) depth(t *testing.T, logical string) string {
 	return strings.Join(all, "+")
 }
 
-// A restored table is swapped in while everything is held.
-func TestHold_KeepsWhatIsAcceptedUntilItIsLifted(t *testing.T) {
+// The page of the restore, typed from its top: everything is held, the jobs table is restored and swapped in while jobs
+// are accepted, and then it is let run.
+func TestRestore_KeepsWhatIsAcceptedUntilItIsLifted(t *testing.T) {
 	d := setup(t)
+	if _, err := exec.LookPath("aws"); err != nil {
+		environment.SkipOrFail(t, "the AWS CLI is not here")
+	}
 	d.explain(t, "api-write", "stream", "status", "sweeper")
 	a := d.api(t, "pied-piper", everything...)
-	if err := d.deployFrom(t.Context(), d.functions(), prefix+"-flow", "--exclusively", "-c", "hold=yes"); err != nil {
+	if _, err := d.deploy(t.Context(), holds, d.functions()); err != nil {
 		t.Fatal(err)
 	}
 	time.Sleep(10 * time.Second) // what was being read when it was held
@@ -54,16 +63,52 @@ func TestHold_KeepsWhatIsAcceptedUntilItIsLifted(t *testing.T) {
 	if now := d.depth(t, "firing-short-normal"); now != before {
 		t.Errorf("the firing queue held %s messages, and holds %s: something fires", before, now)
 	}
+	swapped := strings.Fields(d.pasted(t, "Restore beside", "Swap it in"))
+	d.stream = swapped[len(swapped)-1]
+	if _, err := d.deploy(t.Context(), swapsIn, d.functions()); err != nil {
+		t.Fatal(err)
+	}
+	d.words = append(d.words, "jobs_stream="+d.stream)
+	d.work(t, "short")
+	held := func() bool { return a.Want(200, "GET", "/ready", nil)["held"] != nil }
+	await(t, "ready says that the table is held", held)
 	for _, id := range ids {
 		if v := a.Want(200, "GET", "/jobs/"+id, nil); v["status"] == "SUCCEEDED" {
 			t.Errorf("%s has run", id)
 		}
 	}
-	if err := d.deployFrom(t.Context(), d.functions(), prefix+"-flow", "--exclusively"); err != nil {
-		t.Fatal(err)
+	if overdue := d.pasted(t, "See what is overdue"); !strings.Contains(overdue, ids[0]) {
+		t.Errorf("overdue are %s, and not %s", overdue, ids[0])
 	}
-	d.work(t, "short")
+	d.pasted(t, "Lift")
 	for _, id := range ids {
 		a.Await(id, "SUCCEEDED", 5*time.Minute)
 	}
+	await(t, "ready says nothing of the table any more", func() bool { return !held() })
+}
+
+// pasted runs the blocks of the page of the restore that stand under headings, and returns what they print.
+func (d *deployment) pasted(t *testing.T, headings ...string) string {
+	t.Helper()
+	text, err := os.ReadFile(filepath.Join(root, holds.page))
+	if err != nil {
+		t.Fatal(err)
+	}
+	commands, under := "", ""
+	for line := range strings.Lines(string(text)) {
+		if heading, ok := strings.CutPrefix(line, "## "); ok {
+			under = strings.TrimSpace(heading)
+		}
+		if command, ok := strings.CutPrefix(line, "    "); ok && slices.Contains(headings, under) {
+			commands += command
+		}
+	}
+	if commands == "" {
+		t.Fatalf("%s has no commands under %v", holds.page, headings)
+	}
+	said, err := d.shell(t.Context(), commands)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return said
 }

@@ -25,14 +25,13 @@ import (
 
 // The tests of this file change who may call the API, so they come after all others.
 
-// called deploys with other callers.
-func (d *deployment) called(t *testing.T, by []string, stacks ...string) {
+// called deploys by a line that says who may call.
+func (d *deployment) called(t *testing.T, by line) {
 	t.Helper()
 	if os.Getenv("AWS_ENDPOINT_URL") != "" {
 		t.Skip("an emulator that was started elsewhere may not look at signatures")
 	}
-	d.callers = by
-	if err := d.deployFrom(t.Context(), d.functions(), append(stacks, "--exclusively")...); err != nil {
+	if _, err := d.deploy(t.Context(), by, d.functions()); err != nil {
 		t.Fatal(err)
 	}
 }
@@ -96,7 +95,7 @@ func (d *deployment) signing(t *testing.T, keys aws.Credentials) *story.API {
 
 func TestWhoami_IsOfTheRoleThatSigns(t *testing.T) {
 	d := setup(t)
-	d.called(t, []string{"auth=iam"}, prefix+"-flow")
+	d.called(t, withRoles)
 	d.explain(t, "api-read", "api-write")
 	d.work(t, "short")
 	a := d.signing(t, d.role(t, "billing", "v1/*", map[string]string{"punctual:tenant": "acme",
@@ -242,7 +241,12 @@ func TestWhoami_IsOfTheUserPool(t *testing.T) {
 		_, _ = io.Copy(w, answer.Body)
 	}))
 	defer keys.Close()
-	d.called(t, []string{"auth=cognito", "tenants=acme,globex", "jwks=" + keys.URL}, prefix+"-data", prefix+"-flow")
+	d.words = append(d.words, "jwks="+keys.URL)
+	said, err := d.typed(t.Context(), compares, d.functions())
+	if err != nil || !strings.Contains(said, "AWS::Cognito::UserPool ") {
+		t.Fatalf("the line that compares says nothing of a user pool, %v:\n%s", err, said)
+	}
+	d.called(t, withPool)
 	p.id = d.outputs["UserPool"]
 	d.explain(t, "authorizer", "api-read")
 
