@@ -4,7 +4,8 @@
 // What always holds: a schema is compiled only if that is cheap, and applied only as far as its budget of
 // work goes, so that no schema takes more than a fraction of a second for a value. Checking ends once as many
 // mistakes are known as are reported. The same schema and value always get the same answer, except for which parts
-// are named that no other keyword looks at, when there are too many of them. Mistakes name the place, the keyword and its bound, and never what is there.
+// are named that no other keyword looks at, when there are too many of them. Mistakes name the
+// place, the keyword and its bound, and never what is there.
 //
 // It fails by saying so: what is wrong with a schema or a value is a fault.Mistakes, which a caller tells the
 // person who sent it.

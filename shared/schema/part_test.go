@@ -26,8 +26,8 @@ func spent(t *testing.T, schema, value string) (units, wrong int) {
 			most = middle
 		}
 	}
-	return least, len(mistakes(t, c.Judge(t.Context(), []byte(value), Use{Schema: json.RawMessage(schema), Owner: "task",
-		Field: "payload_schema"})))
+	u := Use{Schema: json.RawMessage(schema), Owner: "task", Field: "payload_schema"}
+	return least, len(mistakes(t, c.Judge(t.Context(), []byte(value), u)))
 }
 
 func decoded(t *testing.T, value string) any {
@@ -146,8 +146,8 @@ func TestParts_FindWhatTheirKeywordsSay(t *testing.T) {
 		{`{"uniqueItems":true}`, `[[1,2],[12],["1","2"],{"a":1},["1:2"],["1","\"1:2"]]`, nil},
 	} {
 		var got []string
-		for _, m := range mistakes(t, NewCache().Judge(t.Context(), []byte(x.value), Use{Schema: json.RawMessage(x.schema),
-			Owner: "task", Field: "payload_schema"})) {
+		u := Use{Schema: json.RawMessage(x.schema), Owner: "task", Field: "payload_schema"}
+		for _, m := range mistakes(t, NewCache().Judge(t.Context(), []byte(x.value), u)) {
 			pointer, _, _ := strings.Cut(m, " ")
 			got = append(got, pointer)
 		}
