@@ -105,7 +105,7 @@ func (r rest) ended(path string) string {
 	return r.ask("GET", path+"?wait=20s", "")["status"].(string)
 }
 
-// etl is the graph of the README, whose refunds and reviews fail.
+// etl is the graph of dags.md, whose refunds and reviews fail.
 const etl = `{"nodes":{
   "orders":  {"task":"extract","payload":{"rows":120}},
   "refunds": {"task":"extract","payload":{"rows":7,"fail":1}},

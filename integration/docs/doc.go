@@ -14,11 +14,14 @@
 //	           test names what needs a real one
 //	yaml, go, python, ts, …
 //	           is a file, whose name stands in a comment on its first line
+//	go excerpt repeats parts of a file of the repository, whose name stands in the same way; "// …" is between parts
 //	diff       changes files of the repository
 //	json       must be JSON; js, mermaid and text are looked at
 //
 // A page with a diff, or with a file of workers/, runs in a copy of the repository, and its server is built of
 // that. Every other page runs in a folder beside it, which is called punctual.
+//
+// The README's blocks are pasted whole, too, into bash and zsh as on a terminal: zsh takes no comments there.
 //
 // A file that no command names is a mistake, since nothing would run it.
 package docs

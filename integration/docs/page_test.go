@@ -11,6 +11,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"testing/fstest"
 )
 
 // root is the repository.
@@ -30,6 +31,9 @@ const (
 	serves   = "sh serve"
 	account  = "sh aws"
 )
+
+// excerpt is the info string of a block that repeats parts of a file of the repository, which its first line names.
+const excerpt = "go excerpt"
 
 // shown are the languages of blocks that are looked at and nothing else.
 var shown = map[string]bool{"": true, "text": true, "mermaid": true, "json": true, "js": true}
@@ -73,6 +77,21 @@ func (b block) file() string {
 	return ""
 }
 
+// repeats returns an error where the file that an excerpt names lacks one of its parts, between which "// …" stands.
+func (b block) repeats(repository fs.FS) error {
+	whole, err := fs.ReadFile(repository, b.file())
+	if err != nil {
+		return fmt.Errorf("the excerpt is of no file: %w", err)
+	}
+	_, text, _ := strings.Cut(b.body, "\n")
+	for part := range strings.SplitSeq(text, "// …\n") {
+		if !strings.Contains(string(whole), "\n"+part) {
+			return fmt.Errorf("%s does not contain\n%s", b.file(), part)
+		}
+	}
+	return nil
+}
+
 // page is a document that is run.
 type page struct {
 	path   string // from the root
@@ -102,6 +121,10 @@ func read(at string) (page, error) {
 		case b.info == runs, b.info == installs, b.info == serves, b.info == account, shown[b.info]:
 			if b.info == "json" && !json.Valid([]byte(b.body)) {
 				return p, fmt.Errorf("line %d: this is not JSON", b.line)
+			}
+		case b.info == excerpt:
+			if err := b.repeats(os.DirFS(root)); err != nil {
+				return p, fmt.Errorf("line %d: %w", b.line, err)
 			}
 		case b.info == "diff":
 			p.diffs += b.body
@@ -204,6 +227,24 @@ func TestBlocks_AreReadInOrder(t *testing.T) {
 	for _, text := range []string{"```sh\necho\n", "```sh\n```yaml\n```\n"} {
 		if got, err := blocks(text); err == nil {
 			t.Errorf("%q is read as %v", text, got)
+		}
+	}
+}
+
+func TestExcerpt_RepeatsItsFile(t *testing.T) {
+	t.Parallel()
+	repository := fstest.MapFS{"a/b.go": {Data: []byte("package a\n\nfunc b() {\n}\n\nfunc c() {\n}\n")}}
+	for body, wrong := range map[string]string{
+		"// a/b.go\nfunc b() {\n}\n":                      "",
+		"// a/b.go\nfunc b() {\n}\n// …\nfunc c() {\n}\n": "",
+		"// a/b.go\nfunc b() {\n}\nfunc c() {\n}\n":       "does not contain",
+		"// a/b.go\nfunc b() {\n}\n// …\nfunc d() {\n}\n": "func d()",
+		"// a/c.go\nfunc b() {\n}\n":                      "of no file",
+		"func b() {\n}\n":                                 "of no file",
+	} {
+		err := block{info: excerpt, body: body}.repeats(repository)
+		if (err == nil) != (wrong == "") || err != nil && !strings.Contains(err.Error(), wrong) {
+			t.Errorf("%q: %v, want %q", body, err, wrong)
 		}
 	}
 }

@@ -142,7 +142,7 @@ func parses(t *testing.T, path string, b block) {
 }
 
 var (
-	made     = regexp.MustCompile(`\bmake(?: -s| -C \S+)* ([a-z-]+)`)
+	made     = regexp.MustCompile(`\bmake(?: -[ks]| -C \S+)* ([a-z-]+)`)
 	settings = regexp.MustCompile(`SETTINGS='?([^'\n]*)`)
 	known    = regexp.MustCompile(`\nknown="([^"]*)"`)
 )

@@ -11,13 +11,13 @@ import (
 	"punctual/shared/client"
 )
 
-// seeds are the examples of the README, each the body of a PUT, in files named resource.name.json.
+// seeds are examples of the README and of dags.md, each the body of a PUT, in files named resource.name.json.
 //
 //go:embed seed
 var seeds embed.FS
 
-// Seed puts the README's examples into what is served at url, and says so: a task, a schedule and a dag. Done
-// again it changes nothing.
+// Seed puts examples into what is served at url, and says so: a task, a schedule and a dag. Repeating it changes
+// nothing.
 func Seed(ctx context.Context, url string, w io.Writer) error {
 	c, err := client.New(url)
 	if err != nil {

@@ -32,18 +32,22 @@ func TestSeed_PutsTheExamplesAndChangesNothingWhenDoneAgain(t *testing.T) {
 	}
 	run := must[rest.RunView](t)(c.RunDag(t.Context(), "", "etl", rest.DagRunRequest{}))
 	if run = must[rest.RunView](t)(c.WaitRun(t.Context(), run.RunID)); string(run.Status) != "FAILED" {
-		t.Errorf("the run is %s: the README mends it", run.Status)
+		t.Errorf("the run is %s: dags.md repairs it", run.Status)
 	}
 	if err := Seed(t.Context(), "http://localhost:1", &said); err == nil {
 		t.Error("nobody is there, and it is seeded")
 	}
 }
 
-func TestSeed_HasTheExamplesOfTheREADME(t *testing.T) {
+func TestSeed_HasTheExamplesOfTheDocuments(t *testing.T) {
 	t.Parallel()
-	text, err := os.ReadFile("../../README.md")
-	if err != nil {
-		t.Fatal(err)
+	var text []byte
+	for _, page := range []string{"../../README.md", "../../shared/docs/dags.md"} {
+		all, err := os.ReadFile(page)
+		if err != nil {
+			t.Fatal(err)
+		}
+		text = append(text, all...)
 	}
 	compact := func(text []byte) string {
 		var b bytes.Buffer
@@ -67,7 +71,7 @@ func TestSeed_HasTheExamplesOfTheREADME(t *testing.T) {
 			t.Fatal(err)
 		}
 		if !shown[file+" "+compact(body)] {
-			t.Errorf("%s is not as in the README", file)
+			t.Errorf("%s is not as in the documents", file)
 		}
 	}
 }

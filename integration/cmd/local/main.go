@@ -25,7 +25,7 @@ func main() {
 			o.At, err = time.Parse(time.RFC3339, text)
 			return err
 		})
-	seed := flag.Bool("seed", false, "put the README's examples into what is served at the address, and end")
+	seed := flag.Bool("seed", false, "put examples into what is served at the address, and end")
 	flag.Parse()
 	if *seed {
 		if err := laptop.Seed(context.Background(), "http://"+o.Addr, os.Stdout); err != nil {
