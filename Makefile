@@ -110,7 +110,7 @@ short: ## Runs the tests that need only Go: the quick check.
 	$(GO) test -short $(BUT_INFRA)
 
 .PHONY: generate
-generate: ## Generates the Go client's types and calls from the API's document.
+generate: ## Generates the Go client's types from the API's document.
 	$(GO) test -count=1 -run '^TestClient_IsMadeOfTheServedDocument$$' ./integration/openapi -update
 
 # SECOND=/usr/share/zoneinfo also writes what zdump reads there, in another package of the same release, which a test compares.

@@ -1,14 +1,14 @@
 package laptop
 
 import (
-	"bytes"
 	"context"
 	"embed"
+	"encoding/json"
 	"fmt"
 	"io"
-	"net/http"
 
 	"punctual/shared/client"
+	"punctual/shared/client/rest"
 )
 
 // seeds are examples of the README and of dags.md, each the body of a PUT, in files named resource.name.json.
@@ -23,26 +23,20 @@ func Seed(ctx context.Context, url string, w io.Writer) error {
 	if err != nil {
 		return err
 	}
-	asJSON, api := "application/json", c.REST()
 	for _, seed := range []struct {
 		resource, name string
-		put            func(context.Context, string, io.Reader) (*http.Response, error)
+		put            rest.Operation
 	}{
-		{"tasks", "extract", func(ctx context.Context, name string, body io.Reader) (*http.Response, error) {
-			return api.PutTaskWithBody(ctx, name, asJSON, body)
-		}},
-		{"schedules", "morning", func(ctx context.Context, name string, body io.Reader) (*http.Response, error) {
-			return api.PutScheduleWithBody(ctx, name, nil, asJSON, body)
-		}},
-		{"dags", "etl", func(ctx context.Context, name string, body io.Reader) (*http.Response, error) {
-			return api.PutDagWithBody(ctx, name, asJSON, body)
-		}},
+		{"tasks", "extract", rest.PutTask},
+		{"schedules", "morning", rest.PutSchedule},
+		{"dags", "etl", rest.PutDag},
 	} {
 		body, err := seeds.ReadFile("seed/" + seed.resource + "." + seed.name + ".json")
 		if err != nil {
 			return err
 		}
-		_, err = client.Read[struct{}](seed.put(ctx, seed.name, bytes.NewReader(body))) //nolint:bodyclose // Read does
+		_, err = client.Call[struct{}](ctx, c, seed.put,
+			client.Request{Path: []string{seed.name}, Body: json.RawMessage(body)})
 		if err != nil {
 			return fmt.Errorf("putting %s/%s: %w", seed.resource, seed.name, err)
 		}

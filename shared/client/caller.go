@@ -14,7 +14,7 @@ import (
 	"time"
 )
 
-// caller sends the requests of the generated calls.
+// caller sends the requests of all calls.
 type caller struct {
 	http           *http.Client
 	token          TokenSource

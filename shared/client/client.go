@@ -2,21 +2,18 @@ package client
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
-	"io"
 	"net/http"
 	"net/url"
 	"strings"
 	"time"
-
-	"punctual/shared/client/rest"
 )
 
 // Client calls one API. It is safe for concurrent use.
 type Client struct {
-	rest *rest.Client
-	wait time.Duration
+	base   string // without /v1, which is in the paths of the operations
+	caller *caller
+	wait   time.Duration
 }
 
 // Option changes how a [Client] calls.
@@ -75,16 +72,12 @@ func New(baseURL string, options ...Option) (*Client, error) {
 		o(c)
 	}
 	c.http = withoutRedirects(c.http)
-	u.Path = strings.TrimSuffix(strings.TrimRight(u.Path, "/"), "/v1")
-	generated, err := rest.NewClient(u.String(), rest.WithHTTPClient(c))
-	if err != nil {
-		return nil, err
-	}
+	u.Path = strings.TrimRight(strings.TrimSuffix(strings.TrimRight(u.Path, "/"), "/v1"), "/")
 	wait := maxWait
 	if c.timeout > 0 {
 		wait = max(min(wait, c.timeout/2).Truncate(time.Second), time.Second)
 	}
-	return &Client{rest: generated, wait: wait}, nil
+	return &Client{base: u.String(), caller: c, wait: wait}, nil
 }
 
 // withoutRedirects returns h without redirects. The API has none: one that is followed would take the token or the
@@ -93,34 +86,4 @@ func withoutRedirects(h *http.Client) *http.Client {
 	own := *h
 	own.CheckRedirect = func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
 	return &own
-}
-
-// REST returns the generated calls, one an operation of the document. They sign in, repeat and return
-// an [*Error] as the methods of Client do; [Read] reads their answers.
-func (c *Client) REST() *rest.Client { return c.rest }
-
-// Read reads and closes the answer of a generated call. T is the type of its body, such as rest.JobView;
-// an answer without a body gives the zero T.
-//
-//	view, err := client.Read[rest.TaskView](c.REST().GetTask(ctx, "report"))
-func Read[T any](answer *http.Response, err error) (T, error) {
-	var v T
-	if err != nil {
-		return v, err
-	}
-	defer func() { _ = answer.Body.Close() }() // it has been read
-	text, err := io.ReadAll(answer.Body)
-	if err != nil {
-		return v, fmt.Errorf("reading the answer to %s: %w", answer.Request.URL.Path, err)
-	}
-	if answer.StatusCode == http.StatusNoContent {
-		return v, nil
-	}
-	if !strings.Contains(answer.Header.Get("Content-Type"), "json") {
-		return v, notOurs(answer, text)
-	}
-	if err := json.Unmarshal(text, &v); err != nil {
-		return v, fmt.Errorf("reading the answer to %s: %w", answer.Request.URL.Path, err)
-	}
-	return v, nil
 }

@@ -90,16 +90,15 @@ func TestClient_RepeatsOnlyWhatIsSafe(t *testing.T) {
 	redrive := func(ctx context.Context, c *client.Client) error { _, err := c.RedriveJob(ctx, "j"); return err }
 	cancel := func(ctx context.Context, c *client.Client) error { _, err := c.CancelJob(ctx, "j"); return err }
 	edit := func(ctx context.Context, c *client.Client) error {
-		_, err := client.Read[rest.JobView](c.REST().PatchJob(ctx, "j", nil, rest.JobPatchRequest{}))
+		_, err := c.PatchJob(ctx, "j", rest.JobPatchRequest{})
 		return err
 	}
 	replace := func(ctx context.Context, c *client.Client) error {
-		_, err := client.Read[rest.ScheduleView](c.REST().PutSchedule(ctx, "s",
-			&rest.PutScheduleParams{IfMatch: new(`"3"`)}, rest.ScheduleRequest{}))
+		_, err := c.PutSchedule(ctx, "s", rest.ScheduleRequest{}, client.IfVersion(3))
 		return err
 	}
 	try := func(ctx context.Context, c *client.Client) error {
-		_, err := client.Read[rest.ScheduleDiff](c.REST().DryRunSchedule(ctx, "s", nil, rest.ScheduleRequest{}))
+		_, err := c.DryRunSchedule(ctx, "s", rest.ScheduleRequest{})
 		return err
 	}
 	for _, x := range []struct {
@@ -297,7 +296,7 @@ func TestError_SaysWhatIsNotPunctuals(t *testing.T) {
 
 func TestCode_ListsEveryCodeOfTheDocument(t *testing.T) {
 	t.Parallel()
-	text, err := os.ReadFile("rest/openapi.json")
+	text, err := connect().Document(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -4,10 +4,10 @@
 //	job, err := c.CreateJob(ctx, "", rest.JobRequest{Task: "echo", Delay: new("3s")})
 //	job, err = c.Wait(ctx, job.JobID)
 //
-// The types of bodies and a call for each operation are generated from the served OpenAPI document into
-// package rest. This package adds what a document cannot say: tokens, time limits, retries, keys, errors,
-// lists as iterators, and waiting. For an operation without a method of its own there is [Client.REST],
-// which does all of that too, and [Read].
+// It has a method for each operation. The types of bodies and parameters, and the method and path of each operation,
+// are generated from the served OpenAPI document into package rest. This package adds what a document cannot say:
+// tokens, time limits, retries, keys, errors, lists as iterators, calendars ([Cron], [Every], [RRule], [Dates]) and
+// waiting. All methods call by [Call], which also serves requests that exist as JSON already.
 //
 // # Retries
 //

@@ -3,7 +3,6 @@ package client
 import (
 	"context"
 	"crypto/rand"
-	"encoding/json"
 	"fmt"
 	"iter"
 	"slices"
@@ -23,7 +22,8 @@ const (
 // with the same key and body it returns the same job, with another body [IdempotencyKeyReused]. With ""
 // the key is a random one, which makes the repetitions of this call safe.
 func (c *Client) CreateJob(ctx context.Context, key string, job rest.JobRequest) (rest.JobView, error) {
-	return Read[rest.JobView](c.rest.CreateJob(ctx, &rest.CreateJobParams{IdempotencyKey: keyed(key)}, job))
+	return Call[rest.JobView](ctx, c, rest.CreateJob, Request{
+		Params: rest.CreateJobParams{IdempotencyKey: keyed(key)}, Body: job})
 }
 
 // CreateJobs creates any number of jobs, a hundred a request, and returns what became of each, in their
@@ -41,7 +41,7 @@ func (c *Client) CreateJobs(ctx context.Context, jobs []rest.BatchJobRequest) ([
 				after := afterOf(*j.After, done)
 				j.After = &after
 			}
-			text, err := json.Marshal(j)
+			text, err := encode(j)
 			if err != nil {
 				return done, fmt.Errorf("job %d: %w", len(done)+i, err)
 			}
@@ -50,7 +50,8 @@ func (c *Client) CreateJobs(ctx context.Context, jobs []rest.BatchJobRequest) ([
 			}
 			lot = append(lot, j)
 		}
-		answer, err := Read[rest.BatchAnswer](c.rest.CreateJobs(mayRepeat(ctx), rest.BatchRequest{Jobs: lot}))
+		answer, err := Call[rest.BatchAnswer](mayRepeat(ctx), c, rest.CreateJobs, Request{
+			Body: rest.BatchRequest{Jobs: lot}})
 		if err != nil {
 			return done, err
 		}
@@ -82,23 +83,14 @@ func afterOf(after []string, done []rest.BatchItem) []string {
 
 // Job returns a job, [NotFound] if there is none.
 func (c *Client) Job(ctx context.Context, id string) (rest.JobView, error) {
-	return Read[rest.JobView](c.rest.GetJob(ctx, id, nil))
+	return Call[rest.JobView](ctx, c, rest.GetJob, Request{Path: []string{id}})
 }
 
 // Wait returns a job once it is over, whatever became of it; [Over] tells of its status. It waits as long
 // as ctx lets it, by requests of up to 20 s. When it fails, the job goes on.
 func (c *Client) Wait(ctx context.Context, id string) (rest.JobView, error) {
-	wait := c.wait.String()
-	for {
-		answer, err := c.rest.GetJob(ctx, id, &rest.GetJobParams{Wait: &wait})
-		job, err := Read[rest.JobView](answer, err)
-		if err != nil || Over(string(job.Status)) {
-			return job, err
-		}
-		if !pause(ctx, retryAfter(answer.Header)) {
-			return job, context.DeadlineExceeded
-		}
-	}
+	r := Request{Path: []string{id}, Params: rest.GetJobParams{Wait: new(c.wait.String())}}
+	return wait(ctx, c, rest.GetJob, r, func(job rest.JobView) string { return string(job.Status) })
 }
 
 // Over reports whether a status of a job, a node or a run is final.
@@ -109,40 +101,42 @@ func Over(status string) bool {
 // Jobs iterates over the jobs that filter lets through, newest first; nil is all. It asks for pages as
 // they are needed, and ends after the first error.
 func (c *Client) Jobs(ctx context.Context, filter *rest.ListJobsParams) iter.Seq2[rest.JobView, error] {
-	return pages(func(cursor *string) (rest.JobPage, error) {
-		p := deref(filter)
-		p.Cursor = next(cursor, p.Cursor)
-		return Read[rest.JobPage](c.rest.ListJobs(ctx, &p))
-	}, func(p rest.JobPage) ([]rest.JobView, *string) { return p.Items, p.NextCursor })
+	return list[rest.JobView](ctx, c, rest.ListJobs, Request{Params: filter})
 }
 
 // Attempts iterates over the attempts of a job, oldest first.
 func (c *Client) Attempts(ctx context.Context, id string) iter.Seq2[rest.AttemptView, error] {
-	return pages(func(cursor *string) (rest.AttemptPage, error) {
-		return Read[rest.AttemptPage](c.rest.ListAttempts(ctx, id, &rest.ListAttemptsParams{Cursor: cursor}))
-	}, func(p rest.AttemptPage) ([]rest.AttemptView, *string) { return p.Items, p.NextCursor })
+	return list[rest.AttemptView](ctx, c, rest.ListAttempts, Request{Path: []string{id}})
 }
 
 // CancelJob cancels a job and returns it: CANCELLED when it had not started, else still RUNNING until it
 // heeds its context. [AlreadyFinished] when it is over.
 func (c *Client) CancelJob(ctx context.Context, id string) (rest.JobView, error) {
-	return Read[rest.JobView](c.rest.CancelJob(ctx, id))
+	return Call[rest.JobView](ctx, c, rest.CancelJob, Request{Path: []string{id}})
 }
 
 // RedriveJob runs a dead job again and returns the new one. [WrongState] when it is not dead, or was
 // redriven before; RedrivenBy of the error then names the new job.
 func (c *Client) RedriveJob(ctx context.Context, id string) (rest.JobView, error) {
-	return Read[rest.JobView](c.rest.RedriveJob(ctx, id))
+	return Call[rest.JobView](ctx, c, rest.RedriveJob, Request{Path: []string{id}})
+}
+
+// PatchJob changes the fields of a job that p has, while the job has not started.
+func (c *Client) PatchJob(
+	ctx context.Context, id string, p rest.JobPatchRequest, only ...Condition,
+) (rest.JobView, error) {
+	return Call[rest.JobView](ctx, c, rest.PatchJob, Request{
+		Path: []string{id}, Params: rest.PatchJobParams{IfMatch: ifMatch(only)}, Body: p})
 }
 
 // RunJobNow makes a waiting job due.
 func (c *Client) RunJobNow(ctx context.Context, id string) (rest.JobView, error) {
-	return Read[rest.JobView](c.rest.RunJobNow(ctx, id))
+	return Call[rest.JobView](ctx, c, rest.RunJobNow, Request{Path: []string{id}})
 }
 
 // DeleteJob forgets a job that is over, with its attempts. [NotFinished] when it is not.
 func (c *Client) DeleteJob(ctx context.Context, id string) error {
-	_, err := Read[struct{}](c.rest.DeleteJob(ctx, id))
+	_, err := Call[struct{}](ctx, c, rest.DeleteJob, Request{Path: []string{id}})
 	return err
 }
 
@@ -150,11 +144,7 @@ func (c *Client) DeleteJob(ctx context.Context, id string) error {
 func (c *Client) DeadLetters(
 	ctx context.Context, filter *rest.ListDeadLettersParams,
 ) iter.Seq2[rest.DeadLetter, error] {
-	return pages(func(cursor *string) (rest.DeadLetterPage, error) {
-		p := deref(filter)
-		p.Cursor = next(cursor, p.Cursor)
-		return Read[rest.DeadLetterPage](c.rest.ListDeadLetters(ctx, &p))
-	}, func(p rest.DeadLetterPage) ([]rest.DeadLetter, *string) { return p.Items, p.NextCursor })
+	return list[rest.DeadLetter](ctx, c, rest.ListDeadLetters, Request{Params: filter})
 }
 
 // RedriveDeadLetters runs dead jobs again, page after page, and iterates over what became of each.
@@ -162,9 +152,7 @@ func (c *Client) DeadLetters(
 func (c *Client) RedriveDeadLetters(
 	ctx context.Context, which rest.DeadLettersRequest,
 ) iter.Seq2[rest.DeadLetterOutcome, error] {
-	return deadLetters(which, func(r rest.DeadLettersRequest) (rest.DeadLetterOutcomesAnswer, error) {
-		return Read[rest.DeadLetterOutcomesAnswer](c.rest.RedriveDeadLetters(mayRepeat(ctx), r))
-	})
+	return deadLetters(ctx, c, rest.RedriveDeadLetters, which)
 }
 
 // PurgeDeadLetters deletes dead jobs, page after page, and iterates over what became of each.
@@ -172,53 +160,21 @@ func (c *Client) RedriveDeadLetters(
 func (c *Client) PurgeDeadLetters(
 	ctx context.Context, which rest.DeadLettersRequest,
 ) iter.Seq2[rest.DeadLetterOutcome, error] {
-	return deadLetters(which, func(r rest.DeadLettersRequest) (rest.DeadLetterOutcomesAnswer, error) {
-		return Read[rest.DeadLetterOutcomesAnswer](c.rest.PurgeDeadLetters(mayRepeat(ctx), r))
-	})
+	return deadLetters(ctx, c, rest.PurgeDeadLetters, which)
 }
 
 func deadLetters(
-	which rest.DeadLettersRequest, act func(rest.DeadLettersRequest) (rest.DeadLetterOutcomesAnswer, error),
+	ctx context.Context, c *Client, operation rest.Operation, which rest.DeadLettersRequest,
 ) iter.Seq2[rest.DeadLetterOutcome, error] {
 	return pages(func(cursor *string) (rest.DeadLetterOutcomesAnswer, error) {
 		r := which
-		r.Cursor = next(cursor, r.Cursor)
-		return act(r)
+		if cursor != nil {
+			r.Cursor = cursor
+		}
+		return Call[rest.DeadLetterOutcomesAnswer](mayRepeat(ctx), c, operation, Request{Body: r})
 	}, func(a rest.DeadLetterOutcomesAnswer) ([]rest.DeadLetterOutcome, *string) {
 		return a.Items, a.NextCursor
 	})
-}
-
-// pages iterates over the items of pages; fetch is given nil for the first.
-func pages[P, T any](fetch func(cursor *string) (P, error), split func(P) ([]T, *string)) iter.Seq2[T, error] {
-	return func(yield func(T, error) bool) {
-		var cursor *string
-		for {
-			page, err := fetch(cursor)
-			if err != nil {
-				var none T
-				yield(none, err)
-				return
-			}
-			items, after := split(page)
-			for _, item := range items {
-				if !yield(item, nil) {
-					return
-				}
-			}
-			if cursor = after; cursor == nil {
-				return
-			}
-		}
-	}
-}
-
-// next is the cursor of a page: that of the page before, or where the caller begins.
-func next(cursor, first *string) *string {
-	if cursor != nil {
-		return cursor
-	}
-	return first
 }
 
 // keyed is an idempotency key: that of the caller, or a random one.

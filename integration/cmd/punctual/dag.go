@@ -1,11 +1,9 @@
 package main
 
 import (
-	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"maps"
 	"slices"
 	"strings"
@@ -66,8 +64,8 @@ func (c applyDags) Run(s *shell) error {
 	name := column[rest.DagView]{"DAG", func(v rest.DagView) string { return v.Name }}
 	var good []document
 	refused := s.check(docs, func(d document) error {
-		_, err := client.Read[rest.ValidateAnswer](s.client.REST().ValidateDagWithBody(s.ctx, asJSON,
-			bytes.NewReader(d.body)))
+		_, err := client.Call[rest.ValidateAnswer](s.ctx, s.client, rest.ValidateDag,
+			client.Request{Body: json.RawMessage(d.body)})
 		if err == nil {
 			good = append(good, d)
 		}
@@ -82,7 +80,7 @@ func (c applyDags) Run(s *shell) error {
 		return refused
 	}
 	return apply(s, docs, func(d document) (rest.DagView, error) {
-		return client.Read[rest.DagView](s.client.REST().PutDagWithBody(s.ctx, d.name, asJSON, bytes.NewReader(d.body)))
+		return client.Call[rest.DagView](s.ctx, s.client, rest.PutDag, d.request())
 	}, name.cell, name, column[rest.DagView]{"VERSION", func(v rest.DagView) string { return count(v.Version) }})
 }
 
@@ -206,13 +204,11 @@ type graphRun struct {
 
 // Run writes the picture.
 func (c graphRun) Run(s *shell) error {
-	format := rest.GetRunGraphParamsFormat(c.Format)
-	answer, err := s.client.REST().GetRunGraph(s.ctx, c.ID, &rest.GetRunGraphParams{Format: &format})
+	diagram, err := s.client.RunDiagram(s.ctx, c.ID, rest.GetRunGraphParamsFormat(c.Format))
 	if err != nil {
 		return err
 	}
-	defer func() { _ = answer.Body.Close() }() // it has been read
-	if _, err := io.Copy(s.out, answer.Body); err != nil {
+	if _, err := s.out.Write(diagram); err != nil {
 		return err
 	}
 	if s.seen && c.Format == "mermaid" {

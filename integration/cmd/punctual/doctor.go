@@ -4,7 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
-	"reflect"
+	"slices"
 	"strings"
 	"time"
 
@@ -55,19 +55,15 @@ func (c doctor) Run(s *shell) error {
 		return f.Good
 	}
 	check("command", version(), nil)
-	answer, err := s.client.REST().GetHealth(s.ctx)
-	var date string
-	if answer != nil {
-		date = answer.Header.Get("Date")
-	}
-	health, err := client.Read[rest.HealthAnswer](answer, err)
+	answered := http.Header{}
+	health, err := client.Call[rest.HealthAnswer](s.ctx, s.client, rest.GetHealth, client.Request{Answered: answered})
 	if check("reaches the API", s.url+", time zones of "+health.ZoneRules, err) {
-		me, err := client.Read[rest.WhoamiAnswer](s.client.REST().WhoAmI(s.ctx))
+		me, err := s.client.WhoAmI(s.ctx)
 		check("token is taken", "tenant "+me.Tenant+", scopes "+strings.Join(me.Scopes, " "), err)
-		ready, unready := client.Read[rest.ReadyAnswer](s.client.REST().GetReadiness(s.ctx))
+		ready, unready := s.client.Readiness(s.ctx)
 		now := ready.Now
 		if now.IsZero() { // it may be the skew that keeps us out
-			now, _ = http.ParseTime(date) // zero again: nobody says
+			now, _ = http.ParseTime(answered.Get("Date")) // zero again: nobody says
 		}
 		skew := skewOf(now, time.Now(), loopback(s.url))
 		if all = append(all, skew); !skew.Good {
@@ -118,28 +114,26 @@ type served struct {
 
 // versions compares the operations that are served with those that this command knows.
 func (s *shell) versions() (string, error) {
-	doc, err := client.Read[served](s.client.REST().GetDocument(s.ctx))
+	doc, err := client.Call[served](s.ctx, s.client, rest.GetDocument, client.Request{})
 	if err != nil {
 		return "", err
 	}
 	there, newer := map[string]bool{}, 0
-	known := reflect.TypeFor[*rest.Client]()
 	for _, methods := range doc.Paths {
 		for _, operation := range methods {
 			if operation.ID == "" {
 				continue // a path's own fields
 			}
-			name := strings.ToUpper(operation.ID[:1]) + operation.ID[1:]
-			there[name] = true
-			if _, ok := known.MethodByName(name); !ok {
+			there[operation.ID] = true
+			if !slices.ContainsFunc(rest.Operations, func(o rest.Operation) bool { return o.ID == operation.ID }) {
 				newer++
 			}
 		}
 	}
 	var lacks []string
-	for m := range known.Methods() {
-		if name, with := strings.CutSuffix(m.Name, "WithBody"); !with && !there[name] {
-			lacks = append(lacks, name)
+	for _, o := range rest.Operations {
+		if !there[o.ID] {
+			lacks = append(lacks, o.ID)
 		}
 	}
 	says := fmt.Sprintf("API %s with %d operations", doc.Info.Version, len(there))

@@ -25,7 +25,10 @@ type document struct {
 	node *yaml.Node
 }
 
-const asJSON = "application/json"
+// request is that of a put of the document.
+func (d document) request() client.Request {
+	return client.Request{Path: []string{d.name}, Body: json.RawMessage(d.body)}
+}
 
 // source is the file that a verb applies.
 type source struct {

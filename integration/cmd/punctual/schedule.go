@@ -1,7 +1,6 @@
 package main
 
 import (
-	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -86,8 +85,7 @@ func (c applySchedules) Run(s *shell) error {
 	}
 	var trials []trial
 	refused := s.check(docs, func(d document) error {
-		diff, err := client.Read[rest.ScheduleDiff](s.client.REST().DryRunScheduleWithBody(s.ctx, d.name, nil, asJSON,
-			bytes.NewReader(d.body)))
+		diff, err := client.Call[rest.ScheduleDiff](s.ctx, s.client, rest.DryRunSchedule, d.request())
 		if err == nil {
 			trials = append(trials, trial{d.name, diff})
 		}
@@ -119,8 +117,7 @@ func (c applySchedules) Run(s *shell) error {
 		}
 	}
 	err = apply(s, docs, func(d document) (rest.ScheduleView, error) {
-		return client.Read[rest.ScheduleView](s.client.REST().PutScheduleWithBody(s.ctx, d.name, nil, asJSON,
-			bytes.NewReader(d.body)))
+		return client.Call[rest.ScheduleView](s.ctx, s.client, rest.PutSchedule, d.request())
 	}, scheduleName, scheduleColumns...)
 	if err != nil {
 		return err

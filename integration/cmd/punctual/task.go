@@ -1,7 +1,6 @@
 package main
 
 import (
-	"bytes"
 	"context"
 	"strings"
 
@@ -73,8 +72,7 @@ func (c putTasks) Run(s *shell) error {
 		return err
 	}
 	return apply(s, docs, func(d document) (rest.TaskView, error) {
-		return client.Read[rest.TaskView](s.client.REST().PutTaskWithBody(s.ctx, d.name, asJSON,
-			bytes.NewReader(d.body)))
+		return client.Call[rest.TaskView](s.ctx, s.client, rest.PutTask, d.request())
 	}, taskName, noted...)
 }
 

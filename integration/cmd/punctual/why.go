@@ -98,8 +98,9 @@ func (s *shell) occurrence(name string, filter rest.ListOccurrencesParams) (*res
 
 // nextTime is the calendar's next time from then on, which nothing is known about yet; nil if there is none.
 func (s *shell) nextTime(name string, from time.Time) (*rest.OccurrenceView, error) {
-	answer, err := client.Read[rest.PreviewAnswer](s.client.REST().PreviewSchedule(s.ctx, name,
-		&rest.PreviewScheduleParams{After: new(from.Truncate(time.Minute).Add(-time.Millisecond)), Count: new(1)}))
+	after := from.Truncate(time.Minute).Add(-time.Millisecond)
+	answer, err := client.Call[rest.PreviewAnswer](s.ctx, s.client, rest.PreviewSchedule, client.Request{
+		Path: []string{name}, Params: rest.PreviewScheduleParams{After: &after, Count: new(1)}})
 	if err != nil || len(answer.Items) == 0 {
 		return nil, err
 	}

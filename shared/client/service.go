@@ -1,0 +1,77 @@
+package client
+
+import (
+	"context"
+	"encoding/json"
+	"iter"
+
+	"punctual/shared/client/rest"
+)
+
+// Health returns whether the API answers. It needs no token.
+func (c *Client) Health(ctx context.Context) (rest.HealthAnswer, error) {
+	return Call[rest.HealthAnswer](ctx, c, rest.GetHealth, Request{})
+}
+
+// Readiness returns whether work is done: the tables, the marks of the passes, the quotas and the time zone rules.
+// [Unavailable] when it is not.
+func (c *Client) Readiness(ctx context.Context) (rest.ReadyAnswer, error) {
+	return Call[rest.ReadyAnswer](ctx, c, rest.GetReadiness, Request{})
+}
+
+// WhoAmI returns the tenant, the subject and the scopes of the token.
+func (c *Client) WhoAmI(ctx context.Context) (rest.WhoamiAnswer, error) {
+	return Call[rest.WhoamiAnswer](ctx, c, rest.WhoAmI, Request{})
+}
+
+// Document returns the OpenAPI document of the API. It needs no token.
+func (c *Client) Document(ctx context.Context) (json.RawMessage, error) {
+	return Call[json.RawMessage](ctx, c, rest.GetDocument, Request{})
+}
+
+// Problem explains the code of a problem. It needs no token.
+func (c *Client) Problem(ctx context.Context, code Code) (rest.Explanation, error) {
+	return Call[rest.Explanation](ctx, c, rest.GetProblem, Request{Path: []string{string(code)}})
+}
+
+// Problems iterates over the explanations of all codes.
+func (c *Client) Problems(ctx context.Context) iter.Seq2[rest.Explanation, error] {
+	return list[rest.Explanation](ctx, c, rest.ListProblems, Request{})
+}
+
+// Tasks iterates over the tasks by name.
+func (c *Client) Tasks(ctx context.Context) iter.Seq2[rest.TaskView, error] {
+	return list[rest.TaskView](ctx, c, rest.ListTasks, Request{})
+}
+
+// Task returns a task, [NotFound] if there is none.
+func (c *Client) Task(ctx context.Context, name string) (rest.TaskView, error) {
+	return Call[rest.TaskView](ctx, c, rest.GetTask, Request{Path: []string{name}})
+}
+
+// PutTask creates or replaces a task.
+func (c *Client) PutTask(ctx context.Context, name string, t rest.TaskRequest) (rest.TaskView, error) {
+	return Call[rest.TaskView](ctx, c, rest.PutTask, Request{Path: []string{name}, Body: t})
+}
+
+// DeleteTask deletes a task; its jobs that wait still run.
+func (c *Client) DeleteTask(ctx context.Context, name string) error {
+	_, err := Call[struct{}](ctx, c, rest.DeleteTask, Request{Path: []string{name}})
+	return err
+}
+
+// Pauses iterates over the pauses of tasks and of everything.
+func (c *Client) Pauses(ctx context.Context) iter.Seq2[rest.PauseView, error] {
+	return list[rest.PauseView](ctx, c, rest.ListPauses, Request{})
+}
+
+// Pause holds a scope, all or task:NAME: what is due does not start until it is lifted.
+func (c *Client) Pause(ctx context.Context, scope string, p rest.PauseRequest) (rest.PauseView, error) {
+	return Call[rest.PauseView](ctx, c, rest.PutPause, Request{Path: []string{scope}, Body: p})
+}
+
+// Resume lifts the pause of a scope.
+func (c *Client) Resume(ctx context.Context, scope string) error {
+	_, err := Call[struct{}](ctx, c, rest.DeletePause, Request{Path: []string{scope}})
+	return err
+}
