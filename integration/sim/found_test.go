@@ -80,3 +80,23 @@ func TestJob_StartsSoonAfterTheAnswerWhereverTheAPICrashed(t *testing.T) {
 		t.Errorf("there are only %d crashes of the API", tried)
 	}
 }
+
+// Seed 910698 had a crowd in batches of a hundred, whose API crashed during each: they were accepted at no try, and at
+// last their time had passed.
+func TestCrowd_IsAcceptedByBatchesInAnyWeather(t *testing.T) {
+	t.Parallel()
+	if fewer > 1 {
+		t.Skip("a crowd is too much for the race detector")
+	}
+	t.Run("seed 910698", func(t *testing.T) {
+		t.Parallel()
+		synctest.Test(t, func(t *testing.T) { playSeed(t, 910698, "chaos", Chaos) })
+	})
+	var crowds []Story
+	for _, s := range Stories {
+		if s.Crowded {
+			crowds = append(crowds, s)
+		}
+	}
+	inAnyWeather(t, crowds, time.Hour)
+}

@@ -336,14 +336,20 @@ const crowdOf = 170
 // nextCrowd returns a minute beyond the horizon for a crowd.
 func (w *Client) nextCrowd() time.Time { return time.Now().Truncate(time.Minute).Add(34 * time.Minute) }
 
-// crowd posts crowdOf jobs, all due within that minute.
+// lotOf is how many jobs of a crowd one batch posts. A batch is many calls, and any of them may crash its API or leave
+// the client without an answer: in the worst weather one of a hundred jobs is answered at no try.
+const lotOf = 20
+
+// crowd posts crowdOf jobs, all due within that minute if they are accepted at once. They have a delay and no time:
+// under faults a lot may be accepted only after the minute has passed, and a time would be refused for good by then.
 func (w *Client) crowd(minute time.Time) (ids []job.ID) {
+	lead := time.Until(minute)
 	for len(ids) < crowdOf {
 		var jobs []object
-		for n := len(ids); n < min(crowdOf, len(ids)+contract.MaxBatchJobs); n++ {
-			at := minute.Add(time.Duration(n) * time.Minute / crowdOf).UTC().Format("2006-01-02T15:04:05.000Z07:00")
+		for n := len(ids); n < min(crowdOf, len(ids)+lotOf); n++ {
+			after := lead + time.Duration(n)*time.Minute/crowdOf
 			jobs = append(jobs, object{"task": taskOf(w.tenant), "idempotency_key": fmt.Sprintf("crowd %d", n),
-				"run_at": at})
+				"delay": fmt.Sprintf("%dms", after.Milliseconds())})
 		}
 		ids = append(ids, w.postAll(jobs)...)
 	}

@@ -9,6 +9,8 @@ import (
 	"testing/synctest"
 	"time"
 
+	"punctual/functions/engine/scan"
+	"punctual/shared/contract"
 	"punctual/shared/tenant"
 )
 
@@ -33,7 +35,7 @@ func play(t *testing.T, s Story, o Options, most time.Duration) (points []Point,
 		if !s.Held {
 			late := 100 * time.Millisecond
 			if o.Plan != nil {
-				late = delay
+				late = delay + o.putOff()
 			}
 			w.OnTime(late)
 		}
@@ -45,6 +47,14 @@ func play(t *testing.T, s Story, o Options, most time.Duration) (points []Point,
 		bad = w.Report(s.Name)
 	})
 	return points, took, bad
+}
+
+// putOff returns how much later a fault may make a job because a pass puts it off: its work did not end in time.
+func (o Options) putOff() time.Duration {
+	if o.Late < scan.EntryTime {
+		return 0
+	}
+	return contract.RetryEvery
 }
 
 func TestStory_EndsWellWithoutFaults(t *testing.T) {
