@@ -12,8 +12,8 @@ import (
 	"punctual/shared/run"
 )
 
-// kept is when the items beside a run expire: it may be due in two years, and be retried while it is kept.
-var kept = noon.Add(contract.MaxAhead + 2*contract.DeadKept).Unix()
+// kept is when the items beside a run expire that were written at noon: as a node that ended then.
+var kept = noon.Add(contract.NodeKept).Unix()
 
 func TestKey_GivesWhatLiesBesideARunAPlaceOfItsOwn(t *testing.T) {
 	t.Parallel()
@@ -76,7 +76,7 @@ func TestRun_IsListedByWhenItWasMade(t *testing.T) {
 
 func TestRun_KeepsContentBesideItForAsLongAsItMayBeRetried(t *testing.T) {
 	t.Parallel()
-	w := going().PutContent("params", `{"a":1}`)
+	w := going().PutContent("params", `{"a":1}`, noon)
 	want := item.Item{
 		contract.AttrPK: going().Ref().PK, contract.AttrSK: "beside#params", "body": `{"a":1}`,
 		contract.AttrExpiresAt: kept,
@@ -195,7 +195,7 @@ func TestLine_HoldsEachNodeInTheGenerationThatWaits(t *testing.T) {
 		}
 	}
 	is(map[int]int64{})
-	writes := k.JoinLine(map[int]int64{0: 1, 59: 2, 60: 3, 129: 4})
+	writes := k.JoinLine(map[int]int64{0: 1, 59: 2, 60: 3, 129: 4}, noon)
 	if len(writes) != 3 {
 		t.Errorf("%d writes", len(writes))
 	}
@@ -243,19 +243,19 @@ func TestBucket_GivesAsManyPlacesAsItHas(t *testing.T) {
 	}{
 		{b.Free("a"), false, "[]"},
 		{b.Pass("a", "b"), false, "[]"},
-		{b.Take(0, "a"), false, "[]"},
-		{b.Take(2, "a"), true, "[a]"},
-		{b.Take(2, "a"), false, "[a]"}, // a call repeated after a lost answer
-		{b.Take(1, "b"), false, "[a]"},
-		{b.Take(2, "b"), true, "[a b]"},
-		{b.Take(2, "c"), false, "[a b]"},
+		{b.Take(0, "a", noon), false, "[]"},
+		{b.Take(2, "a", noon), true, "[a]"},
+		{b.Take(2, "a", noon), false, "[a]"}, // a call repeated after a lost answer
+		{b.Take(1, "b", noon), false, "[a]"},
+		{b.Take(2, "b", noon), true, "[a b]"},
+		{b.Take(2, "c", noon), false, "[a b]"},
 		{b.Pass("a", "b"), false, "[a b]"},
 		{b.Pass("a", "c"), true, "[b c]"},
 		{b.Pass("a", "d"), false, "[b c]"},
-		{b.Take(2, "d"), false, "[b c]"},
+		{b.Take(2, "d", noon), false, "[b c]"},
 		{b.Free("b"), true, "[c]"},
 		{b.Free("b"), false, "[c]"},
-		{b.Take(2, "d"), true, "[c d]"},
+		{b.Take(2, "d", noon), true, "[c d]"},
 	} {
 		if got := do(step.write); got != step.want || fmt.Sprint(run.Holders(is)) != step.held {
 			t.Errorf("step %d (%s): %v, held by %v", n, step.write.Name, got, run.Holders(is))
@@ -292,7 +292,7 @@ func TestCounters_CountEnds(t *testing.T) {
 	k := going().Key
 	var counter item.Item
 	for n := range int64(3) {
-		w := k.CountAt(k.JoinRef("a", 1), 1)
+		w := k.CountAt(k.JoinRef("a", 1), 1, noon)
 		counter = w.Applied(counter, contract.AttrPK, contract.AttrSK)
 		if counter.Int("n") != n+1 || len(w.When) > 0 || counter[contract.AttrExpiresAt] != kept {
 			t.Errorf("after %d ends it is %v", n+1, counter)
@@ -314,7 +314,7 @@ func TestCountItems_RefusesMoreThanARunMayHave(t *testing.T) {
 		"the first, which is too many": {nil, -1, false},
 		"more, which is too many":      {item.Item{"n": int64(1)}, -1, false},
 	} {
-		w := k.CountItems(5, c.most)
+		w := k.CountItems(5, c.most, noon)
 		if got := item.Any(w.When, c.before); got != c.want {
 			t.Errorf("%s: counted is %v", name, got)
 		}

@@ -4,6 +4,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"punctual/shared/contract"
 	"punctual/shared/item"
@@ -49,11 +50,11 @@ func holder(id job.ID) string { return holderPrefix + string(id) }
 
 // Take gives a place of the bucket, which has that capacity, to a job that holds none of it. It goes in one transaction
 // with the job's row.
-func (b Bucket) Take(capacity int, to job.ID) item.Write {
+func (b Bucket) Take(capacity int, to job.ID, now time.Time) item.Write {
 	free := item.Cond{Attr: holder(to), Op: item.Missing}
 	w := item.Write{
 		Ref: b.Ref(), Name: "run.take_place",
-		Set: map[string]any{holder(to): int64(1), contract.AttrExpiresAt: b.kept()},
+		Set: map[string]any{holder(to): int64(1), contract.AttrExpiresAt: keptFrom(now)},
 		Add: map[string]int64{"n": 1},
 		When: []item.All{
 			{free, {Attr: "n", Op: item.Lt, Value: int64(capacity)}}, {free, {Attr: "n", Op: item.Missing}},

@@ -210,16 +210,16 @@ const (
 // the run's own.
 const TagsContent = "tags"
 
-// contentKept outlives every run: its due time may be two years ahead, and it may be retried for as long
-// as it is kept.
-const contentKept = contract.MaxAhead + 2*contract.DeadKept
+// keptFrom is when an item of the run expires that is written now: like a node that ends now, it outlives the time in
+// which the run can be retried. While the run goes on, it is prolonged with everything else.
+func keptFrom(now time.Time) int64 { return now.Add(contract.NodeKept).Unix() }
 
 // PutContent writes something that is too large for the run's item, such as params or a result.
-func (r Run) PutContent(name, body string) item.Write {
+func (r Run) PutContent(name, body string, now time.Time) item.Write {
 	ref := r.ContentRef(name)
 	return item.Write{Ref: ref, Name: "run.content", Put: item.Item{
 		contract.AttrPK: ref.PK, contract.AttrSK: ref.SK, "body": body,
-		contract.AttrExpiresAt: r.kept(),
+		contract.AttrExpiresAt: keptFrom(now),
 	}}
 }
 
@@ -242,7 +242,7 @@ func (r Run) ListRef() item.Ref {
 func (r Run) List() item.Write {
 	ref := r.ListRef()
 	i := item.Item{
-		contract.AttrPK: ref.PK, contract.AttrSK: ref.SK, contract.AttrExpiresAt: r.CreatedAt.Add(contentKept).Unix(),
+		contract.AttrPK: ref.PK, contract.AttrSK: ref.SK, contract.AttrExpiresAt: keptFrom(r.CreatedAt),
 	}
 	if r.Dag != "" {
 		i["dag"] = r.Dag
@@ -413,8 +413,8 @@ func (r Run) Keep(until time.Time) (Run, item.Write) {
 	return r.change("run.keep", after, notOver)
 }
 
-// KeepItem lets one of the items of KeepRefs live until then; refused where it lives longer.
-func (r Run) KeepItem(ref item.Ref, until time.Time) item.Write {
+// KeepItem lets an item of the run live until then; refused where it lives longer.
+func (k Key) KeepItem(ref item.Ref, until time.Time) item.Write {
 	return item.Write{
 		Ref: ref, Name: "run.keep_item", Set: map[string]any{contract.AttrExpiresAt: until.Unix()},
 		When: []item.All{{{Attr: contract.AttrExpiresAt, Op: item.Lt, Value: until.Unix()}}},
@@ -423,18 +423,6 @@ func (r Run) KeepItem(ref item.Ref, until time.Time) item.Write {
 
 // WakesToKeep is when a wake-up must come, at the latest, that keeps what belongs to the run.
 func (r Run) WakesToKeep() time.Time { return r.Kept().Add(-keptAhead) }
-
-// KeepRefs are the items of the run, besides those of its jobs, that it cannot go on without.
-func (r Run) KeepRefs() []item.Ref {
-	refs := []item.Ref{r.ListRef()}
-	if r.Params == ParamsInItem {
-		refs = append(refs, r.ContentRef(ParamsContent))
-	}
-	if r.Tagged {
-		refs = append(refs, r.ContentRef(TagsContent))
-	}
-	return refs
-}
 
 // Superseded says that the row never will start: it belongs to an older generation, or to a run that is
 // stopped or over.
@@ -815,13 +803,13 @@ func LinePage(no int) int { return no / lineShare }
 
 // JoinLine has nodes, by number, wait for a place of the run, each in that generation: one write for each item of the
 // line.
-func (k Key) JoinLine(nodes map[int]int64) []item.Write {
+func (k Key) JoinLine(nodes map[int]int64, now time.Time) []item.Write {
 	pages := map[item.Ref]item.Write{}
 	for no, generation := range nodes {
 		ref, attr := k.inLine(no)
 		w, begun := pages[ref]
 		if !begun {
-			w = item.Write{Ref: ref, Name: "run.join_line", Set: map[string]any{contract.AttrExpiresAt: k.kept()}}
+			w = item.Write{Ref: ref, Name: "run.join_line", Set: map[string]any{contract.AttrExpiresAt: keptFrom(now)}}
 		}
 		w.Set[attr] = generation
 		pages[ref] = w
@@ -881,30 +869,27 @@ func (l Line) read(i item.Item, page, n int) {
 	}
 }
 
-// kept is when the other items of a run expire if nobody deletes it.
-func (k Key) kept() int64 { return k.ID.At().Add(contentKept).Unix() }
-
 // CountAt adds n to a counter of the run: a JoinRef, an EndRef or a NextRef.
-func (k Key) CountAt(counter item.Ref, n int64) item.Write {
+func (k Key) CountAt(counter item.Ref, n int64, now time.Time) item.Write {
 	return item.Write{
 		Ref: counter, Name: "run.count_end", Add: map[string]int64{"n": n},
-		Set: map[string]any{contract.AttrExpiresAt: k.kept()},
+		Set: map[string]any{contract.AttrExpiresAt: keptFrom(now)},
 	}
 }
 
 // BeginCount sets a counter that does not exist yet.
-func (k Key) BeginCount(counter item.Ref, n int64) item.Write {
+func (k Key) BeginCount(counter item.Ref, n int64, now time.Time) item.Write {
 	return item.Write{
-		Ref: counter, Name: "run.begin_count", Set: map[string]any{"n": n, contract.AttrExpiresAt: k.kept()},
+		Ref: counter, Name: "run.begin_count", Set: map[string]any{"n": n, contract.AttrExpiresAt: keptFrom(now)},
 		When: []item.All{{{Attr: "n", Op: item.Missing}}},
 	}
 }
 
 // CountItems counts the items of a mapped node among the run's, of which there may be most; it goes in
 // one transaction with the node's row.
-func (k Key) CountItems(n, most int64) item.Write {
+func (k Key) CountItems(n, most int64, now time.Time) item.Write {
 	w := item.Write{Ref: k.ref("items"), Name: "run.count_items", Add: map[string]int64{"n": n},
-		Set:  map[string]any{contract.AttrExpiresAt: k.kept()},
+		Set:  map[string]any{contract.AttrExpiresAt: keptFrom(now)},
 		When: []item.All{{{Attr: "n", Op: item.Missing}}, {{Attr: "n", Op: item.Le, Value: most}}},
 	}
 	if most < 0 { // more than there may be, even as the first

@@ -2,6 +2,7 @@ package run
 
 import (
 	"strconv"
+	"time"
 
 	"punctual/shared/contract"
 	"punctual/shared/item"
@@ -30,7 +31,7 @@ func (w Weights) With(no int, bytes int64) int64 { return w.Bytes + bytes - w.no
 
 // Note notes that a node has drawn in that generation, for payloads of so many bytes. It is refused if another writer
 // has noted the same node, or if the run would have more than most bytes.
-func (w Weights) Note(k Key, no int, generation, bytes, most int64) item.Write {
+func (w Weights) Note(k Key, no int, generation, bytes, most int64, now time.Time) item.Write {
 	before := item.Cond{Attr: generationOf(no), Op: item.Missing}
 	if old := w.nodes.Int(generationOf(no)); old > 0 {
 		before.Op, before.Value = item.Eq, old
@@ -38,7 +39,7 @@ func (w Weights) Note(k Key, no int, generation, bytes, most int64) item.Write {
 	more := bytes - w.nodes.Int(bytesOf(no))
 	return item.Write{
 		Ref: k.WeightsRef(), Name: "run.note_weight", Add: map[string]int64{"bytes": more},
-		Set: map[string]any{generationOf(no): generation, bytesOf(no): bytes, contract.AttrExpiresAt: k.kept()},
+		Set: map[string]any{generationOf(no): generation, bytesOf(no): bytes, contract.AttrExpiresAt: keptFrom(now)},
 		When: []item.All{
 			{before, {Attr: "bytes", Op: item.Missing}},
 			{before, {Attr: "bytes", Op: item.Le, Value: most - more}},

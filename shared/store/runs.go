@@ -2,6 +2,7 @@ package store
 
 import (
 	"context"
+	"fmt"
 	"slices"
 	"strings"
 	"time"
@@ -89,8 +90,8 @@ func (s *Store) Nodes(ctx context.Context, keys []job.Key) ([]job.Row, error) {
 }
 
 // Count adds n to a counter of a run and returns what it is then. What is counted twice counts twice.
-func (s *Store) Count(ctx context.Context, k runs.Key, counter item.Ref, n int64) (int64, error) {
-	i, err := s.table.Write(ctx, k.CountAt(counter, n))
+func (s *Store) Count(ctx context.Context, k runs.Key, counter item.Ref, n int64, now time.Time) (int64, error) {
+	i, err := s.table.Write(ctx, k.CountAt(counter, n, now))
 	return i.Int("n"), err
 }
 
@@ -238,6 +239,35 @@ func (s *Store) KeepEvents(ctx context.Context, k runs.Key, until time.Time) err
 			return nil
 		}
 	}
+}
+
+// KeepRun lets the items of a run live until then, besides those of its jobs: its entry in the list, contents,
+// counters, the line and the places. What lives longer stays as it is; so do the run itself and its events.
+func (s *Store) KeepRun(ctx context.Context, r runs.Run, until time.Time) error {
+	refs := []item.Ref{r.ListRef()}
+	q := item.Query{Table: contract.Runs, PK: r.Ref().PK, Limit: ReadAtOnce, Consistent: true}
+	for {
+		page, err := s.table.Query(ctx, q)
+		if err != nil {
+			return fmt.Errorf("keeping run %s: %w", r.ID, err)
+		}
+		for _, i := range page.Items {
+			sk := i.Str(contract.AttrSK)
+			others := sk == r.Ref().SK || strings.HasPrefix(sk, runs.EventsFrom)
+			if !others && i.Int(contract.AttrExpiresAt) < until.Unix() {
+				refs = append(refs, item.Ref{Table: contract.Runs, PK: q.PK, SK: sk})
+			}
+		}
+		if q.Cursor = page.Cursor; q.Cursor == "" {
+			break
+		}
+	}
+	for _, ref := range refs {
+		if err := s.Put(ctx, r.KeepItem(ref, until)); err != nil && Refused(err) == nil {
+			return fmt.Errorf("keeping run %s: %w", r.ID, err)
+		}
+	}
+	return nil
 }
 
 // RunQuery asks for runs of a tenant, newest first. Zero values ask for all.

@@ -129,7 +129,8 @@ func TestPlaces_NameTheirHolders(t *testing.T) {
 	ctx := context.Background()
 	s, r := withRun(t)
 	first, second := run.Bucket{Key: r.Key}, run.Bucket{Key: r.Key, Owner: "m", No: 4}
-	for _, w := range []item.Write{first.Take(2, "B"), first.Take(2, "A"), second.Take(1, "C")} {
+	now := time.Now()
+	for _, w := range []item.Write{first.Take(2, "B", now), first.Take(2, "A", now), second.Take(1, "C", now)} {
 		if err := s.Put(ctx, w); err != nil {
 			t.Fatal(err)
 		}
@@ -158,10 +159,10 @@ func TestForgetRun_LeavesNothingOfARunThatIsOver(t *testing.T) {
 	t.Parallel()
 	ctx := context.Background()
 	s, r := withRun(t)
-	if err := s.Put(ctx, r.PutContent(run.ParamsContent, "{}")); err != nil {
+	if err := s.Put(ctx, r.PutContent(run.ParamsContent, "{}", time.Now())); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := s.Count(ctx, r.Key, r.JoinRef("a", 1), 1); err != nil {
+	if _, err := s.Count(ctx, r.Key, r.JoinRef("a", 1), 1, time.Now()); err != nil {
 		t.Fatal(err)
 	}
 	if err := s.ForgetRun(ctx, r); store.Refused(err) == nil {

@@ -82,7 +82,7 @@ func (r *Releaser) Create(ctx context.Context, n Request) (is run.Run, created b
 	}
 	var contents []item.Write // in the transaction: of two requests for one run, the refused one leaves nothing behind
 	if len(is.Params) > run.MaxInlineParams {
-		contents = append(contents, is.PutContent(run.ParamsContent, is.Params))
+		contents = append(contents, is.PutContent(run.ParamsContent, is.Params, now))
 		is.Params = run.ParamsInItem
 	}
 	tags := merged(n.Definition.Tags, n.Tags)
@@ -92,7 +92,7 @@ func (r *Releaser) Create(ctx context.Context, n Request) (is run.Run, created b
 		To: string(run.Building)})
 	writes := append([]item.Write{write, event, is.List()}, contents...)
 	if is.Tagged {
-		writes = append(writes, is.PutContent(run.TagsContent, string(text.MustJSON(tags))))
+		writes = append(writes, is.PutContent(run.TagsContent, string(text.MustJSON(tags)), now))
 	}
 	if err := r.Store.Commit(ctx, append(writes, n.With...)...); err != nil {
 		if !refused(err) {
@@ -417,7 +417,8 @@ func (r *Releaser) inTwoWrites(
 		begun.Paused = is.Paused && !is.Status.Final()
 		writes := []item.Write{write, r.event(is, begun, by, actionOf(a), a.Node)}
 		if a.Kind == run.ActForce && a.Forced == job.ForcedComplete && result != nil {
-			writes = append(writes, is.PutContent(resultName(a.Node, is.Generation(a.Node)+1), string(result)))
+			name := resultName(a.Node, is.Generation(a.Node)+1)
+			writes = append(writes, is.PutContent(name, string(result), r.Clock.Now()))
 		}
 		return writes, nil
 	})

@@ -35,7 +35,7 @@ func (r *Releaser) judge(ctx context.Context, f *facts, name string, by job.Row)
 		by.Generation == f.run.Generation(by.Node)
 	if ofParent {
 		if need := f.graph.JoinNeeds(f.run, name); need > 0 {
-			n, err := r.Store.Count(ctx, f.run.Key, f.run.JoinRef(name, f.run.Generation(name)), 1)
+			n, err := r.Store.Count(ctx, f.run.Key, f.run.JoinRef(name, f.run.Generation(name)), 1, r.Clock.Now())
 			if err != nil || n < int64(need) {
 				return nil, err
 			}
@@ -388,7 +388,7 @@ func (r *Releaser) accept(
 		} else {
 			j.Row.NodePlace = int64(p.bucket.No) + 1
 		}
-		j.With = append(j.With, p.write(row.ID))
+		j.With = append(j.With, p.write(row.ID, r.Clock.Now()))
 	}
 	for try := range tries {
 		if err = r.Jobs.Put(ctx, j); err == nil || !r.passes(ctx, err, row.ID, try) {

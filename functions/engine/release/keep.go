@@ -22,7 +22,7 @@ const (
 )
 
 // keep lets everything of a run that goes on live for longer, once its time comes near: the rows of nodes that have
-// ended, their contents and their claims. If it fails, the next wake-up continues; there are weeks of them.
+// ended, their contents and their claims, and what lies beside the run. If it fails, the next wake-up continues; there are weeks of them.
 func (r *Releaser) keep(ctx context.Context, k run.Key) error {
 	is, err := r.Store.Run(ctx, k)
 	now := r.Clock.Now()
@@ -51,10 +51,8 @@ func (r *Releaser) keep(ctx context.Context, k run.Key) error {
 	if err := r.keepRows(ctx, rows, until); err != nil {
 		return err
 	}
-	for _, ref := range f.run.KeepRefs() {
-		if err := ignoreRefused(r.Store.Put(ctx, f.run.KeepItem(ref, until))); err != nil {
-			return err
-		}
+	if err := r.Store.KeepRun(ctx, f.run, until); err != nil {
+		return err
 	}
 	_, write := f.run.Keep(until)
 	return ignoreRefused(r.Store.Put(ctx, write)) // refused: the next wake-up does it once more

@@ -1,9 +1,13 @@
 package release_test
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
+	"fmt"
+	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -13,6 +17,7 @@ import (
 	"punctual/functions/stagetest"
 	"punctual/shared/contract"
 	"punctual/shared/dag"
+	"punctual/shared/item"
 	"punctual/shared/job"
 	"punctual/shared/memory"
 	"punctual/shared/run"
@@ -289,4 +294,110 @@ func TestRun_EndsWhenWhatHasEndedIsForgotten(t *testing.T) {
 			m.Errorf("a was run %d times, and c is %+v", m.ended["a"], m.rows()["c"].Status)
 		}
 	})
+}
+
+// everything notes each item that a call writes.
+type everything struct {
+	mu   sync.Mutex // held briefly
+	refs map[item.Ref]string
+}
+
+func (e *everything) note(c memory.Call) memory.Fault {
+	if c.Op != memory.TableWrite && c.Op != memory.TableCommit {
+		return memory.Fault{}
+	}
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	for _, ref := range append(c.Refs, c.Ref) {
+		e.refs[ref] = cmp.Or(e.refs[ref], c.Name)
+	}
+	return memory.Fault{}
+}
+
+// left returns what is there of all that was written. What the table lets go is first treated as by the stream, which
+// deletes the contents of rows.
+func (e *everything) left(m *months) (left []string) {
+	m.Helper()
+	rows := map[item.Ref]job.Row{}
+	for ref := range e.refs {
+		i, err := m.World.Table().Get(m.Context(), ref)
+		m.must(err)
+		if row, err := job.ParseRow(i); err == nil && ref.Table == contract.Jobs {
+			rows[ref] = row
+		}
+	}
+	m.World.Table().Expire()
+	for ref, row := range rows {
+		i, err := m.World.Table().Get(m.Context(), ref)
+		m.must(err)
+		if _, asks := job.Forgotten(row); i == nil && asks {
+			m.must(m.Store.ForgetContents(m.Context(), row))
+		}
+	}
+	for ref, name := range e.refs {
+		i, err := m.World.Table().Get(m.Context(), ref)
+		m.must(err)
+		if i != nil {
+			left = append(left, fmt.Sprintf("%s, written by %s, expires at %v", ref, name,
+				time.Unix(i.Int(contract.AttrExpiresAt), 0).UTC()))
+		}
+	}
+	slices.Sort(left)
+	return left
+}
+
+// noneOf reports what is left but for what is shared with other runs.
+func (m *months) noneOf(left []string, but ...string) {
+	m.Helper()
+	for _, l := range left {
+		if !slices.ContainsFunc(but, func(b string) bool { return strings.HasPrefix(l, b) }) {
+			m.Errorf("left is %s", l)
+		}
+	}
+}
+
+// TestRun_LeavesNothingBehind lets a run of all kinds end, and its time pass: no item of it is left, of whatever kind.
+// A new kind of item needs a time to live.
+func TestRun_LeavesNothingBehind(t *testing.T) {
+	t.Parallel()
+	d := def("a1", "a2", "a3", "a4", "a5", "a6", "j: a1 a2 a3 a4 a5 a6", "m: j", "x: m", "z: x")
+	d.OnFailure, d.MaxConcurrency = dag.Hold, 2
+	with(d, "m", func(n *dag.Node) {
+		n.ForEach, n.MaxParallel = "${[1, 2, 3, 4, 5, 6, 7]}", 3
+		n.Payload = []byte(`{"item": "${item}", "text": "` + strings.Repeat("p", 600) + `"}`)
+	})
+	with(d, "z", func(n *dag.Node) { n.Payload = []byte(`"${nodes.x.result}"`) })
+	for name, lasts := range map[string]int{"a short run": 1, "a run that goes on for half a year": 180} {
+		e := &everything{refs: map[item.Ref]string{}}
+		inMonths(t, name, def("first"), func(m *months) {
+			m.World.SetFaults(e.note)
+			m.key = run.Key{Tenant: "acme", ID: job.DerivedID(time.Now(), "another")}
+			_, created, err := m.Release.Create(m.Context(), release.Request{Key: m.key, Definition: d, By: by,
+				Params: json.RawMessage(`{"p": "` + strings.Repeat("p", 600) + `"}`),
+				Tags:   map[string]string{"team": "billing"}})
+			if m.must(err); !created {
+				m.Fatal("there is a run already")
+			}
+			m.work(4)
+			for range lasts {
+				m.pass(1, 1)
+				m.World.Table().Expire()
+			}
+			m.fails["x"] = true
+			m.work(100)
+			m.runIs(run.Held)
+			_, err = m.Release.Complete(m.Context(), m.key, "x", json.RawMessage(`"`+strings.Repeat("r", 600)+`"`), by)
+			m.must(err)
+			m.work(100)
+			m.runIs(run.Succeeded)
+			time.Sleep(contract.DeadKept - day)
+			if len(e.left(m)) == 0 {
+				m.Error("nothing is left while the run may be retried")
+			}
+			time.Sleep(contract.NodeKept - contract.DeadKept + 8*day)
+			m.noneOf(e.left(m), run.DefinitionRef(m.key.Tenant, d.Hash()).String(), "tasks/tasked#")
+			time.Sleep(contract.NodeKept) // a note for the lists of a task lives for as long as retries may take
+			m.noneOf(e.left(m), run.DefinitionRef(m.key.Tenant, d.Hash()).String())
+		})
+	}
 }

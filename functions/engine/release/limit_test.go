@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+	"time"
 
 	"punctual/shared/contract"
 	"punctual/shared/dag"
@@ -109,7 +110,7 @@ func TestMapped_IsDeadIfItsRunWouldHaveTooManyJobs(t *testing.T) {
 			t.Parallel()
 			b := setup(t)
 			b.create(with(def("a", "m: a"), "m", func(n *dag.Node) { n.ForEach = "${[1,2,3]}" }))
-			b.must(b.store.Put(context.Background(), b.key.CountItems(c.others, dag.MaxJobs)))
+			b.must(b.store.Put(context.Background(), b.key.CountItems(c.others, dag.MaxJobs, time.Now())))
 			a := b.current("a")
 			b.start(a)
 			b.finish(a, true)

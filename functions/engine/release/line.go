@@ -25,7 +25,7 @@ func (r *Releaser) recheckLine(ctx context.Context, f *facts) (ended []job.Row, 
 	for len(f.joins) > 0 {
 		joins := f.joins
 		f.joins = map[int]int64{}
-		for _, w := range f.run.Key.JoinLine(joins) {
+		for _, w := range f.run.Key.JoinLine(joins, r.Clock.Now()) {
 			if err := r.Store.Put(ctx, w); err != nil {
 				return ended, err
 			}

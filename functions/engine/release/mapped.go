@@ -52,7 +52,7 @@ func (r *Releaser) open(ctx context.Context, f *facts, name string, see dag.Fact
 	}
 	row, write := job.AcceptMapped(row)
 	more := row.Items - counted
-	count := f.run.CountItems(more, int64(dag.MaxJobs-f.graph.Plain())-more)
+	count := f.run.CountItems(more, int64(dag.MaxJobs-f.graph.Plain())-more, r.Clock.Now())
 	err = r.Store.Commit(ctx, append([]item.Write{write, count}, links...)...)
 	if refused(err) {
 		olds := store.Refused(err).Olds
@@ -185,7 +185,7 @@ func (r *Releaser) allItems(ctx context.Context, f *facts, own job.Row) (bool, e
 	if own.Items < dag.CountFrom {
 		return true, nil
 	}
-	n, err := r.Store.Count(ctx, f.run.Key, f.run.JoinRef("items#"+own.Node, own.Generation), 1)
+	n, err := r.Store.Count(ctx, f.run.Key, f.run.JoinRef("items#"+own.Node, own.Generation), 1, r.Clock.Now())
 	return n >= own.Items, err
 }
 
@@ -425,11 +425,11 @@ func (r *Releaser) nextNumbers(ctx context.Context, f *facts, own job.Row, n int
 		if err != nil {
 			return nil, err
 		}
-		if err := r.Store.Put(ctx, f.run.Key.BeginCount(ref, there)); err != nil && !refused(err) {
+		if err := r.Store.Put(ctx, f.run.Key.BeginCount(ref, there, r.Clock.Now())); err != nil && !refused(err) {
 			return nil, err
 		}
 	}
-	last, err := r.Store.Count(ctx, f.run.Key, ref, int64(n))
+	last, err := r.Store.Count(ctx, f.run.Key, ref, int64(n), r.Clock.Now())
 	if err != nil {
 		return nil, err
 	}

@@ -6,6 +6,7 @@ import (
 	"hash/fnv"
 	"maps"
 	"slices"
+	"time"
 
 	"golang.org/x/sync/singleflight"
 
@@ -22,11 +23,11 @@ type place struct {
 }
 
 // write gives the place to a job. It goes in one transaction with the job's row.
-func (p place) write(to job.ID) item.Write {
+func (p place) write(to job.ID, now time.Time) item.Write {
 	if p.from != "" {
 		return p.bucket.Pass(p.from, to)
 	}
-	return p.bucket.Take(p.bucket.Capacity(p.of.n, p.of.open), to)
+	return p.bucket.Take(p.bucket.Capacity(p.of.n, p.of.open), to, now)
 }
 
 // errPlaceLost says that another writer has got the place meanwhile. The row was not put.

@@ -38,7 +38,7 @@ type Store interface {
 	// whether its write arrived.
 	WriteRun(ctx context.Context, after run.Run, w item.Write) error
 	// Count adds n to a counter of the run and returns the sum.
-	Count(ctx context.Context, k run.Key, counter item.Ref, n int64) (int64, error)
+	Count(ctx context.Context, k run.Key, counter item.Ref, n int64, now time.Time) (int64, error)
 	// Counted reads a counter of the run; 0 if it does not exist.
 	Counted(ctx context.Context, counter item.Ref) (int64, error)
 	// Weights reads what the nodes of a run have drawn on the rate limit of its tenant.
@@ -64,6 +64,8 @@ type Store interface {
 	RunContent(ctx context.Context, k run.Key, name string) (string, error)
 	// KeepEvents keeps all events of a run until then, give or take a day.
 	KeepEvents(ctx context.Context, k run.Key, until time.Time) error
+	// KeepRun lets what lies beside a run, such as contents and counters, live until then, if it would go earlier.
+	KeepRun(ctx context.Context, r run.Run, until time.Time) error
 
 	// Followers reads up to 100 of the jobs that come after parent and were not judged since it ended.
 	Followers(ctx context.Context, parent job.Key) ([]job.Key, error)

@@ -268,7 +268,7 @@ func (r *Releaser) endAfter(ctx context.Context, f *facts, x job.Row) error {
 		}
 	}
 	if era, need := f.graph.EndNeeds(f.run); need > 0 {
-		n, err := r.Store.Count(ctx, f.run.Key, f.run.EndRef(era), 1)
+		n, err := r.Store.Count(ctx, f.run.Key, f.run.EndRef(era), 1, r.Clock.Now())
 		if err != nil || n < int64(need) {
 			return err
 		}

@@ -44,7 +44,7 @@ func (r *Releaser) weigh(
 				return false, nil, err
 			}
 		}
-		note := weights.Note(f.run.Key, no, generation, int64(bytes), contract.MaxRunPayloads)
+		note := weights.Note(f.run.Key, no, generation, int64(bytes), contract.MaxRunPayloads, r.Clock.Now())
 		if err := r.Store.Put(ctx, note); !refused(err) {
 			return err == nil, nil, err
 		}
