@@ -7,8 +7,8 @@ import (
 	"net/http"
 	"sync/atomic"
 
+	"punctual/functions/api/rest"
 	"punctual/functions/api/spec"
-	"punctual/functions/api/wire"
 )
 
 // Drain ends the API of a process that is told to end: first no request may change anything any more, and in the end
@@ -50,7 +50,7 @@ func (d *Drain) Handler(next http.Handler) http.Handler {
 			var id [8]byte
 			_, _ = rand.Read(id[:]) // never fails
 			spec.Catalogue.Write(w, hex.EncodeToString(id[:]),
-				wire.Unavailable("this process is ending, and takes no changes; try again"))
+				rest.Unavailable("this process is ending, and takes no changes; try again"))
 			return
 		}
 		next.ServeHTTP(w, r)

@@ -5,8 +5,11 @@ import (
 	"strings"
 	"time"
 
+	"punctual/functions/api/admin"
+	"punctual/functions/api/jobs"
+	"punctual/functions/api/rest"
+	"punctual/functions/api/schedules"
 	"punctual/functions/api/spec"
-	"punctual/functions/api/wire"
 	"punctual/shared/calendar"
 	"punctual/shared/contract"
 	"punctual/shared/job"
@@ -19,39 +22,39 @@ import (
 // limits puts the limits into the texts of the OpenAPI document. Routes and struct tags name a limit as
 // {=name}, so no limit is typed twice.
 var limits = strings.NewReplacer(
-	"{=ahead_years}", strconv.Itoa(wire.YearsAhead),
+	"{=ahead_years}", strconv.Itoa(rest.YearsAhead),
 	"{=batch_jobs}", strconv.Itoa(contract.MaxBatchJobs),
 	"{=batch_mib}", strconv.Itoa(contract.MaxBatchBody>>20),
 	"{=catch_up_cap}", strconv.Itoa(schedule.DefaultCatchUp.Cap),
 	"{=catch_up_after}", span.Format(schedule.DefaultAfter),
 	"{=catch_up_window}", span.Format(schedule.DefaultCatchUp.Window),
 	"{=dead_days}", spec.Days(contract.DeadKept),
-	"{=dead_letter_attempts}", strconv.Itoa(deadLetterAttempts),
+	"{=dead_letter_attempts}", strconv.Itoa(jobs.DeadLetterAttempts),
 	"{=default_pool}", contract.DefaultPool,
 	"{=default_retry}", spec.RetryText(job.DefaultRetry),
 	"{=default_timeout}", span.Format(contract.DefaultTimeout),
 	"{=depth}", strconv.Itoa(contract.MaxDepth),
-	"{=dry_run_days}", spec.Days(dryRunAhead),
-	"{=dry_run_listed}", strconv.Itoa(dryRunListed),
+	"{=dry_run_days}", spec.Days(schedules.DryRunAhead),
+	"{=dry_run_listed}", strconv.Itoa(schedules.DryRunListed),
 	"{=finished_days}", spec.Days(contract.FinishedKept),
-	"{=cancel_s}", wire.InUnits(contract.CancelCheckEvery+time.Second, time.Second, ""),
-	"{=in_flight_looked}", strconv.Itoa(inFlightLooked),
+	"{=cancel_s}", rest.InUnits(contract.CancelCheckEvery+time.Second, time.Second, ""),
+	"{=in_flight_looked}", strconv.Itoa(schedules.InFlightLooked),
 	"{=item_kib}", strconv.Itoa(contract.MaxItem>>10),
-	"{=key_hours}", wire.InUnits(contract.IdempotencyKept, time.Hour, ""),
-	"{=held_starts_s}", wire.InUnits(heldStartsWithin, time.Second, ""),
-	"{=idle_weekdays}", spec.NumberWord(maxWeekly-1),
+	"{=key_hours}", rest.InUnits(contract.IdempotencyKept, time.Hour, ""),
+	"{=held_starts_s}", rest.InUnits(admin.HeldStartsWithin, time.Second, ""),
+	"{=idle_weekdays}", spec.NumberWord(schedules.MaxWeekly-1),
 	"{=max_result}", text.Bytes(contract.MaxResult),
 	"{=min_max_result}", text.Bytes(contract.MinMaxResult),
-	"{=known}", strconv.Itoa(maxKnown/1000)+",000",
+	"{=known}", strconv.Itoa(jobs.MaxKnown/1000)+",000",
 	"{=list_read}", spec.TimeInWords(contract.MaxListRead, time.Second, "a second", "seconds"),
 	"{=move_days}", strconv.Itoa(calendar.MaxMoveDays),
 	"{=zone_rules_days}", strconv.Itoa(int(contract.MaxZoneRulesAge/(24*time.Hour))),
-	"{=next_shown}", spec.NumberWord(nextShown),
-	"{=past_s}", wire.InUnits(contract.PastAllowed, time.Second, ""),
+	"{=next_shown}", spec.NumberWord(schedules.NextShown),
+	"{=past_s}", rest.InUnits(contract.PastAllowed, time.Second, ""),
 	"{=payload_mib}", strconv.Itoa(contract.MaxPayload>>20),
-	"{=pending_before}", strconv.Itoa(pendingBefore),
+	"{=pending_before}", strconv.Itoa(schedules.PendingBefore),
 	"{=preview_count}", strconv.Itoa(contract.PreviewDefault),
-	"{=preview_skipped}", strconv.Itoa(previewSkipped),
+	"{=preview_skipped}", strconv.Itoa(schedules.PreviewSkipped),
 	"{=redrive_default}", strconv.Itoa(contract.RedriveDefault),
 	"{=schema_kib}", strconv.Itoa(schema.MaxText>>10),
 	"{=starts}", spec.NumberWord(contract.MaxTakeovers),

@@ -7,8 +7,8 @@ import (
 	"net/http"
 	"slices"
 
+	"punctual/functions/api/rest"
 	"punctual/functions/api/spec"
-	"punctual/functions/api/wire"
 )
 
 // LoopbackOnly guards a server that listens on addr, on the user's own machine, and asks for no token. A request must
@@ -41,6 +41,6 @@ func LoopbackOnly(addr string, next http.Handler) http.Handler {
 		if foreign {
 			detail = "a web page of another origin may not ask this server"
 		}
-		spec.Catalogue.Write(w, hex.EncodeToString(id[:]), wire.NewProblem(wire.CodeForbidden, "%s", detail))
+		spec.Catalogue.Write(w, hex.EncodeToString(id[:]), rest.NewProblem(rest.CodeForbidden, "%s", detail))
 	})
 }

@@ -9,9 +9,11 @@ import (
 
 	"github.com/danielgtaylor/huma/v2"
 
+	"punctual/functions/api/dags"
 	"punctual/functions/api/field"
+	"punctual/functions/api/rest"
+	"punctual/functions/api/schedules"
 	"punctual/functions/api/spec"
-	"punctual/functions/api/wire"
 	"punctual/shared/calendar"
 	"punctual/shared/contract"
 	"punctual/shared/dag"
@@ -22,8 +24,6 @@ import (
 
 // This file makes the OpenAPI document as strict as the readers. Request bodies are stated by their fields (package
 // field); parameters and answers are Go types, and the tables below say what they may hold.
-
-const cursorPattern = `^[A-Za-z0-9_-]+$`
 
 var scopeForm = field.Matching("^(all|"+job.PauseTaskPrefix+strings.Trim(contract.NamePattern, "^$")+")$",
 	len(job.PauseTaskPrefix)+contract.MaxName)
@@ -92,16 +92,16 @@ var ownParameterBounds = map[string]fieldBounds{"listRuns": {"status": field.One
 // in ownParameterBounds.
 var parameterBounds = fieldBounds{
 	"limit":  field.All(field.WholeParameter(1, contract.ListMax), field.Default(contract.ListDefault)),
-	"cursor": field.Matching(cursorPattern, wire.MaxCursor),
+	"cursor": field.Matching(rest.CursorPattern, rest.MaxCursor),
 	"count":  field.All(field.WholeParameter(1, calendar.MaxPreview), field.Default(contract.PreviewDefault)),
 	"wait":   field.Lasting(0, contract.MaxWait),
 	"name":   spec.NameForm, "dag": spec.NameForm, "node": spec.NameForm, "task": spec.NameForm,
 	"schedule": spec.NameForm, "id": spec.IDForm,
 	"scope":          scopeForm,
 	"status":         field.OneOf(job.Statuses),
-	"outcome":        field.OneOf(outcomes),
-	"format":         field.OneOf(graphForms),
-	"version":        field.WholeParameter(1, maxVersion),
+	"outcome":        field.OneOf(schedules.Outcomes),
+	"format":         field.OneOf(dags.GraphForms),
+	"version":        field.WholeParameter(1, spec.MaxVersion),
 	"dry_run":        func(s *huma.Schema) { s.Type = huma.TypeBoolean },
 	"created_after":  spec.InstantForm,
 	"created_before": spec.InstantForm,
@@ -109,7 +109,7 @@ var parameterBounds = fieldBounds{
 	"dead_before":    spec.InstantForm,
 	"after":          spec.InstantForm,
 	"before":         spec.InstantForm,
-	"If-Match":       field.Matching(`^\*$|`+matchPattern.String(), 0), "Idempotency-Key": spec.KeyForm,
+	"If-Match":       field.Matching(`^\*$|`+rest.MatchPattern.String(), 0), "Idempotency-Key": spec.KeyForm,
 	"code": field.OneOf(codes()),
 }
 
@@ -119,108 +119,6 @@ func codes() []string {
 		all[i] = e.Code
 	}
 	return all
-}
-
-// hasAll is an object with all these fields.
-func hasAll(names ...string) *huma.Schema { return &huma.Schema{Required: names} }
-
-func hasAny(names []string) *huma.Schema {
-	of := make([]*huma.Schema, len(names))
-	for n, name := range names {
-		of[n] = hasAll(name)
-	}
-	return isEither(of...)
-}
-
-func isNot(s *huma.Schema) *huma.Schema { return &huma.Schema{Not: s} }
-
-func isEither(of ...*huma.Schema) *huma.Schema { return &huma.Schema{AnyOf: of} }
-
-// hasSome is an object with a list of that name that is not empty.
-func hasSome(name string) *huma.Schema {
-	return &huma.Schema{Required: []string{name}, Properties: map[string]*huma.Schema{name: {MinItems: new(1)}}}
-}
-
-// hasNull is an object whose field is null; hasValue is one whose field is anything else.
-func hasNull(name string) *huma.Schema {
-	return &huma.Schema{Required: []string{name}, Properties: map[string]*huma.Schema{name: {Type: "null"}}}
-}
-
-func hasValue(name string) *huma.Schema {
-	return &huma.Schema{Required: []string{name},
-		Properties: map[string]*huma.Schema{name: isNot(&huma.Schema{Type: "null"})}}
-}
-
-// ruleOfNone is an object with run_if but without after.
-var ruleOfNone = &huma.Schema{AllOf: []*huma.Schema{hasAll("run_if"), isNot(hasAll("after"))}}
-
-// schedulePatchRefusal is what a patch of a schedule must not match.
-var schedulePatchRefusal = isEither(
-	&huma.Schema{AllOf: []*huma.Schema{hasValue("job"), hasValue("dag")}},
-	&huma.Schema{AllOf: []*huma.Schema{hasNull("job"), isNot(hasValue("dag"))}},
-	&huma.Schema{AllOf: []*huma.Schema{hasNull("dag"), isNot(hasValue("job"))}},
-)
-
-func closedObject() *huma.Schema {
-	return &huma.Schema{Type: huma.TypeObject, AdditionalProperties: false, Properties: map[string]*huma.Schema{}}
-}
-
-// calendars turns the schema of a calendar into one of its four forms.
-func calendars(schemas map[string]*huma.Schema) {
-	whole := schemas["CalendarRequest"]
-	whole.OneOf = nil
-	for _, form := range calendarForms {
-		s := closedObject()
-		s.Required = form.own[:1]
-		for name, field := range whole.Properties {
-			if !slices.Contains(form.others(), name) {
-				s.Properties[name] = field
-			}
-		}
-		schemas[form.schema] = s
-		whole.OneOf = append(whole.OneOf, field.Ref(form.schema))
-	}
-	whole.Type, whole.Properties, whole.AdditionalProperties, whole.Required = "", nil, nil, nil
-}
-
-// patchOf makes the schema of a merge patch (RFC 7396) from a whole schema: no field is required, and null removes an
-// optional one. Nested objects are patched too.
-func patchOf(schemas map[string]*huma.Schema, name string) *huma.Schema {
-	whole, patch := schemas[name], strings.TrimSuffix(name, "Request")+"PatchRequest"
-	s := closedObject()
-	for name, is := range whole.Properties {
-		p := *is
-		if inner, ok := strings.CutPrefix(p.Ref, field.Prefix); ok {
-			p = *patchOf(schemas, inner)
-		}
-		switch {
-		case slices.Contains(whole.Required, name):
-		case p.Ref != "":
-			p = huma.Schema{AnyOf: []*huma.Schema{field.Ref(strings.TrimPrefix(p.Ref, field.Prefix)), {Type: "null"}}}
-		case p.Type != "":
-			p = field.Nullable(p)
-			if each, ok := p.AdditionalProperties.(*huma.Schema); ok {
-				one := field.Nullable(*each)
-				p.AdditionalProperties = &one
-			}
-		}
-		s.Properties[name] = &p
-	}
-	schemas[patch] = s
-	return field.Ref(patch)
-}
-
-// ofOneForm is a patch whose fields all belong to one form of a calendar.
-func ofOneForm() *huma.Schema {
-	either := &huma.Schema{}
-	for _, form := range calendarForms {
-		null := &huma.Schema{Properties: map[string]*huma.Schema{}}
-		for _, name := range form.others() {
-			null.Properties[name] = &huma.Schema{Type: "null"}
-		}
-		either.AnyOf = append(either.AnyOf, null)
-	}
-	return either
 }
 
 // schemaName shortens the names of schemas: PageJobView becomes JobPage, BatchAnswerBody becomes BatchAnswer.
@@ -235,10 +133,9 @@ func schemaName(t reflect.Type, hint string) string {
 	return name
 }
 
-// document returns the OpenAPI document. Answers may grow, so their schemas allow unknown fields; the bodies that we
-// read must not have any.
-func (s *stage) document() ([]byte, error) {
-	doc := s.router.OpenAPI()
+// document completes the OpenAPI document of the routes. Answers may grow, so their schemas allow unknown fields; the
+// bodies that we read must not have any.
+func document(doc *huma.OpenAPI) ([]byte, error) {
 	registry := doc.Components.Schemas
 	documentPayloads(registry)
 	schemas := registry.Map()
@@ -252,10 +149,7 @@ func (s *stage) document() ([]byte, error) {
 			schema.AdditionalProperties = nil
 		}
 	}
-	patchOf(schemas, scheduleRequest.Name())
-	schemas["SchedulePatchRequest"].MinProperties, schemas["SchedulePatchRequest"].Not = new(1), schedulePatchRefusal
-	schemas["CalendarPatchRequest"].Not = isNot(ofOneForm())
-	calendars(schemas)
+	schedules.Document(schemas)
 	for _, path := range doc.Paths {
 		for _, op := range operations(path) {
 			documentOperation(op)

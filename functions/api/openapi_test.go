@@ -13,8 +13,8 @@ import (
 
 	"github.com/santhosh-tekuri/jsonschema/v6"
 
+	"punctual/functions/api/rest"
 	"punctual/functions/api/spec"
-	"punctual/functions/api/wire"
 	"punctual/shared/contract"
 	"punctual/shared/executor"
 	"punctual/shared/store"
@@ -114,22 +114,14 @@ func TestDocument_HasEveryFieldWithBounds(t *testing.T) {
 	schemas := schemasOf(doc)
 	for name, fields := range bounds {
 		properties := map[string]any{}
-		if name == "CalendarRequest" {
-			for _, form := range calendarForms {
-				for field, s := range schemas[form.schema].(map[string]any)["properties"].(map[string]any) {
-					properties[field] = s
-				}
-			}
-		} else if s, ok := schemas[name].(map[string]any); ok {
+		if s, ok := schemas[name].(map[string]any); ok {
 			properties, _ = s["properties"].(map[string]any)
 		}
 		if len(properties) == 0 {
 			t.Errorf("there is no schema %s", name)
 		}
 		for field := range fields {
-			// These two schemas share the bounds of jobs without all of their fields.
-			shared := name == "TaskRequest" || name == "JobPatchRequest"
-			if properties[field] == nil && !shared {
+			if properties[field] == nil {
 				t.Errorf("schema %s has no field %s", name, field)
 			}
 		}
@@ -296,10 +288,10 @@ func TestAPI_ListsTheMethodsOfAPathWithoutParameters(t *testing.T) {
 		{"POST", "/v1/health", "GET, HEAD"},
 	} {
 		w := httptest.NewRecorder()
-		h.ServeHTTP(w, httptest.NewRequestWithContext(wire.WithIdentity(context.Background(), who), c.method, c.path,
+		h.ServeHTTP(w, httptest.NewRequestWithContext(rest.WithIdentity(context.Background(), who), c.method, c.path,
 			http.NoBody))
 		if w.Code != http.StatusMethodNotAllowed || w.Header().Get("Allow") != c.allow ||
-			!strings.Contains(w.Body.String(), wire.CodeMethodNotAllowed) {
+			!strings.Contains(w.Body.String(), rest.CodeMethodNotAllowed) {
 			t.Errorf("%s %s: %d, Allow %q, %s", c.method, c.path, w.Code, w.Header().Get("Allow"), w.Body)
 		}
 	}

@@ -10,8 +10,8 @@ import (
 	"github.com/aws/aws-lambda-go/events"
 	"github.com/awslabs/aws-lambda-go-api-proxy/core"
 
+	"punctual/functions/api/rest"
 	"punctual/functions/api/spec"
-	"punctual/functions/api/wire"
 	"punctual/shared/telemetry"
 	"punctual/shared/tenant"
 )
@@ -31,10 +31,10 @@ func Proxy(
 		}
 		w := core.NewProxyResponseWriter()
 		var events core.RequestAccessor
-		r, err := events.EventToRequestWithContext(wire.WithIdentity(ctx, identityOf(ev)), ev)
+		r, err := events.EventToRequestWithContext(rest.WithIdentity(ctx, identityOf(ev)), ev)
 		if err != nil { // the path or the body is malformed
 			spec.Catalogue.Write(w, ev.RequestContext.RequestID,
-				wire.NewProblem(wire.CodeInvalidValue, "the request cannot be read"))
+				rest.NewProblem(rest.CodeInvalidValue, "the request cannot be read"))
 			return w.GetProxyResponse()
 		}
 		if r.Header.Get("X-Request-Id") == "" {

@@ -7,7 +7,7 @@ import (
 
 	"github.com/aws/aws-lambda-go/events"
 
-	"punctual/functions/api/wire"
+	"punctual/functions/api/rest"
 	"punctual/shared/contract"
 	"punctual/shared/fault"
 	"punctual/shared/tenant"
@@ -36,7 +36,7 @@ func Signed(auth string, by Principals, next proxied) proxied {
 			return events.APIGatewayProxyResponse{}, fmt.Errorf("finding out who signed: %w", err)
 		}
 		ev.RequestContext.Authorizer = who
-		return next(wire.WithSigner(ctx, nobody), ev)
+		return next(rest.WithSigner(ctx, nobody), ev)
 	}
 }
 

@@ -101,7 +101,7 @@ var encodesJSON = map[string]string{
 	"shared/client/call.go":                   "it sends to the API only; markup is not escaped",
 	"shared/client/rest/rest.gen.go":          "it is generated, and sends to the API",
 	"functions/forecast/learnt.go":            "a forecast holds pools' names and numbers",
-	"functions/api/wire/router.go":            "answers go to web clients, not queues; their markup is not escaped",
+	"functions/api/rest/router.go":            "answers go to web clients, not queues; their markup is not escaped",
 	"workers/worker/workertest/workertest.go": "a payload of a user's test stays in its process",
 	"workers/executor/secret.go":              "it looks for the spelling that others use",
 }

@@ -9,7 +9,7 @@ import (
 
 	"github.com/danielgtaylor/huma/v2"
 
-	"punctual/functions/api/wire"
+	"punctual/functions/api/rest"
 	"punctual/shared/contract"
 	"punctual/shared/span"
 )
@@ -71,7 +71,7 @@ func Lasting(least, most time.Duration) Bound {
 		s.Type, s.Pattern, s.MaxLength = huma.TypeString, contract.DurationPattern, new(span.MaxText)
 		s.Examples = []any{span.Format(max(least, min(most, 30*time.Second)))}
 		s.Extensions = map[string]any{"x-minimum": span.Format(least), "x-maximum": span.Format(most)}
-		s.Description = strings.TrimLeft(s.Description+"; ", "; ") + wire.Between(span.Format(least), span.Format(most))
+		s.Description = strings.TrimLeft(s.Description+"; ", "; ") + rest.Between(span.Format(least), span.Format(most))
 	}
 }
 

@@ -5,7 +5,7 @@ import (
 
 	"github.com/danielgtaylor/huma/v2"
 
-	"punctual/functions/api/wire"
+	"punctual/functions/api/rest"
 	"punctual/shared/span"
 )
 
@@ -15,7 +15,7 @@ type Schema func(known huma.Registry) *huma.Schema
 // Field is one field of a request body. It does not change; its methods return changed copies.
 type Field[T any] struct {
 	property
-	read func(*wire.Reader, wire.Value) (T, bool)
+	read func(*rest.Reader, rest.Value) (T, bool)
 }
 
 // property is what the document says about a field.
@@ -83,7 +83,7 @@ func (f Field[T]) Required() Field[T] {
 }
 
 // Into reads the field into to if it is given and right. It reports whether it is given.
-func (f Field[T]) Into(r *wire.Reader, in wire.Fields, to *T) (given bool) {
+func (f Field[T]) Into(r *rest.Reader, in rest.Fields, to *T) (given bool) {
 	v, given := in[f.name]
 	if given {
 		if value, ok := f.read(r, v); ok {
@@ -94,7 +94,7 @@ func (f Field[T]) Into(r *wire.Reader, in wire.Fields, to *T) (given bool) {
 }
 
 // Pointer reads the field into to, as Into does; to stays nil if the field is not given.
-func (f Field[T]) Pointer(r *wire.Reader, in wire.Fields, to **T) (given bool) {
+func (f Field[T]) Pointer(r *rest.Reader, in rest.Fields, to **T) (given bool) {
 	v, given := in[f.name]
 	if given {
 		if value, ok := f.read(r, v); ok {
@@ -116,7 +116,7 @@ func Duration(name, about string, least, most time.Duration) Field[time.Duration
 	}
 	return Field[time.Duration]{
 		property{name: name, about: about, schema: typed(huma.TypeString, ""), bound: Lasting(least, most)},
-		func(r *wire.Reader, v wire.Value) (time.Duration, bool) { return r.Duration(v, least, most) },
+		func(r *rest.Reader, v rest.Value) (time.Duration, bool) { return r.Duration(v, least, most) },
 	}
 }
 
@@ -125,7 +125,7 @@ func Whole(name, about string, least, most int) Field[int] {
 	return Field[int]{
 		property{name: name, about: about, schema: typed(huma.TypeInteger, "int64"),
 			bound: From(float64(least), float64(most))},
-		func(r *wire.Reader, v wire.Value) (int, bool) { return r.Whole(v, least, most) },
+		func(r *rest.Reader, v rest.Value) (int, bool) { return r.Whole(v, least, most) },
 	}
 }
 
@@ -133,7 +133,7 @@ func Whole(name, about string, least, most int) Field[int] {
 func Number(name, about string, least, most float64) Field[float64] {
 	return Field[float64]{
 		property{name: name, about: about, schema: typed(huma.TypeNumber, "double"), bound: From(least, most)},
-		func(r *wire.Reader, v wire.Value) (float64, bool) { return r.Number(v, least, most) },
+		func(r *rest.Reader, v rest.Value) (float64, bool) { return r.Number(v, least, most) },
 	}
 }
 
@@ -141,7 +141,7 @@ func Number(name, about string, least, most float64) Field[float64] {
 func Flag(name, about string) Field[bool] {
 	return Field[bool]{
 		property{name: name, about: about, schema: typed(huma.TypeBoolean, "")},
-		func(r *wire.Reader, v wire.Value) (bool, bool) { return r.Flag(v) },
+		func(r *rest.Reader, v rest.Value) (bool, bool) { return r.Flag(v) },
 	}
 }
 
@@ -153,7 +153,7 @@ func Word[T, W ~string](name, about, code string, words []W) Field[T] {
 	}
 	return Field[T]{
 		property{name: name, about: about, schema: typed(huma.TypeString, ""), bound: OneOf(words)},
-		func(r *wire.Reader, v wire.Value) (T, bool) {
+		func(r *rest.Reader, v rest.Value) (T, bool) {
 			s, ok := r.OneOf(v, code, plain)
 			return T(s), ok
 		},
@@ -161,7 +161,7 @@ func Word[T, W ~string](name, about, code string, words []W) Field[T] {
 }
 
 // Text is a text that read checks beyond its kind; bound is what the document says about it.
-func Text[T any](name, about string, bound Bound, read func(*wire.Reader, wire.Value) (T, bool)) Field[T] {
+func Text[T any](name, about string, bound Bound, read func(*rest.Reader, rest.Value) (T, bool)) Field[T] {
 	return Field[T]{property{name: name, about: about, schema: typed(huma.TypeString, ""), bound: bound}, read}
 }
 
@@ -170,7 +170,7 @@ func List[T any](name, about string, least, most int, each Field[T]) Field[[]T] 
 	return Field[[]T]{
 		property{name: name, about: about,
 			schema: ArrayOf(least, most, each.document)},
-		func(r *wire.Reader, v wire.Value) (list []T, ok bool) {
+		func(r *rest.Reader, v rest.Value) (list []T, ok bool) {
 			for _, element := range r.List(v, most) {
 				if value, ok := each.read(r, element); ok {
 					list = append(list, value)
@@ -200,9 +200,9 @@ func MapOf(least, most int, name map[string]any, each Schema) Schema {
 }
 
 // Value is a field that the reader of its object reads by hand.
-func Value(name, about string, schema Schema) Field[wire.Value] {
-	return Field[wire.Value]{property{name: name, about: about, schema: schema},
-		func(_ *wire.Reader, v wire.Value) (wire.Value, bool) { return v, true }}
+func Value(name, about string, schema Schema) Field[rest.Value] {
+	return Field[rest.Value]{property{name: name, about: about, schema: schema},
+		func(_ *rest.Reader, v rest.Value) (rest.Value, bool) { return v, true }}
 }
 
 // TextSchema returns the schema of a text.

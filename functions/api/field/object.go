@@ -5,7 +5,7 @@ import (
 
 	"github.com/danielgtaylor/huma/v2"
 
-	"punctual/functions/api/wire"
+	"punctual/functions/api/rest"
 )
 
 // Object is an object that a request may hold, or a whole body. It has no fields but these.
@@ -73,12 +73,12 @@ func (o *Object) Names() []string { return o.names }
 
 // Read reads the object's fields. Any other value, an unknown field and a repeated field are errors; the fields are nil
 // if the value is no object.
-func (o *Object) Read(r *wire.Reader, v wire.Value) wire.Fields {
+func (o *Object) Read(r *rest.Reader, v rest.Value) rest.Fields {
 	return r.Object(v.Node, v.Pointer, o.names)
 }
 
 // Body reads the object as a whole body.
-func (o *Object) Body(r *wire.Reader) wire.Fields { return o.Read(r, wire.Value{}) }
+func (o *Object) Body(r *rest.Reader) rest.Fields { return o.Read(r, rest.Value{}) }
 
 // Schema adds the object to the document's schemas and returns a reference to it.
 func (o *Object) Schema(known huma.Registry) *huma.Schema {
@@ -108,6 +108,6 @@ const Prefix = "#/components/schemas/"
 func Ref(name string) *huma.Schema { return &huma.Schema{Ref: Prefix + name} }
 
 // Nested is a field that holds an object; read reads it whole.
-func Nested[T any](name, about string, o *Object, read func(*wire.Reader, wire.Value) (T, bool)) Field[T] {
+func Nested[T any](name, about string, o *Object, read func(*rest.Reader, rest.Value) (T, bool)) Field[T] {
 	return Field[T]{property{name: name, about: about, schema: o.Schema}, read}
 }

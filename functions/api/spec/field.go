@@ -10,7 +10,7 @@ import (
 	"github.com/danielgtaylor/huma/v2"
 
 	"punctual/functions/api/field"
-	"punctual/functions/api/wire"
+	"punctual/functions/api/rest"
 	"punctual/shared/contract"
 	"punctual/shared/dag"
 	"punctual/shared/executor"
@@ -33,7 +33,7 @@ const (
 // Bounds of values that several fields and parameters have.
 var (
 	NameForm    = field.Matching(contract.NamePattern, contract.MaxName)
-	InstantForm = field.Formatted("date-time", wire.InstantPattern.String(), MaxTimeText)
+	InstantForm = field.Formatted("date-time", rest.InstantPattern.String(), MaxTimeText)
 	KeyForm     = field.Matching(keyPattern, contract.MaxIdempotencyKey)
 	IDForm      = field.Matching(JobIDPattern, JobIDLength)
 	ZoneForm    = field.Formatted("time-zone", zonePattern, 0)
@@ -50,7 +50,7 @@ var (
 	Payload = field.Value("payload", "Input of the job, up to {=payload_mib} MiB and {=depth} levels deep. Its form "+
 		"depends on the executor of the task.", payloads)
 	Priority = field.Word[job.Priority]("priority", "Priority; default: that of the task. Priorities are strict: a "+
-		"job of a lower priority waits as long as jobs of a higher one are due, without bound.", wire.CodeInvalidValue,
+		"job of a lower priority waits as long as jobs of a higher one are due, without bound.", rest.CodeInvalidValue,
 		contract.Priorities)
 	Pool = field.Word[string]("pool", "Pool of workers that runs the job; default: that of the task.", CodeUnknownPool,
 		contract.Pools)
@@ -61,7 +61,7 @@ var (
 	ExpireAfter = window("expire_after", "Maximum time from due_at to the end of the job, after which the job is "+
 		"EXPIRED; default: no limit.")
 	Retry = field.Nested("retry", "Retry policy. Fields that are left out have the values of the task.", retryPolicy,
-		func(r *wire.Reader, v wire.Value) (p job.RetryPolicy, ok bool) { return p, false }) // ReadRetry reads it
+		func(r *rest.Reader, v rest.Value) (p job.RetryPolicy, ok bool) { return p, false }) // ReadRetry reads it
 	Tags = field.Text("tags", "Tags by name, up to {=tags}. A name has up to {=tag_key} and a value up to "+
 		"{=tag_value} characters, without control characters and characters that change the direction of text.", nil,
 		readTags).Shaped(field.MapOf(0, contract.MaxTags, tagName, func(huma.Registry) *huma.Schema {
@@ -93,7 +93,7 @@ var (
 	Reason = field.Text("reason", "Reason for the operation, shown in the run's events.",
 		field.All(field.Characters(0, contract.MaxReason), printed), readReason)
 	Missed = field.Word[string]("missed", "Treatment of the times under the pause: drop, last or all; default: the "+
-		"catch-up policy of the schedule.", wire.CodeInvalidValue, MissedWords)
+		"catch-up policy of the schedule.", rest.CodeInvalidValue, MissedWords)
 )
 
 // MissedWords are the values of missed.
@@ -112,7 +112,7 @@ var (
 	onWorkerLost = field.Word[string]("on_worker_lost", "Treatment of an attempt whose worker is lost. rerun "+
 		"(default) starts the attempt once more, up to {=starts} starts; fail ends the attempt with the code "+
 		"worker_lost, and the job is retried only while attempts are "+
-		"left.", wire.CodeInvalidValue, []string{job.LostRerun, job.LostFail})
+		"left.", rest.CodeInvalidValue, []string{job.LostRerun, job.LostFail})
 
 	retryPolicy = field.NewObject("RetryRequest", "Retry policy of a job.", maxAttempts, initialDelay, factor,
 		maxDelay, jitter, onWorkerLost)
@@ -120,22 +120,22 @@ var (
 
 // Name is a field with the name of something.
 func Name(name, about string) field.Field[string] {
-	return field.Text(name, about, NameForm, (*wire.Reader).Name)
+	return field.Text(name, about, NameForm, (*rest.Reader).Name)
 }
 
 // Instant is a field with a time.
 func Instant(name, about string) field.Field[time.Time] {
-	return field.Text(name, about, InstantForm, (*wire.Reader).Instant)
+	return field.Text(name, about, InstantForm, (*rest.Reader).Instant)
 }
 
 // Zone is a field with the name of a time zone.
 func Zone(name, about string) field.Field[string] {
-	return field.Text(name, about, ZoneForm, (*wire.Reader).Text)
+	return field.Text(name, about, ZoneForm, (*rest.Reader).Text)
 }
 
 // RunIf is a field with the rule that the outcomes of others must match.
 func RunIf(about string) field.Field[dag.Rule] {
-	return field.Word[dag.Rule]("run_if", about, wire.CodeInvalidValue, dag.Rules)
+	return field.Word[dag.Rule]("run_if", about, rest.CodeInvalidValue, dag.Rules)
 }
 
 func window(name, about string) field.Field[time.Duration] {
@@ -180,12 +180,12 @@ func Under(pointer string, literals []string) []string {
 }
 
 // Running reads how a job runs, over what its task has set.
-func Running(r *wire.Reader, f wire.Fields, row *job.Row) {
+func Running(r *rest.Reader, f rest.Fields, row *job.Row) {
 	Pool.Into(r, f, &row.Pool)
 	Priority.Into(r, f, &row.Priority)
 	limited := timeouts[row.Pool == "long"]
 	if !limited.Into(r, f, &row.Timeout) && row.Timeout > longest(row.Pool) { // the task's, in the job's own pool
-		r.Mistake(f["pool"].Pointer, wire.CodeConflictingFields, "",
+		r.Mistake(f["pool"].Pointer, rest.CodeConflictingFields, "",
 			"the task's timeout is longer than pool %s allows; give a timeout", row.Pool)
 	}
 	if v, ok := f[Retry.Name()]; ok {
@@ -204,7 +204,7 @@ func longest(pool string) time.Duration {
 }
 
 // ReadRetry reads a retry policy over another one.
-func ReadRetry(r *wire.Reader, v wire.Value, p *job.RetryPolicy) {
+func ReadRetry(r *rest.Reader, v rest.Value, p *job.RetryPolicy) {
 	f := retryPolicy.Read(r, v)
 	maxAttempts.Into(r, f, &p.MaxAttempts)
 	initialDelay.Into(r, f, &p.InitialDelay)
@@ -218,18 +218,18 @@ func ReadRetry(r *wire.Reader, v wire.Value, p *job.RetryPolicy) {
 }
 
 // Due reads run_at or delay into at; false if neither is given.
-func Due(r *wire.Reader, f wire.Fields, now time.Time, at *time.Time) (given bool) {
+func Due(r *rest.Reader, f rest.Fields, now time.Time, at *time.Time) (given bool) {
 	runAt, isTime := f[RunAt.Name()]
 	delay, isDelay := f[Delay.Name()]
 	switch {
 	case isTime && isDelay:
-		r.Mistake(delay.Pointer, wire.CodeConflictingFields, "run_at or delay", "run_at and delay exclude each other")
+		r.Mistake(delay.Pointer, rest.CodeConflictingFields, "run_at or delay", "run_at and delay exclude each other")
 	case isTime:
 		if t, ok := r.Ahead(runAt, now); ok {
 			*at = t
 		}
 	case isDelay:
-		if d, ok := r.Duration(delay, 0, wire.Latest(now).Sub(now)); ok {
+		if d, ok := r.Duration(delay, 0, rest.Latest(now).Sub(now)); ok {
 			*at = now.Add(d)
 		}
 	}
@@ -237,11 +237,11 @@ func Due(r *wire.Reader, f wire.Fields, now time.Time, at *time.Time) (given boo
 }
 
 // TooDeep reports a value that is nested more than contract.MaxDepth levels deep.
-func TooDeep(r *wire.Reader, v wire.Value, what string) bool {
+func TooDeep(r *rest.Reader, v rest.Value, what string) bool {
 	if r.Doc.Depth(v.Node) <= contract.MaxDepth {
 		return false
 	}
-	r.Mistake(v.Pointer, wire.CodeOutOfRange, fmt.Sprintf("at most %d levels", contract.MaxDepth),
+	r.Mistake(v.Pointer, rest.CodeOutOfRange, fmt.Sprintf("at most %d levels", contract.MaxDepth),
 		"%s nested more than %d levels deep", what, contract.MaxDepth)
 	return true
 }
@@ -252,10 +252,10 @@ const maxLiterals = 50
 // maxLiteral is how long a pointer in allow_literals may be, in characters.
 const maxLiteral = 1024
 
-func readPointer(r *wire.Reader, v wire.Value) (string, bool) {
+func readPointer(r *rest.Reader, v rest.Value) (string, bool) {
 	s, ok := r.Text(v)
 	if ok && (len(s) == 0 || Runes(s) > maxLiteral || s[0] != '/') {
-		r.Mistake(v.Pointer, wire.CodeInvalidValue, fmt.Sprintf("a JSON pointer such as /payload/x, up to "+
+		r.Mistake(v.Pointer, rest.CodeInvalidValue, fmt.Sprintf("a JSON pointer such as /payload/x, up to "+
 			"%d characters", maxLiteral), "this is not a JSON pointer")
 		return "", false
 	}
@@ -263,18 +263,18 @@ func readPointer(r *wire.Reader, v wire.Value) (string, bool) {
 }
 
 // readReason reads the reason of an operation or a pause.
-func readReason(r *wire.Reader, v wire.Value) (string, bool) {
+func readReason(r *rest.Reader, v rest.Value) (string, bool) {
 	s, ok := r.Text(v)
 	if ok && Runes(s) > contract.MaxReason {
-		r.Mistake(v.Pointer, wire.CodeOutOfRange, fmt.Sprintf("at most %d characters", contract.MaxReason),
+		r.Mistake(v.Pointer, rest.CodeOutOfRange, fmt.Sprintf("at most %d characters", contract.MaxReason),
 			"the reason has %d characters", Runes(s))
 	}
 	if ok && strings.ContainsFunc(s, text.Hidden) {
-		r.Mistake(v.Pointer, wire.CodeInvalidValue, "characters that can be seen, and spaces",
+		r.Mistake(v.Pointer, rest.CodeInvalidValue, "characters that can be seen, and spaces",
 			"the reason has control characters, or characters that change the direction of text")
 	}
 	if ok && text.TokenShaped(s) {
-		r.Mistake(v.Pointer, wire.CodeSecretInPayload, "", "this looks like a secret, and would be kept in the clear")
+		r.Mistake(v.Pointer, rest.CodeSecretInPayload, "", "this looks like a secret, and would be kept in the clear")
 	}
 	return s, ok
 }
@@ -283,6 +283,6 @@ func readReason(r *wire.Reader, v wire.Value) (string, bool) {
 var LiteralFields = []string{Payload.Name(), Metadata.Name()}
 
 // HasAny reports whether one of these fields is given.
-func HasAny(f wire.Fields, names []string) bool {
+func HasAny(f rest.Fields, names []string) bool {
 	return slices.ContainsFunc(names, func(name string) bool { _, ok := f[name]; return ok })
 }

@@ -10,7 +10,7 @@ import (
 	"strings"
 	"unicode/utf8"
 
-	"punctual/functions/api/wire"
+	"punctual/functions/api/rest"
 	"punctual/shared/contract"
 	"punctual/shared/job"
 	"punctual/shared/text"
@@ -33,7 +33,7 @@ type LabelsView struct {
 }
 
 // Labels reads the labels of a job.
-func Labels(r *wire.Reader, f wire.Fields) (l job.Labels) {
+func Labels(r *rest.Reader, f rest.Fields) (l job.Labels) {
 	var tags map[string]string
 	if Tags.Into(r, f, &tags); len(tags) > 0 {
 		l.Tags = string(text.MustJSON(tags))
@@ -43,13 +43,13 @@ func Labels(r *wire.Reader, f wire.Fields) (l job.Labels) {
 }
 
 // readMetadata reads any JSON object; "" for an empty one. It sorts the names: equal objects have the same text.
-func readMetadata(r *wire.Reader, v wire.Value) (metadata string, ok bool) {
-	if !r.Is(v, wire.KindObject) {
+func readMetadata(r *rest.Reader, v rest.Value) (metadata string, ok bool) {
+	if !r.Is(v, rest.KindObject) {
 		return "", true
 	}
 	raw := r.Doc.Compact(v.Node)
 	if len(raw) > contract.MaxMetadata {
-		r.Mistake(v.Pointer, wire.CodeOutOfRange, fmt.Sprintf("at most %d bytes", contract.MaxMetadata),
+		r.Mistake(v.Pointer, rest.CodeOutOfRange, fmt.Sprintf("at most %d bytes", contract.MaxMetadata),
 			"the metadata has %d bytes", len(raw))
 		return "", true
 	}
@@ -68,10 +68,10 @@ func readMetadata(r *wire.Reader, v wire.Value) (metadata string, ok bool) {
 }
 
 // noControls reports control characters in the names and strings of metadata.
-func noControls(r *wire.Reader, v any, pointer string) {
+func noControls(r *rest.Reader, v any, pointer string) {
 	blame := func(pointer, what, s string) {
 		if strings.ContainsFunc(s, text.Hidden) {
-			r.Mistake(pointer, wire.CodeInvalidValue, "characters that can be seen, and spaces",
+			r.Mistake(pointer, rest.CodeInvalidValue, "characters that can be seen, and spaces",
 				"%s in the metadata has control characters, or characters that change the direction of text", what)
 		}
 	}
@@ -92,7 +92,7 @@ func noControls(r *wire.Reader, v any, pointer string) {
 }
 
 // NoSecretLabels reports labels that look like secrets. allowed are the pointers of those that are none.
-func NoSecretLabels(r *wire.Reader, f wire.Fields, allowed []string) {
+func NoSecretLabels(r *rest.Reader, f rest.Fields, allowed []string) {
 	for _, name := range LabelFields {
 		if v, ok := f[name]; ok {
 			r.NoSecrets(v, allowed)
@@ -110,36 +110,36 @@ func ViewLabels(l job.Labels) (v LabelsView) {
 }
 
 // readTags reads tags.
-func readTags(r *wire.Reader, v wire.Value) (tags map[string]string, ok bool) {
-	if got := r.Doc.Kind(v.Node); got != wire.KindObject {
-		r.Mistake(v.Pointer, wire.CodeInvalidValue, "an object of strings", "%s is given where an object belongs", got)
+func readTags(r *rest.Reader, v rest.Value) (tags map[string]string, ok bool) {
+	if got := r.Doc.Kind(v.Node); got != rest.KindObject {
+		r.Mistake(v.Pointer, rest.CodeInvalidValue, "an object of strings", "%s is given where an object belongs", got)
 		return nil, true
 	}
 	r.AllDuplicates(v.Node)
 	tags = map[string]string{}
 	count := 0
 	for name, n := range r.Doc.Members(v.Node) {
-		at := wire.Value{Node: n, Pointer: v.Pointer + "/" + text.EscapePointer(name)}
+		at := rest.Value{Node: n, Pointer: v.Pointer + "/" + text.EscapePointer(name)}
 		if count++; count > contract.MaxTags {
-			r.Mistake(v.Pointer, wire.CodeOutOfRange, fmt.Sprintf("at most %d", contract.MaxTags),
+			r.Mistake(v.Pointer, rest.CodeOutOfRange, fmt.Sprintf("at most %d", contract.MaxTags),
 				"there are more than %d tags", contract.MaxTags)
 			return nil, true
 		}
 		if Runes(name) < 1 || Runes(name) > contract.MaxTagKey {
-			r.Mistake(at.Pointer, wire.CodeOutOfRange, fmt.Sprintf("1 to %d characters", contract.MaxTagKey),
+			r.Mistake(at.Pointer, rest.CodeOutOfRange, fmt.Sprintf("1 to %d characters", contract.MaxTagKey),
 				"the name of a tag is too long, or empty")
 		}
 		if strings.ContainsFunc(name, text.Hidden) {
-			r.Mistake(at.Pointer, wire.CodeInvalidValue, "characters that can be seen, and spaces",
+			r.Mistake(at.Pointer, rest.CodeInvalidValue, "characters that can be seen, and spaces",
 				"the name of a tag has control characters, or characters that change the direction of text")
 		}
 		if s, ok := r.Text(at); ok {
 			if Runes(s) > contract.MaxTagValue {
-				r.Mistake(at.Pointer, wire.CodeOutOfRange, fmt.Sprintf("at most %d characters", contract.MaxTagValue),
+				r.Mistake(at.Pointer, rest.CodeOutOfRange, fmt.Sprintf("at most %d characters", contract.MaxTagValue),
 					"the value of the tag has %d characters", Runes(s))
 			}
 			if strings.ContainsFunc(s, text.Hidden) {
-				r.Mistake(at.Pointer, wire.CodeInvalidValue, "characters that can be seen, and spaces",
+				r.Mistake(at.Pointer, rest.CodeInvalidValue, "characters that can be seen, and spaces",
 					"the value of the tag has control characters, or characters that change the direction of text")
 			}
 			tags[name] = s

@@ -4,7 +4,7 @@ import (
 	"strconv"
 	"time"
 
-	"punctual/functions/api/wire"
+	"punctual/functions/api/rest"
 	"punctual/shared/contract"
 	"punctual/shared/executor"
 )
@@ -31,22 +31,22 @@ const (
 )
 
 // Catalogue explains every code, in the order of the statuses.
-var Catalogue = wire.Catalogue{
-	explain(wire.CodeInvalidJSON, 400, "Invalid JSON",
+var Catalogue = rest.Catalogue{
+	explain(rest.CodeInvalidJSON, 400, "Invalid JSON",
 		"The body must be one JSON value in UTF-8, without anything after it. "+
 			"The detail says where reading stopped."),
-	explain(wire.CodeUnknownField, 400, "Unknown field",
+	explain(rest.CodeUnknownField, 400, "Unknown field",
 		"Names are compared exactly, capital letters included. Remove the field, "+
 			"or spell it as the detail suggests."),
-	explain(wire.CodeDuplicateField, 400, "Duplicate field",
+	explain(rest.CodeDuplicateField, 400, "Duplicate field",
 		"Readers of JSON disagree about which of the two counts, so neither does. Give it once."),
-	explain(wire.CodeMissingField, 400, "Missing field", "The pointer names it."),
-	explain(wire.CodeInvalidValue, 400, "Invalid value",
+	explain(rest.CodeMissingField, 400, "Missing field", "The pointer names it."),
+	explain(rest.CodeInvalidValue, 400, "Invalid value",
 		"The pointer names the field; allowed says what would be taken."),
-	explain(wire.CodeOutOfRange, 400, "Value out of range", "The pointer names the field; allowed says the limits."),
-	explain(wire.CodeConflictingFields, 400, "Conflicting fields", "Give one of the two."),
-	explain(wire.CodeInThePast, 400, "Time in the past", "A run_at may be up to "+
-		wire.InUnits(contract.PastAllowed, time.Second, " s")+" ago, which runs the job at once. Older times are "+
+	explain(rest.CodeOutOfRange, 400, "Value out of range", "The pointer names the field; allowed says the limits."),
+	explain(rest.CodeConflictingFields, 400, "Conflicting fields", "Give one of the two."),
+	explain(rest.CodeInThePast, 400, "Time in the past", "A run_at may be up to "+
+		rest.InUnits(contract.PastAllowed, time.Second, " s")+" ago, which runs the job at once. Older times are "+
 		"refused, because running late is probably not what was meant."),
 	explain(CodeUnknownTask, 400, "Unknown task", "Tasks are defined by PUT /v1/tasks/{name}; "+
 		InWords(executor.BuiltIn(), "and")+" are there from the start."),
@@ -63,26 +63,26 @@ var Catalogue = wire.Catalogue{
 	explain(CodeInvalidExpression, 400, "Invalid expression",
 		"The detail says where and why. Expressions are CEL, and "+
 			"see params, run, the nodes before their own, and item and index where there is for_each."),
-	explain(wire.CodeSecretInPayload, 400, "Secret in payload",
+	explain(rest.CodeSecretInPayload, 400, "Secret in payload",
 		"Put it into Secrets Manager under punctual/<deployment>/<tenant>/ and give "+
 			"its ARN; the worker resolves it. If it is none, name its pointer in allow_literals. Looked at are "+
-			"fields whose name contains "+InWords(wire.SecretParts(), "or")+", in any case style, with a string "+
-			"of "+strconv.Itoa(wire.ShortestSecret)+" or more characters (names that end in _url, _id, _name, _at, "+
+			"fields whose name contains "+InWords(rest.SecretParts(), "or")+", in any case style, with a string "+
+			"of "+strconv.Itoa(rest.ShortestSecret)+" or more characters (names that end in _url, _id, _name, _at, "+
 			"_status and the like are facts about a secret), what objects under such names hold, tags, passwords and "+
 			"parameters in URLs, the well-known forms of tokens, Basic and Bearer credentials, and the texts in the "+
 			"expressions of a dag."),
 	explain(CodeTargetRefused, 400, "Target not allowed",
 		"Only http and https to public addresses; ranges of your own "+
 			"can be opened when Punctual is deployed (http_allow). Names are checked again when connecting."),
-	explain(wire.CodeInvalidCursor, 400, "Invalid cursor",
+	explain(rest.CodeInvalidCursor, 400, "Invalid cursor",
 		"Use next_cursor as it was given, with the same parameters, as the same tenant."),
-	explain(wire.CodeUnauthenticated, 401, "Authentication required",
+	explain(rest.CodeUnauthenticated, 401, "Authentication required",
 		"Send a valid bearer token. A deployment with auth=iam wants a signature instead (Signature Version 4, for "+
 			"the service execute-api), by a role or user with the tag "+contract.TenantTag+"."),
-	explain(wire.CodeForbidden, 403, "Forbidden", "The token (with auth=iam, the tag "+contract.ScopesTag+
+	explain(rest.CodeForbidden, 403, "Forbidden", "The token (with auth=iam, the tag "+contract.ScopesTag+
 		" of who signed) lacks a scope, or the request came from another origin."),
-	explain(wire.CodeNotFound, 404, "Not found", "It never was, has been forgotten, or is not yours."),
-	explain(wire.CodeMethodNotAllowed, 405, "Method not allowed", "Allow lists those that do."),
+	explain(rest.CodeNotFound, 404, "Not found", "It never was, has been forgotten, or is not yours."),
+	explain(rest.CodeMethodNotAllowed, 405, "Method not allowed", "Allow lists those that do."),
 	explain(CodeAlreadyStarted, 409, "Job already started",
 		"What runs cannot be edited. Cancel it, or wait for its end."),
 	explain(CodeAlreadyFinished, 409, "Job already finished",
@@ -91,20 +91,20 @@ var Catalogue = wire.Catalogue{
 	explain(CodeWrongState, 409, "Conflicting state", "The detail says which state it is and what would do."),
 	explain(CodeStaleVersion, 412, "Precondition failed",
 		"Read it again, decide again, and send the new ETag in If-Match."),
-	explain(wire.CodeTooLarge, 413, "Body too large", "The limit is in the detail."),
-	explain(wire.CodeMediaType, 415, "Unsupported media type", "Send Content-Type: application/json, uncompressed."),
+	explain(rest.CodeTooLarge, 413, "Body too large", "The limit is in the detail."),
+	explain(rest.CodeMediaType, 415, "Unsupported media type", "Send Content-Type: application/json, uncompressed."),
 	explain(CodeKeyReused, 422, "Idempotency key reused", "A key names one request for "+
-		wire.InUnits(contract.IdempotencyKept, time.Hour, " hours")+". Use a new key for a new request."),
-	explain(wire.CodeRateLimited, 429, "Too many requests",
+		rest.InUnits(contract.IdempotencyKept, time.Hour, " hours")+". Use a new key for a new request."),
+	explain(rest.CodeRateLimited, 429, "Too many requests",
 		"Try again after Retry-After seconds. Without that header waiting "+
 			"does not help: the detail names a limit of what a tenant may have; make room first."),
-	explain(wire.CodeInternal, 500, "Internal error",
+	explain(rest.CodeInternal, 500, "Internal error",
 		"It has been logged under the request_id; trying again may not help."),
-	explain(wire.CodeUnavailable, 503, "Service unavailable",
+	explain(rest.CodeUnavailable, 503, "Service unavailable",
 		"Something that we need does not answer. The same request may "+
 			"work after Retry-After seconds; with an Idempotency-Key it is safe to repeat."),
 }
 
-func explain(code string, status int, title, help string) wire.Explanation {
-	return wire.Explanation{Code: code, Status: status, Title: title, Help: help}
+func explain(code string, status int, title, help string) rest.Explanation {
+	return rest.Explanation{Code: code, Status: status, Title: title, Help: help}
 }

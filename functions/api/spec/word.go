@@ -5,13 +5,13 @@ import (
 	"strings"
 	"time"
 
-	"punctual/functions/api/wire"
+	"punctual/functions/api/rest"
 	"punctual/shared/job"
 	"punctual/shared/span"
 )
 
 // Days returns how many whole days a duration has.
-func Days(d time.Duration) string { return wire.InUnits(d, 24*time.Hour, "") }
+func Days(d time.Duration) string { return rest.InUnits(d, 24*time.Hour, "") }
 
 // InWords lists words as a sentence does: "a", "a and b", "a, b and c".
 func InWords(words []string, conjunction string) string {
@@ -42,5 +42,5 @@ func TimeInWords(d, unit time.Duration, one, many string) string {
 // RetryText describes a retry policy in one line.
 func RetryText(p job.RetryPolicy) string {
 	return strconv.Itoa(p.MaxAttempts) + " attempts, " + span.Format(p.InitialDelay) + " × " +
-		wire.PlainNumber(p.Factor) + " up to " + span.Format(p.MaxDelay) + ", jitter " + wire.PlainNumber(p.Jitter)
+		rest.PlainNumber(p.Factor) + " up to " + span.Format(p.MaxDelay) + ", jitter " + rest.PlainNumber(p.Jitter)
 }

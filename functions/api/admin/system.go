@@ -1,0 +1,164 @@
+package admin
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"sync"
+	"time"
+
+	"punctual/functions/api/rest"
+	"punctual/functions/api/spec"
+	"punctual/shared/calendar"
+	"punctual/shared/store"
+	"punctual/shared/tenant"
+)
+
+func (s *Handler) systemRoutes() {
+	rest.Register(s.Router, rest.Route{Method: http.MethodGet, Path: "/v1/health", ID: "getHealth", Tag: spec.TagSystem,
+		Scope: rest.Open, Summary: "Check that the API answers"}, s.health)
+	rest.Register(s.Router, rest.Route{
+		Method: http.MethodGet, Path: "/v1/ready", ID: "getReadiness", Tag: spec.TagSystem, Scope: spec.Anybody,
+		Summary: "Check that what the API needs answers",
+		About: "Shows how far the passes have come, and what is used of the tenant's quotas. The answer is 503 while " +
+			"the process is ending, and where it cannot keep data (on a laptop, on a full disk).",
+	}, s.ready)
+	rest.Register(s.Router, rest.Route{Method: http.MethodGet, Path: "/v1/whoami", ID: "whoAmI", Tag: spec.TagSystem,
+		Scope: spec.Anybody, Summary: "Show whom the token names"}, s.whoami)
+	rest.Register(s.Router, rest.Route{
+		Method: http.MethodGet, Path: "/v1/problems", ID: "listProblems", Tag: spec.TagSystem, Scope: rest.Open,
+		Summary: "List the codes of problems", About: "In the order of their statuses.",
+	}, s.listProblems)
+	rest.Register(s.Router, rest.Route{
+		Method: http.MethodGet, Path: "/v1/problems/{code}", ID: "getProblem", Tag: spec.TagSystem, Scope: rest.Open,
+		Summary: "Explain the code of a problem", Errors: []int{http.StatusNotFound},
+	}, s.explain)
+	document := sync.OnceValues(s.document)
+	rest.Register(s.Router, rest.Route{
+		Method: http.MethodGet, Path: "/v1/openapi.json", ID: "getDocument", Tag: spec.TagSystem, Scope: rest.Open,
+		Summary: "Get this document",
+	}, func(context.Context, tenant.Identity, *rest.NoInput) (*documentAnswer, error) {
+		text, err := document()
+		return &documentAnswer{"application/openapi+json", text}, err
+	})
+}
+
+type documentAnswer struct {
+	ContentType string `header:"Content-Type"`
+	Body        []byte
+}
+
+type healthAnswer struct {
+	Body struct {
+		Status    string `json:"status" enum:"ok"`
+		ZoneRules string `json:"zone_rules" doc:"Release of the IANA time zone database that calendars are read by" example:"2026f"`
+	}
+}
+
+func (s *Handler) health(context.Context, tenant.Identity, *rest.NoInput) (*healthAnswer, error) {
+	out := &healthAnswer{}
+	out.Body.Status, out.Body.ZoneRules = "ok", calendar.Zones().Version
+	return out, nil
+}
+
+type readyAnswer struct {
+	Body struct {
+		Status          string       `json:"status" enum:"ready"`
+		Now             rest.Instant `json:"now" doc:"The time by the clock that decides what is due"`
+		PromotedThrough rest.Instant `json:"promoted_through,omitzero" doc:"By the slowest shard's pass ahead; absent before the first"`
+		SweptThrough    rest.Instant `json:"swept_through,omitzero" doc:"By the slowest shard's pass behind; absent before the first"`
+		Held            []string     `json:"held,omitempty" doc:"Tables that were restored: no job starts until an operator lets them run"`
+		Quotas          []quotaView  `json:"quotas" doc:"Those of the tenant that the token names"`
+
+		ZoneRules zoneRulesView `json:"zone_rules"`
+		Warnings  []string      `json:"warnings,omitempty" doc:"Sentences about what works now and needs an operator"`
+	}
+}
+
+type zoneRulesView struct {
+	Version    string       `json:"version" doc:"Release of the IANA time zone database that calendars are read by" example:"2026f"`
+	ReleasedAt rest.Instant `json:"released_at" doc:"Day of the release, in UTC"`
+	Old        bool         `json:"old" doc:"Whether the rules are more than {=zone_rules_days} days old: clocks may have been changed since"`
+}
+
+// zoneRules returns the rules in use, and a warning where they are old.
+func zoneRules(now time.Time) (zoneRulesView, []string) {
+	rules := calendar.Zones()
+	view := zoneRulesView{rules.Version, rest.Instant{Time: rules.ReleasedAt}, rules.Old(now)}
+	if !view.Old {
+		return view, nil
+	}
+	return view, []string{fmt.Sprintf("the time zone rules %s are %d days old: times in zones that have changed their "+
+		"clocks since are wrong; infra/runbook/zone-rules.md says how to renew them", rules.Version,
+		int(rules.Age(now).Hours()/24))}
+}
+
+// ready reads what every call needs. It is a 503 while the process drains or cannot write. It shows watermarks that lag
+// and is ready all the same: jobs are still accepted, and an alarm watches the lag.
+func (s *Handler) ready(ctx context.Context, who tenant.Identity, _ *rest.NoInput) (*readyAnswer, error) {
+	if s.Unready != nil {
+		if why := s.Unready(); why != "" {
+			return nil, rest.Unavailable(why)
+		}
+	}
+	out := &readyAnswer{}
+	out.Body.Status, out.Body.Now = "ready", rest.Instant{Time: s.Now()}
+	promoted, _, err := s.Store.Slowest(ctx, store.Promoted)
+	if err != nil {
+		return nil, err
+	}
+	swept, _, err := s.Store.Slowest(ctx, store.Swept)
+	if err != nil {
+		return nil, err
+	}
+	if out.Body.Held, err = s.Store.Held(ctx); err != nil {
+		return nil, err
+	}
+	if out.Body.Quotas, err = s.quotas(ctx, who.Tenant); err != nil {
+		return nil, err
+	}
+	out.Body.ZoneRules, out.Body.Warnings = zoneRules(s.Now())
+	out.Body.PromotedThrough, out.Body.SweptThrough = rest.Instant{Time: promoted}, rest.Instant{Time: swept}
+	return out, nil
+}
+
+type whoamiAnswer struct {
+	Body struct {
+		Tenant  tenant.ID      `json:"tenant"`
+		Subject string         `json:"subject,omitempty"`
+		Scopes  []tenant.Scope `json:"scopes"`
+	}
+}
+
+func (s *Handler) whoami(_ context.Context, who tenant.Identity, _ *rest.NoInput) (*whoamiAnswer, error) {
+	out := &whoamiAnswer{}
+	out.Body.Tenant, out.Body.Subject, out.Body.Scopes = who.Tenant, who.Subject,
+		append([]tenant.Scope{}, who.Scopes...)
+	return out, nil
+}
+
+func (s *Handler) listProblems(
+	_ context.Context, _ tenant.Identity, in *rest.PageInput,
+) (*rest.Listing[rest.Explanation], error) {
+	limit, err := in.PageSize()
+	if err != nil {
+		return nil, err
+	}
+	l := rest.NewList("", "problems") // no tenant: the list is the same for everybody
+	items, next, err := rest.CutPage(l, in.Cursor, limit, spec.Catalogue)
+	return &rest.Listing[rest.Explanation]{Body: rest.Page[rest.Explanation]{Items: items, NextCursor: next}}, err
+}
+
+type explainInput struct {
+	Code string `path:"code"`
+}
+
+func (s *Handler) explain(
+	_ context.Context, _ tenant.Identity, in *explainInput,
+) (*rest.Answer[rest.Explanation], error) {
+	e, ok := spec.Catalogue.Explain(in.Code)
+	if !ok {
+		return nil, rest.NewProblem(rest.CodeNotFound, "there is no such code")
+	}
+	return &rest.Answer[rest.Explanation]{Body: e}, nil
+}

@@ -1,0 +1,175 @@
+package dags
+
+import (
+	"context"
+	"net/http"
+	"strconv"
+
+	"punctual/functions/api/rest"
+	"punctual/functions/api/spec"
+	"punctual/shared/dag"
+	"punctual/shared/store"
+	"punctual/shared/tenant"
+)
+
+func (s *Handler) dagRoutes() {
+	rest.Register(s.Router, rest.Route{
+		Method: http.MethodPut, Path: "/v1/dags/{name}", ID: "putDag", Tag: spec.TagDags, Scope: spec.MayWrite,
+		Body:    dagRequest,
+		Summary: "Create a dag, or a new version of it",
+		About: "201 when it is new. The same definition again makes no new version. Runs keep the version " +
+			"that they began with.",
+	}, s.putDag)
+	rest.Register(s.Router, rest.Route{
+		Method: http.MethodGet, Path: "/v1/dags/{name}", ID: "getDag", Tag: spec.TagDags, Scope: spec.MayRead,
+		Summary: "Get a dag", Errors: []int{http.StatusNotFound}, About: "Its newest version, or the one asked for.",
+	}, s.getDag)
+	rest.Register(s.Router, rest.Route{
+		Method: http.MethodDelete, Path: "/v1/dags/{name}", ID: "deleteDag", Tag: spec.TagDags, Scope: spec.MayWrite,
+		Summary: "Delete a dag", Errors: []int{http.StatusNotFound, http.StatusConflict},
+		About: "Its runs go on. A dag that is put again under the name goes on counting versions.",
+	}, s.deleteDag)
+	rest.Register(s.Router, rest.Route{
+		Method: http.MethodGet, Path: "/v1/dags", ID: "listDags", Tag: spec.TagDags, Scope: spec.MayRead,
+		Summary: "List dags", About: "By name.",
+	}, s.listDags)
+	rest.Register(s.Router, rest.Route{
+		Method: http.MethodGet, Path: "/v1/dags/{name}/versions", ID: "listDagVersions", Tag: spec.TagDags,
+		Scope:   spec.MayRead,
+		Summary: "List the versions of a dag", Errors: []int{http.StatusNotFound}, About: "Newest first.",
+	}, s.listDagVersions)
+	rest.Register(s.Router, rest.Route{
+		Method: http.MethodPost, Path: "/v1/dags/validate", ID: "validateDag", Tag: spec.TagDags, Scope: spec.MayRead,
+		Body:    dagRequest,
+		Summary: "Check a draft of a dag", About: "Answers what PUT would refuse, and changes nothing.",
+	}, s.validateDag)
+}
+
+type getDagInput struct {
+	Name    string `path:"name"`
+	Version string `query:"version" doc:"Default: the newest"`
+}
+
+// dagBody reads the definition in the body of a request.
+func (s *Handler) dagBody(ctx context.Context, t tenant.ID) (*dag.Graph, error) {
+	doc, err := rest.NeededBody(ctx, dag.MaxDefinition, "an object", "a dag is needed in the body")
+	if err != nil {
+		return nil, err
+	}
+	r := spec.NewReader(doc)
+	g, err := s.readDefinition(ctx, r, rest.Value{}, t)
+	if err == nil {
+		err = r.Wrong.Err()
+	}
+	return g, err
+}
+
+func (s *Handler) putDag(
+	ctx context.Context, who tenant.Identity, in *rest.Named,
+) (*rest.StatusAnswer[DagView], error) {
+	if err := rest.CheckName(in.Name, "a dag"); err != nil {
+		return nil, err
+	}
+	g, err := s.dagBody(ctx, who.Tenant)
+	if err != nil {
+		return nil, err
+	}
+	hash := g.Hash()
+	if err := s.Store.PutDefinition(ctx, who.Tenant, hash, g.Encode()); err != nil {
+		return nil, err
+	}
+	d, created, err := s.Store.PutDag(ctx, who.Tenant, in.Name, hash, s.Now())
+	if err != nil {
+		return nil, err
+	}
+	out := &rest.StatusAnswer[DagView]{Status: http.StatusOK, Body: s.viewDag(d, g.Definition)}
+	if created {
+		out.Status = http.StatusCreated
+	}
+	return out, nil
+}
+
+func (s *Handler) getDag(
+	ctx context.Context, who tenant.Identity, in *getDagInput,
+) (*rest.StatusAnswer[DagView], error) {
+	version, err := rest.ReadNumber("version", in.Version, 0, spec.MaxVersion)
+	if err != nil {
+		return nil, err
+	}
+	d, g, err := s.Dag(ctx, who.Tenant, in.Name, int64(version))
+	if err != nil {
+		return nil, err
+	}
+	return &rest.StatusAnswer[DagView]{Status: http.StatusOK, Body: s.viewDag(d, g.Definition)}, nil
+}
+
+func (s *Handler) deleteDag(ctx context.Context, who tenant.Identity, in *rest.Named) (*rest.NoContent, error) {
+	err := s.Store.DeleteDag(ctx, who.Tenant, in.Name, s.Now(), func() error {
+		return s.schedules.UnusedDag(ctx, who.Tenant, in.Name)
+	})
+	return &rest.NoContent{}, spec.AbsentDag(err)
+}
+
+func (s *Handler) listDags(
+	ctx context.Context, who tenant.Identity, in *rest.PageInput,
+) (*rest.Listing[dagItemView], error) {
+	l := rest.NewList(who.Tenant, "dags")
+	limit, after, err := in.Page(l)
+	if err != nil {
+		return nil, err
+	}
+	dags, more, err := s.Store.Dags(ctx, who.Tenant, after, limit)
+	if err != nil {
+		return nil, err
+	}
+	return &rest.Listing[dagItemView]{Body: rest.PageOf(l, dags, more, viewDagItem,
+		func(d store.Dag) string { return d.Name })}, nil
+}
+
+type listDagVersionsInput struct {
+	Name string `path:"name"`
+	rest.Paging
+}
+
+func (s *Handler) listDagVersions(
+	ctx context.Context, who tenant.Identity, in *listDagVersionsInput,
+) (*rest.Listing[dagItemView], error) {
+	l := rest.NewList(who.Tenant, "dag versions", in.Name)
+	limit, position, err := in.Page(l)
+	if err != nil {
+		return nil, err
+	}
+	d, err := s.Store.Dag(ctx, who.Tenant, in.Name)
+	if err != nil {
+		return nil, spec.AbsentDag(err)
+	}
+	versions, more, err := s.Store.DagVersions(ctx, who.Tenant, in.Name, rest.CursorNumber(position), limit)
+	if err != nil {
+		return nil, err
+	}
+	for i := range versions {
+		versions[i].CreatedAt = d.CreatedAt
+	}
+	return &rest.Listing[dagItemView]{Body: rest.PageOf(l, versions, more, viewDagItem,
+		func(d store.Dag) string { return strconv.Itoa(int(d.Version)) })}, nil
+}
+
+type validateAnswer struct {
+	Body struct {
+		Levels [][]string `json:"levels" doc:"Nodes by the longest chain before each; those of a level may run at the same time"`
+		Nodes  int        `json:"nodes"`
+		Edges  int        `json:"edges"`
+		Notes  []string   `json:"notes,omitempty" doc:"Sentences about formats that the params_schema names and that are not checked"`
+	}
+}
+
+func (s *Handler) validateDag(ctx context.Context, who tenant.Identity, _ *rest.NoInput) (*validateAnswer, error) {
+	g, err := s.dagBody(ctx, who.Tenant)
+	if err != nil {
+		return nil, err
+	}
+	out := &validateAnswer{}
+	out.Body.Levels, out.Body.Nodes, out.Body.Edges = g.Levels(), len(g.Names()), g.Edges()
+	out.Body.Notes = s.Schemas.Notes(g.ParamsSchema)
+	return out, nil
+}

@@ -1,0 +1,159 @@
+package dags
+
+import (
+	"context"
+	"fmt"
+	"mime"
+	"reflect"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/danielgtaylor/huma/v2"
+
+	"punctual/functions/api/rest"
+	"punctual/shared/dag"
+	"punctual/shared/job"
+	"punctual/shared/tenant"
+	"punctual/shared/text"
+)
+
+// The formats of a run's graph.
+const (
+	graphMermaid = "mermaid"
+	graphSVG     = "svg"
+	graphJSON    = "json"
+)
+
+// GraphForms are the formats, with the default first; graphTypes are their media types.
+var (
+	GraphForms = []string{graphMermaid, graphSVG, graphJSON}
+	graphTypes = map[string]string{
+		graphMermaid: "text/plain; charset=utf-8", graphSVG: "image/svg+xml", graphJSON: "application/json",
+	}
+)
+
+type runGraphInput struct {
+	ID     string `path:"id" doc:"The run's id"`
+	Format string `query:"format" doc:"Default: by Accept, else mermaid"`
+}
+
+type runGraphAnswer struct {
+	ContentType string `header:"Content-Type"`
+	Vary        string `header:"Vary"`
+	Body        []byte
+}
+
+// documentGraph documents the media types of the graph.
+func (s *Handler) documentGraph() {
+	content := map[string]*huma.MediaType{}
+	for form, kind := range graphTypes {
+		kind, _, _ = strings.Cut(kind, ";")
+		content[kind] = &huma.MediaType{Schema: &huma.Schema{Type: huma.TypeString}}
+		if form == graphJSON {
+			content[kind].Schema = s.Router.OpenAPI().Components.Schemas.Schema(reflect.TypeFor[graphView](), true, "")
+		}
+	}
+	s.Router.OpenAPI().Paths["/v1/runs/{id}/graph"].Get.Responses["200"].Content = content
+}
+
+// graphView is a run's graph as data, for a page that draws it.
+type graphView struct {
+	Levels [][]string      `json:"levels"`
+	Nodes  []graphNodeView `json:"nodes"`
+	Edges  [][2]string     `json:"edges"`
+}
+
+type graphNodeView struct {
+	Node   string     `json:"node"`
+	Level  int        `json:"level"`
+	Status job.Status `json:"status"`
+}
+
+func (s *Handler) getRunGraph(ctx context.Context, who tenant.Identity, in *runGraphInput) (*runGraphAnswer, error) {
+	k, err := runKey(who, in.ID)
+	if err != nil {
+		return nil, err
+	}
+	form := in.Format
+	if form == "" {
+		form = acceptedForm(rest.HeaderOf(ctx).Values("Accept"))
+	}
+	if !slices.Contains(GraphForms, form) {
+		return nil, rest.OneMistake("format", rest.CodeInvalidValue, strings.Join(GraphForms, ", "),
+			"there is no such form of a graph")
+	}
+	f, err := s.readRun(ctx, k)
+	if err != nil {
+		return nil, err
+	}
+	out := &runGraphAnswer{ContentType: graphTypes[form], Vary: "Accept"}
+	switch form {
+	case graphSVG:
+		out.Body = []byte(f.graph.SVG(f.title(), f.looks()))
+	case graphJSON:
+		out.Body, err = text.JSON(f.graphView())
+	default:
+		out.Body = []byte(f.graph.Mermaid(f.looks()))
+	}
+	return out, err
+}
+
+// acceptedForm returns the format that an Accept header prefers; the default if it names none.
+func acceptedForm(accept []string) string {
+	best, form := 0.0, GraphForms[0]
+	for _, one := range strings.Split(strings.Join(accept, ","), ",") {
+		kind, params, err := mime.ParseMediaType(one)
+		if err != nil {
+			continue
+		}
+		q := 1.0
+		if given, ok := params["q"]; ok {
+			if q, err = strconv.ParseFloat(given, 64); err != nil {
+				continue
+			}
+		}
+		for _, f := range GraphForms {
+			of, _, _ := strings.Cut(graphTypes[f], ";")
+			family, _, _ := strings.Cut(of, "/")
+			if (kind == of || kind == family+"/*") && q > best {
+				best, form = q, f
+			}
+		}
+	}
+	return form
+}
+
+// title is the title of a picture of the run.
+func (f *runFacts) title() string {
+	title := "run " + string(f.run.ID)
+	if f.run.Dag != "" {
+		title = fmt.Sprintf("%s v%d, %s", f.run.Dag, f.run.Version, title)
+	}
+	return title + ": " + string(f.shown(f.states()))
+}
+
+func (f *runFacts) looks() map[string]dag.Look {
+	looks := map[string]dag.Look{}
+	for _, name := range f.graph.Names() {
+		look := dag.Look{Status: f.status(f.rows[name])}
+		if c := f.itemCounts(name); c != nil {
+			look.Note = c.Ended()
+		}
+		looks[name] = look
+	}
+	return looks
+}
+
+func (f *runFacts) graphView() graphView {
+	v := graphView{Levels: f.graph.Levels(), Nodes: []graphNodeView{}, Edges: [][2]string{}}
+	for n, level := range f.graph.Levels() {
+		for _, name := range level {
+			v.Nodes = append(v.Nodes, graphNodeView{name, n, f.status(f.rows[name])})
+			for _, p := range f.graph.Parents(name) {
+				v.Edges = append(v.Edges, [2]string{p, name})
+			}
+		}
+	}
+	return v
+}

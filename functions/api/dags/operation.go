@@ -1,0 +1,246 @@
+package dags
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"slices"
+
+	"punctual/functions/api/field"
+	"punctual/functions/api/rest"
+	"punctual/functions/api/spec"
+	"punctual/functions/engine/release"
+	"punctual/shared/contract"
+	"punctual/shared/fault"
+	"punctual/shared/job"
+	"punctual/shared/run"
+	"punctual/shared/store"
+	"punctual/shared/tenant"
+	"punctual/shared/text"
+)
+
+// Fields of operations on runs.
+var (
+	retryFrom = spec.Name("from", "Node to retry: it and every node downstream of it run once more, whatever their "+
+		"outcomes. Default: the failed nodes, and the downstream nodes that they cancelled.")
+	skipChildren = field.Word[string]("children", "Effect on the downstream nodes. run (default): they run as if the "+
+		"node had succeeded, with the result null; skip: they are skipped, as by any skipped "+
+		"parent.", rest.CodeInvalidValue,
+		[]string{"run", "skip"})
+	nodeResult = field.Value("result", "Result of the node, for the nodes downstream of it; default: "+
+		"null.", field.Anything)
+
+	runActRequest       = field.NewObject("RunActRequest", "Operation on a run.", spec.Reason)
+	runRetryRequest     = field.NewObject("RunRetryRequest", "Retry of a run.", retryFrom, spec.Reason)
+	nodeSkipRequest     = field.NewObject("NodeSkipRequest", "Skip of a node.", skipChildren, spec.Reason)
+	nodeCompleteRequest = field.NewObject("NodeCompleteRequest", "Completion of a node by an operator.", nodeResult,
+		spec.Reason)
+)
+
+type runInput struct {
+	ID string `path:"id" doc:"The run's id"`
+}
+
+type runNodeInput struct {
+	ID   string `path:"id" doc:"The run's id"`
+	Node string `path:"node"`
+}
+
+// act reads the body of an act, does it, and answers with the run after it.
+func (s *Handler) act(
+	ctx context.Context, who tenant.Identity, id string, known *field.Object,
+	read func(*rest.Reader, rest.Fields), do func(run.Key, release.By) (run.Run, error),
+) (*rest.Answer[spec.RunView], error) {
+	k, err := runKey(who, id)
+	if err != nil {
+		return nil, err
+	}
+	by := release.By{Who: who.Subject}
+	doc, err := rest.ReadBody(ctx, contract.MaxBody)
+	if err != nil {
+		return nil, err
+	}
+	if doc != nil {
+		r := spec.NewReader(doc)
+		f := known.Body(r)
+		spec.Reason.Into(r, f, &by.Reason)
+		read(r, f)
+		if len(r.Wrong) > 0 {
+			return nil, r.Wrong
+		}
+	}
+	if _, err := do(k, by); err != nil {
+		return nil, asRunProblem(err)
+	}
+	v, err := s.ShowRun(ctx, k)
+	return &rest.Answer[spec.RunView]{Body: v}, err
+}
+
+func nothingMore(*rest.Reader, rest.Fields) {}
+
+// runAct returns the handler of an act that takes only a reason.
+func (s *Handler) runAct(
+	do func(context.Context, run.Key, release.By) (run.Run, error),
+) func(context.Context, tenant.Identity, *runInput) (*rest.Answer[spec.RunView], error) {
+	return func(ctx context.Context, who tenant.Identity, in *runInput) (*rest.Answer[spec.RunView], error) {
+		return s.act(ctx, who, in.ID, runActRequest, nothingMore, func(k run.Key, by release.By) (run.Run, error) {
+			return do(ctx, k, by)
+		})
+	}
+}
+
+func (s *Handler) retryRun(ctx context.Context, who tenant.Identity, in *runInput) (*rest.Answer[spec.RunView], error) {
+	from := ""
+	return s.act(ctx, who, in.ID, runRetryRequest, func(r *rest.Reader, f rest.Fields) {
+		retryFrom.Into(r, f, &from)
+	}, func(k run.Key, by release.By) (run.Run, error) {
+		is, err := s.Runs.Retry(ctx, k, from, by)
+		if fault.KindOf(err) == fault.Invalid && from != "" {
+			err = rest.OneMistake("/from", spec.CodeUnknownNode, "a node of the run",
+				"the run has no node %s", text.Quoted(from))
+		}
+		return is, err
+	})
+}
+
+func (s *Handler) retryRunNode(
+	ctx context.Context, who tenant.Identity, in *runNodeInput,
+) (*rest.Answer[spec.RunView], error) {
+	return s.act(ctx, who, in.ID, runActRequest, nothingMore, func(k run.Key, by release.By) (run.Run, error) {
+		return s.Runs.RetryNode(ctx, k, in.Node, by)
+	})
+}
+
+func (s *Handler) skipRunNode(
+	ctx context.Context, who tenant.Identity, in *runNodeInput,
+) (*rest.Answer[spec.RunView], error) {
+	below := false
+	return s.act(ctx, who, in.ID, nodeSkipRequest, func(r *rest.Reader, f rest.Fields) {
+		word := ""
+		skipChildren.Into(r, f, &word)
+		below = word == "skip"
+	}, func(k run.Key, by release.By) (run.Run, error) {
+		return s.Runs.Skip(ctx, k, in.Node, below, by)
+	})
+}
+
+func (s *Handler) completeRunNode(
+	ctx context.Context, who tenant.Identity, in *runNodeInput,
+) (*rest.Answer[spec.RunView], error) {
+	var result json.RawMessage
+	return s.act(ctx, who, in.ID, nodeCompleteRequest, func(r *rest.Reader, f rest.Fields) {
+		if v, ok := f[nodeResult.Name()]; ok {
+			result = readResult(r, v)
+		}
+	}, func(k run.Key, by release.By) (run.Run, error) {
+		return s.Runs.Complete(ctx, k, in.Node, result, by)
+	})
+}
+
+// readResult reads the result that a node gets; null is none.
+func readResult(r *rest.Reader, v rest.Value) json.RawMessage {
+	if r.Doc.Kind(v.Node) == rest.KindNull {
+		return nil
+	}
+	raw := r.Doc.Compact(v.Node)
+	switch {
+	case len(raw) > contract.MaxResult:
+		r.Mistake(v.Pointer, rest.CodeOutOfRange, fmt.Sprintf("at most %d bytes", contract.MaxResult),
+			"the result has %d bytes", len(raw))
+	default:
+		spec.TooDeep(r, v, "the result is")
+	}
+	r.AllDuplicates(v.Node)
+	r.NoSecrets(v, nil)
+	return slices.Clone(raw)
+}
+
+// forgetRun forgets a run that is over, its jobs first.
+func (s *Handler) forgetRun(ctx context.Context, who tenant.Identity, in *runInput) (*rest.NoContent, error) {
+	k, err := runKey(who, in.ID)
+	if err != nil {
+		return nil, err
+	}
+	f, err := s.readRun(ctx, k)
+	if err != nil {
+		return nil, err
+	}
+	if !f.run.Status.Final() {
+		return nil, rest.NewProblem(spec.CodeNotFinished, "the run is not over; cancel it first")
+	}
+	if f.run.MustTell() {
+		return nil, rest.NewProblem(spec.CodeNotFinished, "the run has yet to tell its schedule; try again in a moment")
+	}
+	if err := s.allStopped(ctx, f); err != nil {
+		return nil, err
+	}
+	for _, name := range f.graph.Names() {
+		for g := range f.run.Generation(name) {
+			if err := s.forgetNode(ctx, f, name, g+1); err != nil {
+				return nil, err
+			}
+		}
+	}
+	err = s.Store.ForgetRun(ctx, f.run)
+	if store.Refused(err) != nil {
+		return nil, rest.NewProblem(spec.CodeWrongState, "somebody has acted on the run meanwhile; read it again")
+	}
+	return &rest.NoContent{}, err
+}
+
+// allStopped returns a problem while a job of an earlier generation, which was asked to stop, has not. It comes before
+// anything is forgotten.
+func (s *Handler) allStopped(ctx context.Context, f *runFacts) error {
+	var older []job.Key
+	for _, name := range f.graph.Names() {
+		for g := range f.run.Generation(name) - 1 {
+			older = append(older, f.run.Key.Job(name, g+1, 0))
+		}
+	}
+	rows, err := s.Store.Nodes(ctx, older)
+	if slices.ContainsFunc(rows, job.Row.Unfinished) {
+		return rest.NewProblem(spec.CodeNotFinished, "a job of the run has yet to stop; try again in a moment")
+	}
+	return err
+}
+
+// forgetNode forgets the jobs of one generation of a node. It skips jobs that are gone.
+func (s *Handler) forgetNode(ctx context.Context, f *runFacts, name string, generation int64) error {
+	rows, err := s.Store.Nodes(ctx, []job.Key{f.run.Key.Job(name, generation, 0)})
+	if err != nil {
+		return err
+	}
+	if rows[0].Status == "" {
+		return nil
+	}
+	keys := []job.Key{}
+	for i := range rows[0].Items {
+		keys = append(keys, f.run.Key.Job(name, generation, i+1))
+	}
+	for _, k := range append(keys, f.run.Key.Job(name, generation, 0)) {
+		if err := s.clearEffects(ctx, k); err != nil {
+			return err
+		}
+		err := s.jobs.Forget(ctx, k, func(job.Row) error { return nil })
+		if rest.IsNotFound(err) {
+			continue
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// clearEffects clears the pending effects of a job whose run is over, because nothing in the run waits for it.
+func (s *Handler) clearEffects(ctx context.Context, k job.Key) error {
+	rows, err := s.Store.Nodes(ctx, []job.Key{k})
+	if err != nil || !rows[0].PendingEffects.Children() {
+		return err
+	}
+	_, write := job.Told(rows[0], s.Now())
+	if err := s.Store.Put(ctx, write); store.Refused(err) == nil {
+		return err
+	}
+	return nil
+}

@@ -1,0 +1,409 @@
+package dags
+
+import (
+	"context"
+	"encoding/json"
+	"net/http"
+	"slices"
+
+	"golang.org/x/sync/errgroup"
+
+	"punctual/functions/api/rest"
+	"punctual/functions/api/spec"
+	"punctual/shared/dag"
+	"punctual/shared/fault"
+	"punctual/shared/job"
+	"punctual/shared/run"
+	"punctual/shared/store"
+	"punctual/shared/tenant"
+)
+
+func (s *Handler) runRoutes() {
+	rest.Register(s.Router, rest.Route{
+		Method: http.MethodPost, Path: "/v1/dags/{name}/runs", ID: "createDagRun", Tag: spec.TagRuns,
+		Scope:  spec.MayWrite,
+		Status: http.StatusAccepted, Body: dagRunRequest, OptionalBody: true, Summary: "Run a dag",
+		Errors: []int{http.StatusConflict, http.StatusUnprocessableEntity, http.StatusTooManyRequests},
+		About: "With an Idempotency-Key the same request again answers the run that it made, " +
+			"Idempotency-Replayed: true.",
+	}, s.createDagRun)
+	rest.Register(s.Router, rest.Route{
+		Method: http.MethodPost, Path: "/v1/runs", ID: "createRun", Tag: spec.TagRuns, Scope: spec.MayWrite,
+		Status: http.StatusAccepted, Body: runRequest, Summary: "Run a definition that stands in the request",
+		Errors: []int{http.StatusConflict, http.StatusUnprocessableEntity, http.StatusTooManyRequests},
+		About:  "As a run of a dag, without a dag that is kept under a name.",
+	}, s.createInlineRun)
+	rest.Register(s.Router, rest.Route{
+		Method: http.MethodGet, Path: "/v1/runs", ID: "listRuns", Tag: spec.TagRuns, Scope: spec.MayRead,
+		Summary: "List runs", About: "Newest first, without their nodes.",
+	}, s.listRuns)
+	rest.Register(s.Router, rest.Route{
+		Method: http.MethodGet, Path: "/v1/runs/{id}", ID: "getRun", Tag: spec.TagRuns, Scope: spec.MayRead,
+		Summary: "Get a run, and wait for its end", Errors: []int{http.StatusNotFound},
+	}, s.getRun)
+	rest.Register(s.Router, rest.Route{
+		Method: http.MethodDelete, Path: "/v1/runs/{id}", ID: "deleteRun", Tag: spec.TagRuns, Scope: spec.MayWrite,
+		Summary: "Forget a run that is over", Errors: []int{http.StatusNotFound, http.StatusConflict},
+		About: "With its jobs.",
+	}, s.forgetRun)
+	rest.Register(s.Router, rest.Route{
+		Method: http.MethodGet, Path: "/v1/runs/{id}/nodes/{node}", ID: "getRunNode", Tag: spec.TagRuns,
+		Scope:   spec.MayRead,
+		Summary: "Get a node of a run", Errors: []int{http.StatusNotFound},
+		About: "Its payload as sent, its result and its error; of a node with for_each a page of its items.",
+	}, s.getRunNode)
+	rest.Register(s.Router, rest.Route{
+		Method: http.MethodGet, Path: "/v1/runs/{id}/events", ID: "listRunEvents", Tag: spec.TagRuns,
+		Scope:   spec.MayRead,
+		Summary: "List what was done to a run", Errors: []int{http.StatusNotFound}, About: "Oldest first.",
+	}, s.listRunEvents)
+	rest.Register(s.Router, rest.Route{
+		Method: http.MethodGet, Path: "/v1/runs/{id}/graph", ID: "getRunGraph", Tag: spec.TagRuns, Scope: spec.MayRead,
+		Summary: "Draw a run", Errors: []int{http.StatusNotFound},
+		About: "Mermaid as text/plain, a picture as image/svg+xml, or the nodes and edges as application/json.",
+	}, s.getRunGraph)
+	s.documentGraph()
+	s.runActs()
+}
+
+// runActs are the routes of an operator's acts.
+func (s *Handler) runActs() {
+	of := func(path, id, summary, about string, body rest.Body) rest.Route {
+		return rest.Route{
+			Method: http.MethodPost, Path: "/v1/runs/{id}/" + path, ID: id, Tag: spec.TagRuns, Scope: spec.MayWrite,
+			Summary: summary, Body: body, OptionalBody: true, Errors: []int{http.StatusNotFound, http.StatusConflict},
+			About: about,
+		}
+	}
+	rest.Register(s.Router,
+		of("pause", "pauseRun", "Pause a run", "Nothing new starts; what runs ends.", runActRequest),
+		s.runAct(s.Runs.Pause))
+	rest.Register(s.Router, of("resume", "resumeRun", "Resume a run", "", runActRequest), s.runAct(s.Runs.Resume))
+	rest.Register(s.Router, of("cancel", "cancelRun", "Cancel a run",
+		"What has not started is CANCELLED, and what runs is asked to stop.", runActRequest), s.runAct(s.Runs.Cancel))
+	rest.Register(s.Router, of("retry", "retryRun", "Run again what failed of a run",
+		"And what fell with it; what succeeded does not run again, unless it stands at or below from.",
+		runRetryRequest),
+		s.retryRun)
+	rest.Register(s.Router,
+		of("nodes/{node}/retry", "retryRunNode", "Run a failed node again", "And what fell with it.", runActRequest),
+		s.retryRunNode)
+	rest.Register(s.Router, of("nodes/{node}/skip", "skipRunNode", "Skip a node",
+		"One that is blocked, waits or has failed.", nodeSkipRequest), s.skipRunNode)
+	rest.Register(s.Router, of("nodes/{node}/complete", "completeRunNode", "Complete a node by hand",
+		"One that is blocked, waits or has failed: it has SUCCEEDED, with that result.", nodeCompleteRequest),
+		s.completeRunNode)
+}
+
+type getRunInput struct {
+	ID   string `path:"id" doc:"The run's id"`
+	Wait string `query:"wait" doc:"Maximum wait for a final status; on timeout the current state is answered, and at once with Retry-After when too many requests of the tenant wait" example:"20s"`
+}
+
+func (s *Handler) getRun(ctx context.Context, who tenant.Identity, in *getRunInput) (*waitedRun, error) {
+	k, err := runKey(who, in.ID)
+	if err != nil {
+		return nil, err
+	}
+	wait, err := spec.ReadWait(in.Wait)
+	if err != nil {
+		return nil, err
+	}
+	retryAfter := ""
+	if wait > 0 {
+		look := func() (bool, error) {
+			is, err := s.Store.Run(ctx, k)
+			return is.Status.Final(), asRunProblem(err)
+		}
+		over, err := look()
+		if err == nil && !over {
+			retryAfter, err = s.Await(ctx, who.Tenant, wait, look)
+		}
+		if err != nil {
+			return nil, err
+		}
+	}
+	v, err := s.ShowRun(ctx, k)
+	return &waitedRun{retryAfter, v}, err
+}
+
+// waitedRun answers a request that may have waited for the end of a run.
+type waitedRun struct {
+	RetryAfter string `header:"Retry-After" doc:"Seconds after which to ask again: too many requests of the tenant wait already, so this one did not"`
+	Body       spec.RunView
+}
+
+type listRunsInput struct {
+	Dag           string `query:"dag"`
+	State         string `query:"status"`
+	Schedule      string `query:"schedule"`
+	CreatedAfter  string `query:"created_after" format:"date-time" doc:"Only runs with a created_at from this time on"`
+	CreatedBefore string `query:"created_before" format:"date-time" doc:"Only runs with a created_at before this time"`
+	rest.Paging
+}
+
+// lookedAtRuns is how many entries of the list one request reads at most.
+const lookedAtRuns = 2_000
+
+// A page of runs with very many nodes ends early, because it reads the rows of all nodes.
+const (
+	listedRows     = 10_000 // rows after which a page ends
+	runsReadAtOnce = 16     // runs that are read at the same time
+)
+
+func (s *Handler) listRuns(
+	ctx context.Context, who tenant.Identity, in *listRunsInput,
+) (*rest.Listing[spec.RunView], error) {
+	limit, err := in.PageSize()
+	if err != nil {
+		return nil, err
+	}
+	q, err := readRunFilter(in)
+	if err != nil {
+		return nil, err
+	}
+	l := rest.NewList(who.Tenant, "runs", in.Dag, in.State, in.Schedule, in.CreatedAfter, in.CreatedBefore)
+	if q.Below, err = l.Position(in.Cursor); err != nil {
+		return nil, err
+	}
+	out := &rest.Listing[spec.RunView]{Body: rest.Page[spec.RunView]{Items: []spec.RunView{}}}
+	var positions []string
+	rows := 0
+	for range lookedAtRuns / store.ReadAtOnce {
+		found, next, err := s.Store.Runs(ctx, who.Tenant, q)
+		if err != nil {
+			return nil, err
+		}
+		found = slices.DeleteFunc(found, func(r store.ListedRun) bool { return !mayBe(r.Run, in.State) })
+		for len(found) > 0 && len(positions) < limit && rows < listedRows {
+			lot := found[:min(len(found), limit-len(positions), runsReadAtOnce)]
+			found = found[len(lot):]
+			views, read, err := s.listedRuns(ctx, lot)
+			if err != nil {
+				return nil, err
+			}
+			rows += read
+			for n, v := range views {
+				if v != nil && (in.State == "" || string(v.Status) == in.State) {
+					out.Body.Items, positions = append(out.Body.Items, *v), append(positions, lot[n].Place)
+				}
+			}
+			q.Below = lot[len(lot)-1].Place
+		}
+		if len(found) == 0 {
+			q.Below = next
+		}
+		if q.Below == "" || len(positions) == limit || rows >= listedRows {
+			break
+		}
+	}
+	out.Body.NextCursor = l.Cursor(q.Below)
+	out.Body.Fit(func(last int) *string { return l.Cursor(positions[last]) })
+	return out, nil
+}
+
+// mayBe reports whether a run may be shown with that status; "" is any.
+func mayBe(is run.Run, status string) bool {
+	shown := string(is.Shown())
+	return status == "" || shown == status || status == string(run.Held) && shown == string(run.Running) && is.Holds
+}
+
+// listedRuns shows runs without their nodes; nil for a run that was just forgotten. rows is how many rows it read.
+func (s *Handler) listedRuns(ctx context.Context, runs []store.ListedRun) (views []*spec.RunView, rows int, err error) {
+	views = make([]*spec.RunView, len(runs))
+	read := make([]int, len(runs))
+	var all errgroup.Group
+	for n, r := range runs {
+		all.Go(func() error {
+			f, err := s.readRun(ctx, r.Key)
+			if rest.IsNotFound(err) {
+				return nil
+			}
+			if err != nil {
+				return err
+			}
+			read[n] = len(f.graph.Names())
+			for _, items := range f.items {
+				read[n] += len(items)
+			}
+			v := f.view()
+			v.Nodes = nil
+			views[n] = &v
+			return s.addRunContents(ctx, f.run, &v)
+		})
+	}
+	err = all.Wait()
+	for _, n := range read {
+		rows += n
+	}
+	return views, rows, err
+}
+
+func readRunFilter(in *listRunsInput) (store.RunQuery, error) {
+	q := store.RunQuery{Dag: in.Dag, Schedule: in.Schedule}
+	var wrong fault.Mistakes
+	rest.FilterWord(&wrong, "status", in.State, dag.RunStatuses)
+	rest.FilterName(&wrong, "dag", in.Dag)
+	rest.FilterName(&wrong, "schedule", in.Schedule)
+	q.From, q.Before = rest.ReadRange(&wrong, "created_after", in.CreatedAfter, "created_before", in.CreatedBefore)
+	return q, wrong.Err()
+}
+
+type listRunEventsInput struct {
+	ID string `path:"id" doc:"The run's id"`
+	rest.Paging
+}
+
+type runEventView struct {
+	At     rest.Instant `json:"at"`
+	By     string       `json:"by"`
+	Action string       `json:"action" enum:"create,pause,resume,cancel,retry,skip,complete"`
+	Node   string       `json:"node,omitempty"`
+	Reason string       `json:"reason,omitempty"`
+	From   string       `json:"from,omitempty" doc:"The run's status before"`
+	To     string       `json:"to,omitempty" doc:"The run's status after"`
+}
+
+func (s *Handler) listRunEvents(
+	ctx context.Context, who tenant.Identity, in *listRunEventsInput,
+) (*rest.Listing[runEventView], error) {
+	k, err := runKey(who, in.ID)
+	if err != nil {
+		return nil, err
+	}
+	l := rest.NewList(who.Tenant, "run events", in.ID)
+	limit, position, err := in.Page(l)
+	if err != nil {
+		return nil, err
+	}
+	if _, err := s.Store.Run(ctx, k); err != nil {
+		return nil, asRunProblem(err)
+	}
+	events, next, err := s.Store.Events(ctx, k, position, limit)
+	if err != nil {
+		return nil, err
+	}
+	out := &rest.Listing[runEventView]{Body: rest.Page[runEventView]{Items: []runEventView{}}}
+	for _, e := range events {
+		out.Body.Items = append(out.Body.Items, runEventView{
+			rest.Instant{Time: e.At}, e.By, e.Action, e.Node, e.Reason, e.From, e.To,
+		})
+	}
+	out.Body.NextCursor = l.Cursor(next)
+	return out, nil
+}
+
+type getRunNodeInput struct {
+	ID   string `path:"id" doc:"The run's id"`
+	Node string `path:"node"`
+	rest.Paging
+}
+
+// RunNodeDetail shows one node of a run with all its details.
+type RunNodeDetail struct {
+	RunID job.ID `json:"run_id"`
+	Node  string `json:"node"`
+	spec.NodeState
+	Payload json.RawMessage `json:"payload,omitempty" doc:"As sent; left out when larger than {=item_kib} KB"`
+	Result  json.RawMessage `json:"result,omitempty" doc:"Value that the work returned. For a node with for_each that has ended, list of the results of its items in order, null for one that did not succeed; left out with a cursor"`
+	Partial string          `json:"result_partial,omitempty" enum:"result_too_large,result_lost" doc:"Code with which whatever uses the value of the result fails; absent where result is the value"`
+	// ResultIn is given in place of the result of a mapped node that is too large for the answer.
+	ResultIn string                  `json:"result_in,omitempty" enum:"items" doc:"Place of the result of a node with for_each whose list is larger than {=max_result}: each item, or its job, has its part"`
+	Error    *job.Reason             `json:"error,omitempty" doc:"Of the newest attempt that failed"`
+	Items    *rest.Page[runItemView] `json:"items,omitempty" doc:"Of a node with for_each"`
+}
+
+type runItemView struct {
+	Item         int             `json:"item" doc:"Its index in the list, from 0"`
+	JobID        job.ID          `json:"job_id,omitempty" doc:"Absent while it waits for its turn"`
+	Status       job.Status      `json:"status" enum:"BLOCKED,SCHEDULED,QUEUED,RUNNING,SUCCEEDED,DEAD,CANCELLED,SKIPPED,EXPIRED"`
+	Attempt      int64           `json:"attempt,omitempty"`
+	StatusReason *job.Reason     `json:"status_reason,omitempty"`
+	StartedAt    rest.Instant    `json:"started_at,omitzero"`
+	FinishedAt   rest.Instant    `json:"finished_at,omitzero"`
+	DurationMS   *int64          `json:"duration_ms,omitempty"`
+	Result       json.RawMessage `json:"result,omitempty" doc:"Only a small one; the job has all of it"`
+	Partial      string          `json:"result_partial,omitempty" enum:"result_too_large,result_lost" doc:"Code with which whatever uses the value of the result fails"`
+	Error        *job.Reason     `json:"error,omitempty"`
+}
+
+func (s *Handler) getRunNode(
+	ctx context.Context, who tenant.Identity, in *getRunNodeInput,
+) (*rest.Answer[RunNodeDetail], error) {
+	k, err := runKey(who, in.ID)
+	if err != nil {
+		return nil, err
+	}
+	limit, err := in.PageSize()
+	if err != nil {
+		return nil, err
+	}
+	f, err := s.readRun(ctx, k)
+	if err != nil {
+		return nil, err
+	}
+	if !slices.Contains(f.graph.Names(), in.Node) {
+		return nil, errNoRun()
+	}
+	out := &rest.Answer[RunNodeDetail]{Body: RunNodeDetail{RunID: k.ID, Node: in.Node, NodeState: f.node(in.Node,
+		f.states())}}
+	row := f.rows[in.Node]
+	if row.IsMapped() {
+		l := rest.NewList(who.Tenant, "run items", in.ID, in.Node)
+		all := make([]runItemView, len(f.items[in.Node]))
+		for i, item := range f.items[in.Node] {
+			all[i] = f.item(i, item)
+		}
+		items, next, err := rest.CutPage(l, in.Cursor, limit, all)
+		out.Body.Items = &rest.Page[runItemView]{Items: items, NextCursor: next}
+		if err == nil && in.Cursor == "" && row.Status.Final() {
+			err = s.mappedResult(ctx, f.items[in.Node], &out.Body)
+		}
+		return out, err
+	}
+	if in.Cursor != "" {
+		return nil, rest.OneMistake("cursor", rest.CodeInvalidCursor, "", "the node has no items")
+	}
+	if err := s.nodeDetail(ctx, row, &out.Body); err != nil {
+		return nil, err
+	}
+	if f.noItems(in.Node) {
+		out.Body.Result = json.RawMessage("[]")
+	}
+	return out, nil
+}
+
+// nodeDetail adds the contents of a node's job.
+func (s *Handler) nodeDetail(ctx context.Context, row job.Row, v *RunNodeDetail) error {
+	if row.Status == "" {
+		return nil
+	}
+	v.Error = lastError(row)
+	var err error
+	v.Partial = spec.Partial(row)
+	v.Result, v.Payload, err = s.Contents(ctx, row)
+	return err
+}
+
+// lastError returns the error of the newest attempt, nil if there is none.
+func lastError(row job.Row) *job.Reason {
+	if len(row.Attempts) == 0 {
+		return nil
+	}
+	return row.Attempts[len(row.Attempts)-1].Error
+}
+
+// item shows one item of a mapped node. An item that max_parallel keeps waiting has no job yet.
+func (f *runFacts) item(index int, row job.Row) runItemView {
+	n := spec.NodeState{Status: f.status(row)}
+	f.describe(row, &n)
+	v := runItemView{
+		Item: index, JobID: row.ID, Status: n.Status, Attempt: n.Attempt, StatusReason: n.StatusReason,
+		StartedAt: n.StartedAt, FinishedAt: n.FinishedAt, DurationMS: n.DurationMS, Error: lastError(row),
+		Partial: spec.Partial(row),
+	}
+	if row.Result != "" {
+		v.Result = json.RawMessage(row.Result)
+	}
+	return v
+}

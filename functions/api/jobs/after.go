@@ -1,0 +1,195 @@
+package jobs
+
+import (
+	"context"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"punctual/functions/api/field"
+	"punctual/functions/api/rest"
+	"punctual/functions/api/spec"
+	"punctual/shared/contract"
+	"punctual/shared/dag"
+	"punctual/shared/job"
+	"punctual/shared/telemetry"
+	"punctual/shared/tenant"
+)
+
+// parentPattern is how a job of a batch names a job that it comes after: by id, or as #n.
+const parentPattern = spec.JobIDPattern + `|` + earlierForm
+
+const earlierForm = `^#(0|[1-9][0-9]?)$`
+
+var earlierPattern = regexp.MustCompile(earlierForm)
+
+// earlierOf reads #n, which names job n of a batch. It is false for anything else.
+func earlierOf(s string) (n int, ok bool) {
+	if !earlierPattern.MatchString(s) {
+		return 0, false
+	}
+	n, err := strconv.Atoi(s[1:])
+	return n, err == nil
+}
+
+// earlierJobs returns the id of job n of a batch, if it comes before the job that is read and was accepted. It is nil
+// where there is no batch.
+type earlierJobs func(n int) (job.ID, bool)
+
+// parent returns the id of the job that s names.
+func (earlier earlierJobs) parent(s string) (job.ID, bool) {
+	if n, ok := earlierOf(s); ok && earlier != nil {
+		return earlier(n)
+	}
+	id, err := job.ParseID(s)
+	return id, err == nil
+}
+
+// readAfter reads which jobs the draft comes after, and what they have done so far. A job that is named twice counts
+// once.
+func (s *Handler) readAfter(
+	ctx context.Context, r *rest.Reader, f rest.Fields, pointer string, d *spec.Draft, earlier earlierJobs,
+	now time.Time,
+) error {
+	rule := dag.AllSucceeded
+	v, given := f[after.Name()]
+	if runIf.Into(r, f, &rule) && !given {
+		r.Missing(pointer, "after") // run_if is about them
+	}
+	if !given {
+		return nil
+	}
+	var keys []job.Key
+	var at []rest.Value
+	for _, each := range r.List(v, contract.MaxAfter) {
+		text, ok := r.Text(each)
+		if !ok {
+			continue
+		}
+		id, ok := earlier.parent(text)
+		if !ok {
+			earlier.unknownJob(r, each)
+			continue
+		}
+		k := job.Key{Tenant: d.Row.Tenant, ID: id}
+		if !slices.Contains(keys, k) {
+			keys, at = append(keys, k), append(at, each)
+		}
+	}
+	if len(keys) == 0 {
+		return nil
+	}
+	rows, err := s.Store.Nodes(ctx, keys)
+	if err != nil {
+		return err
+	}
+	wanted := dag.After{Rule: rule}
+	for i, row := range rows {
+		if row.Status == "" || row.StartsRun() { // the row of a schedule's run is not a job
+			earlier.unknownJob(r, at[i])
+		}
+		wanted.Parents = append(wanted.Parents, dag.Parent{ID: keys[i].ID})
+	}
+	wanted = wanted.Learn(rows...)
+	setTime(&wanted, f, d.Row.DueAt, now)
+	d.After, d.Row.DueAt = &wanted, now
+	return nil
+}
+
+// setTime sets when the job is due, from a run_at or a delay that was read as at.
+func setTime(a *dag.After, f rest.Fields, at, now time.Time) {
+	a.NotBefore, a.Delay = time.Time{}, 0
+	if _, ok := f["run_at"]; ok {
+		a.NotBefore = at
+	} else {
+		a.Delay = at.Sub(now)
+	}
+}
+
+func (earlier earlierJobs) unknownJob(r *rest.Reader, v rest.Value) {
+	allowed := "the id of a job"
+	if earlier != nil {
+		allowed += ", or #n for an earlier job of the batch that was accepted, from #0"
+	}
+	r.Mistake(v.Pointer, spec.CodeUnknownJob, allowed, "there is no such job")
+}
+
+// followParents registers r with each job that it waits for. It comes before the row is written. A parent that ends in
+// between finds no row; judgeAfter notices that.
+func (s *Handler) followParents(ctx context.Context, r job.Row, after *dag.After, now time.Time) error {
+	if r.Status != job.Blocked {
+		return nil
+	}
+	for _, id := range after.Waits() {
+		if _, err := s.Store.Follow(ctx, job.Key{Tenant: r.Tenant, ID: id}, r.Key, now); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// judgeAfter decides about a job that was accepted as BLOCKED, because its parents may have ended before they knew of
+// it. If this fails, the job's wake-up decides.
+func (s *Handler) judgeAfter(ctx context.Context, t tenant.ID, a accepted) {
+	if a.view.Status != job.Blocked {
+		return
+	}
+	if err := s.Engine.Release.JudgeAfter(ctx, job.Key{Tenant: t, ID: a.view.JobID}); err != nil {
+		s.Log.WarnContext(ctx, "a job after others was not judged; its wake-up will",
+			telemetry.Tenant, t, telemetry.JobID, a.view.JobID, telemetry.Err, err.Error())
+	}
+}
+
+// countEnded counts a job as settled if it was over when it was accepted.
+func (s *Handler) countEnded(status job.Status) {
+	if status.Final() {
+		s.Meter.Count(telemetry.JobsSettled, 1, telemetry.Dim{Key: "outcome", Value: strings.ToLower(string(status))})
+	}
+}
+
+// wavesOf returns the order in which the jobs of a batch are submitted. The jobs of one wave are submitted at the same
+// time. A job comes in a later wave than the jobs that it names as #n, and than an earlier job with the same key, so
+// that the first one gets the key.
+func wavesOf(doc *rest.Document, jobs []rest.Value) (waves [][]int) {
+	wave := make([]int, len(jobs))
+	keys := map[string]int{}
+	for i, v := range jobs {
+		for name, n := range doc.Members(v.Node) {
+			switch {
+			case name == "idempotency_key" && doc.Kind(n) == rest.KindString:
+				key := doc.Text(n)
+				if first, ok := keys[key]; ok && key != "" {
+					wave[i] = max(wave[i], wave[first]+1)
+				}
+				keys[key] = i
+			case name == "after" && doc.Kind(n) == rest.KindArray:
+				for _, e := range doc.Elements(n) {
+					if doc.Kind(e) != rest.KindString {
+						continue
+					}
+					if named, ok := earlierOf(doc.Text(e)); ok && named < i {
+						wave[i] = max(wave[i], wave[named]+1)
+					}
+				}
+			}
+		}
+		for len(waves) <= wave[i] {
+			waves = append(waves, nil)
+		}
+		waves[wave[i]] = append(waves[wave[i]], i)
+	}
+	return waves
+}
+
+// Fields of a job alone.
+var (
+	after = field.List("after", "Identifiers of the jobs that must end first. The job is BLOCKED until they have, "+
+		"then SCHEDULED if their outcomes match run_if, else CANCELLED or SKIPPED. A delay counts from their end; a "+
+		"run_at applies if it is later. In a batch, #n is the job at index n, from 0, if it is an earlier one.", 0,
+		contract.MaxAfter, field.Text("", "", spec.IDForm, (*rest.Reader).Text))
+	runIf    = spec.RunIf("Rule that the outcomes of the jobs in after must match; default: all_succeeded.")
+	batchKey = field.Text("idempotency_key", "Idempotency key of this job, printable ASCII; it shares one key space "+
+		"with the header Idempotency-Key.", spec.KeyForm, readBatchKey)
+)

@@ -1,0 +1,434 @@
+package jobs
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+
+	"punctual/functions/api/field"
+	"punctual/functions/api/rest"
+	"punctual/functions/api/spec"
+	"punctual/shared/contract"
+	"punctual/shared/fault"
+	"punctual/shared/job"
+	"punctual/shared/store"
+	"punctual/shared/tenant"
+)
+
+func (s *Handler) deadLetterRoutes() {
+	rest.Register(s.Router, rest.Route{
+		Method: http.MethodGet, Path: "/v1/dead-letters", ID: "listDeadLetters", Tag: spec.TagDead, Scope: spec.MayRead,
+		Summary: "List dead letters", About: "Jobs that failed for good, newest first, with their context.",
+	}, s.listDeadLetters)
+	rest.Register(s.Router, rest.Route{
+		Method: http.MethodPost, Path: "/v1/dead-letters/redrive", ID: "redriveDeadLetters", Tag: spec.TagDead,
+		Scope: spec.MayManage, Body: deadLettersRequest,
+		Summary: "Redrive dead letters",
+		About: "Each runs again as a new job. A filter passes over those that were redriven before; one that is " +
+			"named by its id keeps its new_job_id. Safe to repeat.",
+	}, s.redriveLetters)
+	rest.Register(s.Router, rest.Route{
+		Method: http.MethodPost, Path: "/v1/dead-letters/purge", ID: "purgeDeadLetters", Tag: spec.TagDead,
+		Scope: spec.MayManage, Body: deadLettersRequest,
+		Summary: "Delete dead letters", About: "Each as DELETE /v1/jobs/{id} does.",
+	}, s.purgeLetters)
+}
+
+// deadLetter is the view of a dead job, with its newest attempts.
+type deadLetter struct {
+	spec.JobView
+	DeadAt   rest.Instant  `json:"dead_at"`
+	Attempts []attemptView `json:"attempts" doc:"The newest {=dead_letter_attempts}, oldest first; all are at /v1/jobs/{id}/attempts"`
+}
+
+// DeadLetterAttempts is how many attempts a dead letter shows.
+const DeadLetterAttempts = 10
+
+// letterFilter selects dead letters.
+type letterFilter struct {
+	task          string
+	after, before time.Time
+	waiting       bool               // only jobs that were not redriven yet
+	row           func(job.Row) bool // nil: any row
+}
+
+type deadLettersInput struct {
+	rest.Paging
+	Task       string `query:"task"`
+	DeadAfter  string `query:"dead_after" format:"date-time" doc:"From this time on"`
+	DeadBefore string `query:"dead_before" format:"date-time" doc:"Before this time"`
+}
+
+func (s *Handler) listDeadLetters(
+	ctx context.Context, who tenant.Identity, in *deadLettersInput,
+) (*rest.Listing[deadLetter], error) {
+	limit, err := in.PageSize()
+	if err != nil {
+		return nil, err
+	}
+	f, err := readLetterFilter("", in.Task, in.DeadAfter, in.DeadBefore)
+	if err != nil {
+		return nil, err
+	}
+	l := rest.NewList(who.Tenant, "dead-letters", in.Task, in.DeadAfter, in.DeadBefore)
+	rows, next, err := s.letters(ctx, l, f, in.Cursor, limit)
+	if err != nil {
+		return nil, err
+	}
+	views, err := s.ShowAll(ctx, who.Tenant, rows)
+	if err != nil {
+		return nil, err
+	}
+	out := &rest.Listing[deadLetter]{Body: rest.Page[deadLetter]{Items: make([]deadLetter, len(rows)),
+		NextCursor: next}}
+	for i, row := range rows {
+		attempts, _, err := s.Store.Attempts(ctx, row, job.PlaceAfter(max(row.Attempt-DeadLetterAttempts, 0)),
+			contract.ListMax)
+		if err != nil {
+			return nil, err
+		}
+		attempts = attempts[max(len(attempts)-DeadLetterAttempts, 0):]
+		out.Body.Items[i] = deadLetter{views[i], rest.Instant{Time: row.DeadAt}, viewAttempts(attempts)}
+	}
+	out.Body.Fit(func(last int) *string { return l.Cursor(letterPosition(rows[last].DeadAt, rows[last].ID)) })
+	return out, nil
+}
+
+func readLetterFilter(prefix, task, after, before string) (letterFilter, error) {
+	f := letterFilter{task: task}
+	var wrong fault.Mistakes
+	rest.FilterName(&wrong, prefix+"task", task)
+	f.after, f.before = rest.ReadRange(&wrong, prefix+"dead_after", after, prefix+"dead_before", before)
+	return f, wrong.Err()
+}
+
+func letterPosition(deadAt time.Time, id job.ID) string {
+	return strconv.Itoa(int(deadAt.UnixMilli())) + "#" + string(id)
+}
+
+// letters reads one page of dead jobs. The cursor holds the last job that was read.
+func (s *Handler) letters(
+	ctx context.Context, l rest.List, f letterFilter, cursor string, limit int,
+) (rows []job.Row, next *string, err error) {
+	position, err := l.Position(cursor)
+	if err != nil {
+		return nil, nil, err
+	}
+	rows, position, err = s.lettersFrom(ctx, l.Tenant, f, position, limit)
+	return rows, l.Cursor(position), err
+}
+
+// lettersFrom reads dead jobs after a position, and returns where the next page begins; "" is the end.
+func (s *Handler) lettersFrom(
+	ctx context.Context, t tenant.ID, f letterFilter, position string, limit int,
+) (rows []job.Row, next string, err error) {
+	before := f.before
+	var lastAt int64
+	lastID := ""
+	if at, id, ok := strings.Cut(position, "#"); ok {
+		lastAt, lastID = rest.CursorNumber(at), id
+		before = time.UnixMilli(lastAt + 1) // include that millisecond: others may have died in it
+	}
+	read := 0
+	var lot []store.DeadLetter
+	take := func() error {
+		keys := make([]job.Key, len(lot))
+		for i, d := range lot {
+			keys[i] = d.Key
+		}
+		found, there, err := s.Rows(ctx, keys)
+		if err != nil {
+			return err
+		}
+		for i, row := range found {
+			position = letterPosition(lot[i].DeadAt, lot[i].ID)
+			if !there[i] || row.Status != job.Dead || f.task != "" && row.Task != f.task || f.waiting &&
+				row.RedrivenBy != "" || f.row != nil && !f.row(row) {
+				continue
+			}
+			if rows = append(rows, row); len(rows) == limit {
+				break
+			}
+		}
+		lot = lot[:0]
+		return nil
+	}
+	for d, err := range s.Store.DeadLetters(ctx, t, f.after, before, limit) {
+		if fault.KindOf(err) == fault.Undecodable {
+			continue
+		}
+		if err != nil {
+			return nil, "", err
+		}
+		if d.DeadAt.UnixMilli() == lastAt && string(d.ID) >= lastID {
+			continue // the page before had it
+		}
+		read++
+		if lot = append(lot, d); len(lot) == store.ReadAtOnce || len(lot) >= limit-len(rows) || read >= spec.MaxRead {
+			if err := take(); err != nil {
+				return nil, "", err
+			}
+			if len(rows) == limit || read >= spec.MaxRead {
+				return rows, position, nil
+			}
+		}
+	}
+	return rows, "", take()
+}
+
+// Fields of a request about dead letters.
+var (
+	letterTask          = spec.Name("task", "Name of the task of the jobs.")
+	deadAfter           = spec.Instant("dead_after", "Time from which on the jobs died.")
+	deadBefore          = spec.Instant("dead_before", "Time before which the jobs died.")
+	letterFilterRequest = field.NewObject("DeadLetterFilterRequest", "Filter of dead letters; `{}` matches everything.",
+		letterTask, deadAfter, deadBefore)
+
+	letterIDs = field.Value("job_ids", "Identifiers of the dead letters. It excludes filter.",
+		field.ArrayOf(1, contract.RedriveMax, field.TextSchema(spec.IDForm)))
+	letterFilterField = field.Value("filter", "Filter; `{}` matches everything. The newest dead letters come first.",
+		letterFilterRequest.Schema)
+	letterLimit = field.Whole("limit", "Maximum number of dead letters that match the filter; default "+
+		"{=redrive_default}.",
+		1, contract.RedriveMax)
+	letterCursor = field.Text("cursor", "Cursor of the previous answer, to go on with the same filter.",
+		// "" begins at the beginning
+		field.All(field.Matching(`^$|`+rest.CursorPattern, rest.MaxCursor), field.Characters(0, rest.MaxCursor)),
+		(*rest.Reader).Text)
+	letterDryRun = field.Flag("dry_run", "Whether to list the dead letters only, and change nothing.")
+
+	deadLettersRequest = field.NewObject("DeadLettersRequest", "Choice of dead letters, by their identifiers or by a "+
+		"filter.",
+		letterIDs, letterFilterField, letterLimit, letterDryRun, letterCursor).Refusing(field.IsEither(
+		field.HasAll("job_ids", "filter"), field.HasAll("job_ids", "limit"), field.HasAll("job_ids", "cursor"),
+		field.IsNot(field.IsEither(field.HasAll("job_ids"), field.HasAll("filter"))),
+	))
+)
+
+// deadLetterOutcome is what became of one dead letter.
+type deadLetterOutcome struct {
+	JobID    job.ID        `json:"job_id"`
+	NewJobID job.ID        `json:"new_job_id,omitempty"`
+	Problem  *rest.Problem `json:"problem,omitempty"`
+}
+
+type deadLetterOutcomesAnswer struct {
+	Body struct {
+		Matched    int                 `json:"matched" doc:"Dead letters that the request names and that are there"`
+		Items      []deadLetterOutcome `json:"items"`
+		NextCursor *string             `json:"next_cursor"`
+	}
+}
+
+func (s *Handler) redriveLetters(
+	ctx context.Context, who tenant.Identity, _ *rest.NoInput,
+) (*deadLetterOutcomesAnswer, error) {
+	return s.eachLetter(ctx, who, "redrive", func(k job.Key) deadLetterOutcome {
+		by, err := s.redrive(ctx, k)
+		if err != nil && by == "" {
+			return deadLetterOutcome{JobID: k.ID, Problem: s.Router.Refuse(ctx, err)}
+		}
+		return deadLetterOutcome{JobID: k.ID, NewJobID: by}
+	})
+}
+
+func (s *Handler) purgeLetters(
+	ctx context.Context, who tenant.Identity, _ *rest.NoInput,
+) (*deadLetterOutcomesAnswer, error) {
+	return s.eachLetter(ctx, who, "purge", func(k job.Key) deadLetterOutcome {
+		err := s.Forget(ctx, k, func(row job.Row) error {
+			if row.Status != job.Dead {
+				return rest.NewProblem(spec.CodeWrongState, "only a DEAD job is purged; this one is %s", row.Status)
+			}
+			return nil
+		})
+		if err != nil {
+			return deadLetterOutcome{JobID: k.ID, Problem: s.Router.Refuse(ctx, err)}
+		}
+		return deadLetterOutcome{JobID: k.ID}
+	})
+}
+
+// eachLetter calls do for every dead letter that the body names, up to batchWriters at a time.
+func (s *Handler) eachLetter(ctx context.Context, who tenant.Identity, name string,
+	do func(job.Key) deadLetterOutcome,
+) (*deadLetterOutcomesAnswer, error) {
+	out := &deadLetterOutcomesAnswer{}
+	choice, err := readLetters(ctx)
+	if err != nil {
+		return nil, err
+	}
+	var items []deadLetterOutcome
+	if items, err = s.named(ctx, who.Tenant, choice.ids); err != nil {
+		return nil, err
+	}
+	if choice.filtered {
+		l := rest.NewList(who.Tenant, "dead-letters "+name, choice.filter.task, choice.filter.after.String(),
+			choice.filter.before.String())
+		choice.filter.waiting = name == "redrive"
+		rows, next, err := s.letters(ctx, l, choice.filter, choice.cursor, choice.limit)
+		if err != nil {
+			return nil, err
+		}
+		for _, row := range rows {
+			items = append(items, deadLetterOutcome{JobID: row.ID, NewJobID: row.RedrivenBy})
+		}
+		out.Body.NextCursor = next
+	}
+	matched := 0
+	for _, one := range items {
+		if one.Problem == nil {
+			matched++
+		}
+	}
+	if !choice.dryRun {
+		if err := s.WeighJobs(ctx, who.Tenant, matched, choice.size); err != nil {
+			return nil, err
+		}
+		var all errgroup.Group
+		all.SetLimit(spec.BatchWriters)
+		for i := range items {
+			if items[i].Problem != nil { // not a dead letter
+				continue
+			}
+			all.Go(func() error {
+				items[i] = do(job.Key{Tenant: who.Tenant, ID: items[i].JobID})
+				return nil
+			})
+		}
+		_ = all.Wait() // each item has its own problem
+	}
+	out.Body.Matched, out.Body.Items = matched, items
+	return out, nil
+}
+
+// named looks up the dead letters of these ids. An id of anything else gets a problem.
+func (s *Handler) named(ctx context.Context, t tenant.ID, ids []job.ID) ([]deadLetterOutcome, error) {
+	items := make([]deadLetterOutcome, 0, len(ids))
+	for lot := range slices.Chunk(ids, store.ReadAtOnce) {
+		keys := make([]job.Key, len(lot))
+		for i, id := range lot {
+			keys[i] = job.Key{Tenant: t, ID: id}
+		}
+		rows, there, err := s.Rows(ctx, keys)
+		if err != nil {
+			return nil, err
+		}
+		for i, row := range rows {
+			one := deadLetterOutcome{JobID: lot[i], NewJobID: row.RedrivenBy}
+			switch {
+			case !there[i]:
+				one.Problem = s.Router.Refuse(ctx, spec.ErrNoJob())
+			case !row.Status.Final():
+				one.Problem = s.Router.Refuse(ctx,
+					rest.NewProblem(spec.CodeNotFinished, "only a DEAD job is a dead letter; this one is not over"))
+			case row.Status != job.Dead:
+				one.Problem = s.Router.Refuse(ctx, rest.NewProblem(spec.CodeWrongState,
+					"only a DEAD job is a dead letter; this one is %s", row.Status))
+			}
+			items = append(items, one)
+		}
+	}
+	return items, nil
+}
+
+// letterPick is a deadLettersRequest after reading.
+type letterPick struct {
+	ids      []job.ID
+	filtered bool
+	filter   letterFilter
+	cursor   string
+	limit    int
+	dryRun   bool
+	size     int // of the body
+}
+
+func readLetters(ctx context.Context) (letterPick, error) {
+	pick := letterPick{limit: contract.RedriveDefault}
+	doc, err := rest.NeededBody(ctx, contract.MaxBody, "job_ids or filter", "the dead letters must be named in the "+
+		"body")
+	if err != nil {
+		return pick, err
+	}
+	r := spec.NewReader(doc)
+	pick.size = doc.Size()
+	f := deadLettersRequest.Body(r)
+	ids, isIDs := f["job_ids"]
+	filter, isFilter := f["filter"]
+	switch {
+	case isIDs && isFilter:
+		r.Mistake(filter.Pointer, rest.CodeConflictingFields, "job_ids or filter",
+			"job_ids and filter exclude each other")
+	case !isIDs && !isFilter && f != nil:
+		r.Mistake("", rest.CodeMissingField, "job_ids or filter",
+			"the dead letters must be named; an empty filter names all")
+	case isIDs:
+		pick.ids = jobIDs(r, ids)
+		for _, name := range []string{"limit", "cursor"} {
+			if v, ok := f[name]; ok {
+				r.Mistake(v.Pointer, rest.CodeConflictingFields, "", "%s goes with filter only", name)
+			}
+		}
+	case isFilter:
+		pick.filtered = true
+		pick.filter = readFilterOf(r, filter)
+	}
+	letterLimit.Into(r, f, &pick.limit)
+	letterCursor.Into(r, f, &pick.cursor)
+	letterDryRun.Into(r, f, &pick.dryRun)
+	return pick, r.Wrong.Err()
+}
+
+func readFilterOf(r *rest.Reader, v rest.Value) letterFilter {
+	f := letterFilterRequest.Read(r, v)
+	text := func(name string) string {
+		at, ok := f[name]
+		if !ok {
+			return ""
+		}
+		s, ok := r.Text(at)
+		if ok && s == "" {
+			r.Mistake(at.Pointer, rest.CodeInvalidValue, "", "%s has no value; leave it out instead", name)
+		}
+		return s
+	}
+	filter, err := readLetterFilter(v.Pointer+"/", text("task"), text("dead_after"), text("dead_before"))
+	var wrong fault.Mistakes
+	if errors.As(err, &wrong) {
+		r.Wrong = append(r.Wrong, wrong...)
+	}
+	return filter
+}
+
+// jobIDs reads a list of ids without repetitions.
+func jobIDs(r *rest.Reader, v rest.Value) []job.ID {
+	var ids []job.ID
+	seen := map[job.ID]bool{}
+	for _, each := range r.List(v, contract.RedriveMax) {
+		s, ok := r.Text(each)
+		if !ok {
+			continue
+		}
+		id, err := job.ParseID(s)
+		if err != nil {
+			r.Mistake(each.Pointer, rest.CodeInvalidValue,
+				fmt.Sprintf("a job's id: %d characters of a ULID", spec.JobIDLength), "this is not a job's id")
+			continue
+		}
+		if !seen[id] {
+			seen[id] = true
+			ids = append(ids, id)
+		}
+	}
+	if len(ids) == 0 && len(r.Wrong) == 0 {
+		r.Mistake(v.Pointer, rest.CodeOutOfRange, fmt.Sprintf("1 to %d", contract.RedriveMax), "there are no ids")
+	}
+	return ids
+}

@@ -1,0 +1,74 @@
+package rest
+
+import (
+	"reflect"
+
+	"github.com/danielgtaylor/huma/v2"
+
+	"punctual/shared/text"
+)
+
+// This file has the inputs and answers that several routes share.
+
+// NoInput is the input of a route without parameters.
+type NoInput struct{}
+
+// Named is the input of a route about one thing by name.
+type Named struct {
+	Name string `path:"name"`
+}
+
+// PageInput is the input of a list without filters.
+type PageInput struct{ Paging }
+
+// NoContent is the answer 204, which has no body.
+type NoContent struct{}
+
+// Answer is an answer with a body.
+type Answer[V any] struct{ Body V }
+
+// Listing is the answer of a list.
+type Listing[V any] = Answer[Page[V]]
+
+// StatusAnswer is an answer whose status depends on what was done.
+type StatusAnswer[V any] struct {
+	Status int
+	Body   V
+}
+
+// OrNull is an object in an answer, or null. It can be left out if it is not known.
+type OrNull[T any] struct {
+	Value *T
+	Known bool
+}
+
+// IsZero reports whether omitzero leaves it out.
+func (o OrNull[T]) IsZero() bool { return !o.Known && o.Value == nil }
+
+// MarshalJSON writes the object, or null.
+func (o OrNull[T]) MarshalJSON() ([]byte, error) { return text.JSON(o.Value) }
+
+// Schema documents it.
+func (OrNull[T]) Schema(r huma.Registry) *huma.Schema {
+	return &huma.Schema{AnyOf: []*huma.Schema{r.Schema(reflect.TypeFor[T](), true, ""), {Type: "null"}}}
+}
+
+// Either is an answer of one of two kinds; the other is nil.
+type Either[A, B any] struct {
+	One   *A
+	Other *B
+}
+
+// MarshalJSON writes the one that is there.
+func (e Either[A, B]) MarshalJSON() ([]byte, error) {
+	if e.Other != nil {
+		return text.JSON(e.Other)
+	}
+	return text.JSON(e.One)
+}
+
+// Schema documents both.
+func (Either[A, B]) Schema(r huma.Registry) *huma.Schema {
+	return &huma.Schema{AnyOf: []*huma.Schema{r.Schema(reflect.TypeFor[A](), true, ""),
+		r.Schema(reflect.TypeFor[B](), true, "")}}
+}

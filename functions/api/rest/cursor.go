@@ -1,0 +1,162 @@
+package rest
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"encoding/base64"
+	"strconv"
+	"strings"
+
+	"punctual/shared/contract"
+	"punctual/shared/tenant"
+	"punctual/shared/text"
+)
+
+// A cursor holds the position after which a list continues, and a hash that binds it to the tenant, the list and its
+// filters. Any cursor that does not fit is an invalid_cursor. The hash has no secret in it: a forged cursor can only
+// name a position in the caller's own list, because the tenant comes from the token.
+
+// MaxCursor is how long a cursor may be, in characters.
+const MaxCursor = 1024
+
+// sumSize is how many bytes of the hash a cursor has.
+const sumSize = 16
+
+// List is one list with its filters, as one tenant reads it.
+type List struct {
+	Tenant  tenant.ID
+	name    string
+	filters []string
+}
+
+// NewList returns a list. Filters have a fixed order, and one that is not given is "". The tenant is empty for lists
+// that are the same for everybody.
+func NewList(t tenant.ID, name string, filters ...string) List { return List{t, name, filters} }
+
+func (l List) sum(position string) []byte {
+	h := sha256.New()
+	for _, part := range append([]string{"cursor 1", string(l.Tenant), l.name, position}, l.filters...) {
+		h.Write([]byte(strconv.Itoa(len(part)) + ":" + part)) // lengths keep different parts apart
+	}
+	return h.Sum(nil)[:sumSize]
+}
+
+// Cursor returns the cursor for a position in the list; nil for "", the end.
+func (l List) Cursor(position string) *string {
+	if position == "" {
+		return nil
+	}
+	c := base64.RawURLEncoding.EncodeToString(append(l.sum(position), position...))
+	return &c
+}
+
+// Position returns the position in a cursor; "" is the beginning, also of an empty cursor. A cursor of another list,
+// other filters or another tenant is a *Problem.
+func (l List) Position(cursor string) (string, error) {
+	if cursor == "" {
+		return "", nil
+	}
+	raw, err := base64.RawURLEncoding.Strict().DecodeString(cursor)
+	if err != nil || len(cursor) > MaxCursor || len(raw) <= sumSize ||
+		!bytes.Equal(raw[:sumSize], l.sum(string(raw[sumSize:]))) {
+		return "", OneMistake("cursor", CodeInvalidCursor, "next_cursor of the page before, with the same filters",
+			"this cursor was not given for this list")
+	}
+	return string(raw[sumSize:]), nil
+}
+
+// ReadNumber reads a whole number from 1 to most out of a parameter. An empty parameter is fallback; anything else is a
+// *Problem that names the parameter.
+func ReadNumber(name, s string, fallback, most int) (int, error) {
+	if s == "" {
+		return fallback, nil
+	}
+	n, err := strconv.Atoi(s)
+	if err != nil || strings.TrimLeft(s, "0123456789") != "" {
+		return 0, OneMistake(name, CodeInvalidValue, "a whole number", "%s is not a whole number", name)
+	}
+	if n < 1 || n > most {
+		return 0, OneMistake(name, CodeOutOfRange, Between("1", strconv.Itoa(most)), "%s is out of range", name)
+	}
+	return n, nil
+}
+
+// Paging has the query parameters of every list.
+type Paging struct {
+	Limit  string `query:"limit" doc:"Items of one page" example:"50"`
+	Cursor string `query:"cursor" doc:"next_cursor of the page before, with the same filters"`
+}
+
+// PageSize returns how many items a page has at most: contract.ListDefault if there is no limit. A limit that is not a
+// number from 1 to contract.ListMax is a *Problem.
+func (p Paging) PageSize() (int, error) {
+	return ReadNumber("limit", p.Limit, contract.ListDefault, contract.ListMax)
+}
+
+// Page returns how many items a page of l has at most, and the position after which it begins; see PageSize and
+// List.Position.
+func (p Paging) Page(l List) (limit int, after string, err error) {
+	if limit, err = p.PageSize(); err == nil {
+		after, err = l.Position(p.Cursor)
+	}
+	return limit, after, err
+}
+
+// CutPage returns one page of a short list that is read whole. next is nil on the last page. A cursor of another list
+// is a *Problem.
+func CutPage[T any](l List, cursor string, limit int, all []T) (items []T, next *string, err error) {
+	position, err := l.Position(cursor)
+	if err != nil {
+		return nil, nil, err
+	}
+	at, _ := strconv.Atoi(position) // 0 at the beginning
+	from := min(at, len(all))
+	to := min(from+limit, len(all))
+	if to < len(all) {
+		next = l.Cursor(strconv.Itoa(to))
+	}
+	return append([]T{}, all[from:to]...), next, nil
+}
+
+// Page is one page of a list. An empty page with a cursor is not the end.
+type Page[T any] struct {
+	Items      []T     `json:"items"`
+	NextCursor *string `json:"next_cursor" doc:"null at the end. A page may be short, even empty, and have a cursor: go on until it is null"`
+}
+
+// PageOf returns a page of rows. more says that rows follow; position is that of a row in the list.
+func PageOf[R, V any](l List, rows []R, more bool, view func(R) V, position func(R) string) Page[V] {
+	p := Page[V]{Items: make([]V, len(rows))}
+	for i, r := range rows {
+		p.Items[i] = view(r)
+	}
+	cursor := func(last int) *string { return l.Cursor(position(rows[last])) }
+	if more {
+		p.NextCursor = cursor(len(rows) - 1)
+	}
+	p.Fit(cursor)
+	return p
+}
+
+// maxPage is how many bytes all items of a page may have, so that an answer stays under 1 MB. A single larger item is a
+// page.
+const maxPage = 900_000
+
+// Fit shortens a page that is too large for one answer. cursor returns the cursor for the position after the item with
+// that index.
+func (p *Page[T]) Fit(cursor func(last int) *string) {
+	size := 0
+	for i, item := range p.Items {
+		encoded, err := text.JSON(item)
+		if err != nil {
+			return // writing the answer will report it
+		}
+		if size += len(encoded) + 1; size > maxPage && i > 0 {
+			p.Items, p.NextCursor = p.Items[:i], cursor(i-1)
+			return
+		}
+	}
+}
+
+// CursorPattern is the form of a cursor.
+const CursorPattern = `^[A-Za-z0-9_-]+$`

@@ -1,0 +1,98 @@
+package rest
+
+import (
+	"fmt"
+	"strconv"
+	"time"
+
+	"github.com/danielgtaylor/huma/v2"
+
+	"punctual/shared/calendar"
+	"punctual/shared/contract"
+	"punctual/shared/span"
+)
+
+// Instant is a time in an answer: RFC 3339 in UTC with milliseconds.
+type Instant struct{ time.Time }
+
+// InstantLayout is the layout of times in answers, for package time.
+const InstantLayout = "2006-01-02T15:04:05.000Z07:00"
+
+// MarshalJSON writes the time.
+func (i Instant) MarshalJSON() ([]byte, error) {
+	return []byte(i.UTC().Format(`"` + InstantLayout + `"`)), nil
+}
+
+// Schema documents it.
+func (Instant) Schema(huma.Registry) *huma.Schema {
+	return &huma.Schema{Type: huma.TypeString, Format: "date-time", Examples: []any{"2027-03-28T01:00:00.000Z"}}
+}
+
+// InUnits returns how many whole units a length of time has. Texts take the limits of the contract with it:
+// InUnits(contract.IdempotencyKept, time.Hour, " hours") is "24 hours".
+func InUnits(d, unit time.Duration, name string) string {
+	return strconv.FormatInt(int64(d/unit), 10) + name
+}
+
+// Duration is a length of time in a body.
+type Duration string
+
+// Schema documents it.
+func (Duration) Schema(huma.Registry) *huma.Schema {
+	return &huma.Schema{Type: huma.TypeString, Pattern: contract.DurationPattern, Description: span.Allowed,
+		Examples: []any{"1h30m"}}
+}
+
+// Anything is any JSON value.
+type Anything struct{}
+
+// Schema documents it.
+func (Anything) Schema(huma.Registry) *huma.Schema { return &huma.Schema{} }
+
+// InstantAllowed describes a time, for the "allowed" of a mistake.
+const InstantAllowed = "a time of RFC 3339 with its zone, such as 2027-03-28T01:00:00Z or 2027-03-28T03:00:00.250+02:00"
+
+// InstantPattern is the form of a time in a request.
+var InstantPattern = calendar.InstantPattern
+
+// ParseInstant reads a time; false if it is none. Requests and calendars read times alike.
+func ParseInstant(s string) (time.Time, bool) { return calendar.ParseInstant(s) }
+
+// Instant reads a time.
+func (r *Reader) Instant(v Value) (time.Time, bool) {
+	s, ok := r.Text(v)
+	if !ok {
+		return time.Time{}, false
+	}
+	t, ok := ParseInstant(s)
+	if !ok {
+		r.Mistake(v.Pointer, CodeInvalidValue, InstantAllowed, "this is not a time with a zone: %s",
+			calendar.WhyNoInstant(s))
+	}
+	return t, ok
+}
+
+// YearsAhead is how many years ahead a time may be at most, with or without a 29 February.
+const YearsAhead = int(contract.MaxAhead / (366 * 24 * time.Hour))
+
+// Latest returns the last time that Ahead accepts.
+func Latest(now time.Time) time.Time { return now.AddDate(YearsAhead, 0, 0) }
+
+// Ahead reads a time from contract.PastAllowed before now to Latest.
+func (r *Reader) Ahead(v Value, now time.Time) (time.Time, bool) {
+	t, ok := r.Instant(v)
+	if !ok {
+		return t, false
+	}
+	switch {
+	case t.After(Latest(now)):
+		r.Mistake(v.Pointer, CodeOutOfRange, fmt.Sprintf("at most %d years ahead", YearsAhead),
+			"%s is more than %d years ahead", t.Format(InstantLayout), YearsAhead)
+		return t, false
+	case t.Before(now.Add(-contract.PastAllowed)):
+		r.Mistake(v.Pointer, CodeInThePast, "at most "+InUnits(contract.PastAllowed, time.Second, "s")+" ago",
+			"%s is past; it is %s now", t.Format(InstantLayout), now.Format(InstantLayout))
+		return t, false
+	}
+	return t, true
+}

@@ -1,0 +1,63 @@
+package rest
+
+import (
+	"context"
+	"encoding/json"
+	"net/http"
+	"net/http/httptest"
+	"testing"
+
+	"github.com/danielgtaylor/huma/v2"
+
+	"punctual/shared/telemetry"
+	"punctual/shared/tenant"
+)
+
+func TestRouter_CompletesProblemsByItsOwnCatalogue(t *testing.T) {
+	t.Parallel()
+	type input struct{}
+	type output struct{}
+	router := func(title string) *Router {
+		s := NewRouter(Options{SchemaName: huma.DefaultSchemaNamer, Log: telemetry.Silent(), Catalogue: Catalogue{
+			{Code: CodeNotFound, Status: http.StatusNotFound, Title: title},
+			{Code: CodeInternal, Status: http.StatusInternalServerError, Title: "Bug"},
+		}})
+		Register(s, Route{Method: http.MethodGet, Path: "/unheard-of", ID: "a", Scope: Open},
+			func(context.Context, tenant.Identity, *input) (*output, error) {
+				return nil, NewProblem("unheard_of", "no catalogue has this code")
+			})
+		return s
+	}
+	for _, c := range []struct {
+		title, path string
+		want        Problem
+	}{
+		{"None", "/nowhere", Problem{Type: "/v1/problems/not_found", Title: "None", Status: 404, Code: "not_found"}},
+		{"Gone", "/nowhere", Problem{Type: "/v1/problems/not_found", Title: "Gone", Status: 404, Code: "not_found"}},
+		{"Gone", "/unheard-of", Problem{Type: "/v1/problems/internal", Title: "Bug", Status: 500, Code: "internal"}},
+	} {
+		w := httptest.NewRecorder()
+		router(c.title).ServeHTTP(w, httptest.NewRequestWithContext(t.Context(), http.MethodGet, c.path, http.NoBody))
+		var got Problem
+		if err := json.Unmarshal(w.Body.Bytes(), &got); err != nil {
+			t.Fatal(err)
+		}
+		if w.Code != c.want.Status || got.Type != c.want.Type || got.Title != c.want.Title ||
+			got.Status != c.want.Status || got.Code != c.want.Code || got.Detail == "" {
+			t.Errorf("%s is answered %d %s", c.path, w.Code, w.Body)
+		}
+	}
+}
+
+func TestProblemOfStatus_HasAStatusBeforeItIsCompleted(t *testing.T) {
+	t.Parallel()
+	for status, want := range map[int]Problem{
+		400: {Status: 400, Code: CodeInvalidValue}, 422: {Status: 400, Code: CodeInvalidValue},
+		413: {Status: 413, Code: CodeTooLarge}, 415: {Status: 415, Code: CodeMediaType},
+		500: {Status: 500, Code: CodeInternal}, 406: {Status: 500, Code: CodeInternal},
+	} {
+		if got := problemOfStatus(status); got.Status != want.Status || got.Code != want.Code {
+			t.Errorf("%d becomes %d %s", status, got.Status, got.Code)
+		}
+	}
+}

@@ -1,0 +1,295 @@
+package rest
+
+import (
+	"fmt"
+	"math"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"sync/atomic"
+	"time"
+
+	"punctual/shared/contract"
+	"punctual/shared/fault"
+	"punctual/shared/span"
+	"punctual/shared/text"
+)
+
+var namePattern = regexp.MustCompile(contract.NamePattern)
+
+// IsName reports whether s can be the name of a task, a schedule, an exclusion, a dag or a node.
+func IsName(s string) bool { return namePattern.MatchString(s) }
+
+// NameAllowed describes a name, for the "allowed" of a mistake.
+var NameAllowed = fmt.Sprintf("1 to %d of a-z A-Z 0-9 _ -", contract.MaxName)
+
+// Reader reads values from a document and collects all mistakes. No detail repeats a string of the document, except
+// names of fields and names by IsName.
+type Reader struct {
+	Doc   *Document
+	Wrong fault.Mistakes
+	names map[string]secrecy // what the names seen so far mean
+
+	// Templates are the strings with ${ that NoSecrets has left out, with whether the names above them are those of
+	// secrets: what they hold is known once they are compiled. Nil: there are no templates.
+	Templates map[int]bool
+	// HiddenTemplates are the pointers of templates below the names of secrets.
+	HiddenTemplates map[string]bool
+
+	SchemaWork int           // units of work that checking by the schemas of tasks may take; see schema.Use
+	Compilable *atomic.Int64 // bytes of schemas that the request may still compile
+}
+
+// NewReader returns a reader of d without mistakes.
+func NewReader(d *Document) *Reader { return &Reader{Doc: d} }
+
+// MaxMistakes is how many mistakes an answer lists; nobody corrects more at once.
+const MaxMistakes = 50
+
+// Mistake adds a mistake at a pointer. allowed may be "", and detail is a format if there are args. Beyond MaxMistakes
+// it adds nothing.
+func (r *Reader) Mistake(pointer, code, allowed, detail string, args ...any) {
+	if len(r.Wrong) >= MaxMistakes {
+		return
+	}
+	if len(pointer) > maxPointer {
+		pointer = shown(pointer, maxPointer)
+	}
+	if len(args) > 0 {
+		detail = fmt.Sprintf(detail, args...)
+	}
+	r.Wrong = append(r.Wrong, fault.Field{Pointer: pointer, Code: code, Detail: detail, Allowed: allowed})
+}
+
+// Value is a value of the document, with its pointer.
+type Value struct {
+	Node    int
+	Pointer string
+}
+
+// Fields are the values of an object by name.
+type Fields map[string]Value
+
+// Is reports whether a value is of a kind; any other is a mistake.
+func (r *Reader) Is(v Value, want Kind) bool {
+	got := r.Doc.Kind(v.Node)
+	if got != want {
+		r.Mistake(v.Pointer, CodeInvalidValue, want.String(), "%s is given where %s belongs", got, want)
+	}
+	return got == want
+}
+
+// Object reads an object and returns its known fields. A value of another kind, an unknown field and a repeated field
+// are mistakes.
+func (r *Reader) Object(n int, pointer string, known []string) Fields {
+	if !r.Is(Value{n, pointer}, KindObject) {
+		return nil
+	}
+	twice := r.Doc.Repeated(n)
+	found := Fields{}
+	for name, v := range r.Doc.Members(n) {
+		if len(r.Wrong) >= MaxMistakes {
+			break
+		}
+		at := pointer + "/" + text.EscapePointer(name)
+		switch {
+		case twice[int32(v-1)]:
+			r.Mistake(at, CodeDuplicateField, "", "the field %s is given more than once", text.Quoted(name))
+		case !slices.Contains(known, name):
+			detail := fmt.Sprintf("no field %s is known here", text.Quoted(name))
+			if near := text.Nearest(name, known); near != "" {
+				detail += fmt.Sprintf("; did you mean %q?", near)
+			}
+			r.Mistake(at, CodeUnknownField, strings.Join(known, ", "), "%s", detail)
+		default:
+			found[name] = Value{v, at}
+		}
+	}
+	return found
+}
+
+// Repeated returns the keys in a node that repeat a key of their object; nil if there are none.
+func (d *Document) Repeated(n int) map[int32]bool {
+	within := d.twiceWithin(n)
+	if len(within) == 0 {
+		return nil
+	}
+	keys := make(map[int32]bool, len(within))
+	for _, key := range within {
+		keys[key] = true
+	}
+	return keys
+}
+
+// twiceWithin is Repeated as a list, in the order of the text.
+func (d *Document) twiceWithin(n int) []int32 {
+	from, _ := slices.BinarySearch(d.twice, int32(n+1))
+	to, _ := slices.BinarySearch(d.twice, d.nodes[n].next)
+	return d.twice[from:to]
+}
+
+// AllDuplicates reports every repeated field at any depth of a value.
+func (r *Reader) AllDuplicates(n int) {
+	for _, key := range r.Doc.twiceWithin(n) {
+		if len(r.Wrong) >= MaxMistakes {
+			return
+		}
+		r.Mistake(r.Doc.Pointer(int(key)), CodeDuplicateField, "", "the field %s is given more than once",
+			text.Quoted(r.Doc.Text(int(key))))
+	}
+}
+
+// Text reads a string.
+func (r *Reader) Text(v Value) (string, bool) {
+	if !r.Is(v, KindString) {
+		return "", false
+	}
+	return r.Doc.Text(v.Node), true
+}
+
+// Name reads a name; see IsName.
+func (r *Reader) Name(v Value) (string, bool) {
+	s, ok := r.Text(v)
+	if ok && !IsName(s) {
+		r.Mistake(v.Pointer, CodeInvalidValue, NameAllowed, "this is not a name")
+		return "", false
+	}
+	return s, ok
+}
+
+// OneOf reads one of the given words.
+func (r *Reader) OneOf(v Value, code string, words []string) (string, bool) {
+	s, ok := r.Text(v)
+	if ok && !slices.Contains(words, s) {
+		detail := "this is not one of the words that are known here"
+		if near := text.Nearest(s, words); near != "" { // only a misspelled word is surely no secret
+			detail = fmt.Sprintf("%s is not known here; did you mean %q?", text.Quoted(s), near)
+		}
+		r.Mistake(v.Pointer, code, strings.Join(words, ", "), "%s", detail)
+		return "", false
+	}
+	return s, ok
+}
+
+// Duration reads a length of time from least to most. Anything else is a mistake, and false.
+func (r *Reader) Duration(v Value, least, most time.Duration) (time.Duration, bool) {
+	if r.BareSeconds(v) {
+		return 0, false
+	}
+	s, ok := r.Text(v)
+	if !ok {
+		return 0, false
+	}
+	d, err := span.Parse(s)
+	if err != nil {
+		r.Mistake(v.Pointer, CodeInvalidValue, span.Allowed, "%s", err.Error())
+		return 0, false
+	}
+	if d < least || d > most {
+		r.Mistake(v.Pointer, CodeOutOfRange, Between(span.Format(least), span.Format(most)), "%s is out of range",
+			span.Format(d))
+		return 0, false
+	}
+	return d, true
+}
+
+// BareSeconds reports a number where a length of time belongs. Most people who write 30 mean "30s".
+func (r *Reader) BareSeconds(v Value) bool {
+	if r.Doc.nodes[v.Node].kind != KindNumber {
+		return false
+	}
+	detail := "a number is given where a length of time belongs"
+	if n, err := strconv.ParseUint(string(r.Doc.Raw(v.Node)), 10, 32); err == nil {
+		detail += fmt.Sprintf("; for seconds write %q", strconv.FormatUint(n, 10)+"s")
+	}
+	r.Mistake(v.Pointer, CodeInvalidValue, span.Allowed, "%s", detail)
+	return true
+}
+
+// Between describes two limits, both included.
+func Between(least, most string) string { return least + " to " + most }
+
+// Number reads a number from least to most.
+func (r *Reader) Number(v Value, least, most float64) (float64, bool) {
+	if !r.Is(v, KindNumber) {
+		return 0, false
+	}
+	f, err := strconv.ParseFloat(string(r.Doc.Raw(v.Node)), 64)
+	if err != nil || f < least || f > most {
+		r.Mistake(v.Pointer, CodeOutOfRange, Between(PlainNumber(least), PlainNumber(most)),
+			"the number is out of range")
+		return 0, false
+	}
+	return f, true
+}
+
+// PlainNumber formats a number without an exponent if it is short enough.
+func PlainNumber(f float64) string { return strconv.FormatFloat(f, 'g', -1, 64) }
+
+// Whole reads a whole number from least to most.
+func (r *Reader) Whole(v Value, least, most int) (int, bool) {
+	f, ok := r.Number(v, float64(least), float64(most))
+	if ok && f != math.Trunc(f) {
+		r.Mistake(v.Pointer, CodeInvalidValue, "a whole number", "the number is not whole")
+		return 0, false
+	}
+	return int(f), ok
+}
+
+// Flag reads a boolean; ok is false for anything else.
+func (r *Reader) Flag(v Value) (on, ok bool) {
+	if got := r.Doc.nodes[v.Node].kind; got != KindBool {
+		r.Mistake(v.Pointer, CodeInvalidValue, "true or false", "%s is given where true or false belongs", got)
+		return false, false
+	}
+	return r.Doc.Raw(v.Node)[0] == 't', true
+}
+
+// List reads an array of at most that many values. A longer one is a mistake, and nil.
+func (r *Reader) List(v Value, most int) []Value {
+	if !r.Is(v, KindArray) {
+		return nil
+	}
+	var values []Value
+	for i, n := range r.Doc.Elements(v.Node) {
+		if i >= most {
+			r.Mistake(v.Pointer, CodeOutOfRange, fmt.Sprintf("at most %d", most), "there are more than %d", most)
+			return nil
+		}
+		values = append(values, Value{n, v.Pointer + "/" + strconv.Itoa(i)})
+	}
+	return values
+}
+
+// Missing reports that the object at pointer has no field of that name.
+func (r *Reader) Missing(pointer, name string) {
+	r.Mistake(pointer+"/"+name, CodeMissingField, "", "%s is missing", name)
+}
+
+func listed(names map[string]bool) string {
+	var all []string
+	for name := range names {
+		all = append(all, name)
+	}
+	slices.Sort(all)
+	return strings.Join(all, ", ")
+}
+
+func sortMistakes(m fault.Mistakes) {
+	slices.SortFunc(m, func(a, b fault.Field) int { return strings.Compare(a.Pointer, b.Pointer) })
+}
+
+// Span reads any length of time.
+func (r *Reader) Span(v Value) {
+	if r.BareSeconds(v) {
+		return
+	}
+	s, ok := r.Text(v)
+	if !ok {
+		return
+	}
+	if _, err := span.Parse(s); err != nil {
+		r.Mistake(v.Pointer, CodeInvalidValue, span.Allowed, "%s", err.Error())
+	}
+}

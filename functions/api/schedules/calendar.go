@@ -1,0 +1,188 @@
+package schedules
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"time"
+
+	"punctual/functions/api/field"
+	"punctual/functions/api/rest"
+	"punctual/functions/api/spec"
+	"punctual/shared/calendar"
+	"punctual/shared/item"
+	"punctual/shared/tenant"
+)
+
+// Fields of a calendar. Package calendar checks what they say, so they are read as texts; the bounds are for the
+// document.
+var (
+	cronRule = calendarText("cron", "Cron rule of five fields, or six with seconds first. It takes @daily and its "+
+		"like, @every 5m, L, L-n, nW, LW, L-nW, nL and n#k; ranges may pass the end of a field (FRI-MON, 22-2). If "+
+		"day of month and day of week are both restricted, a day runs when EITHER matches; a day field that begins "+
+		"with * is no restriction, so beside */2 BOTH must match. A calendar has one of cron, every, dates and rrule.",
+		field.Formatted("cron", `\S`, calendar.MaxCron)).Example("0 9 * * 1-5")
+	every = calendarLength("every", "Period of real time in whole seconds, counted from start_at, or else from "+
+		"1970-01-01T00:00:00Z.", time.Second, calendar.MaxEvery)
+	phase = calendarLength("phase", "Shift of every by less than a period.", 0, calendar.MaxEvery)
+	dates = calendarTexts("dates", "Times of RFC 3339, in any order; fractions are rounded up to a millisecond.", 1,
+		calendar.MaxDates, spec.InstantForm)
+	rrule = calendarText("rrule", "Rule of RFC 5545 that begins at start_at. COUNT counts runs. The next time is at "+
+		"most 60 years away.", field.Formatted("rrule", `[Ff][Rr][Ee][Qq]=`, calendar.MaxRRule)).
+		Example("FREQ=MONTHLY;BYDAY=-1FR;BYHOUR=9")
+	timezone = calendarText("timezone", "Name of an IANA time zone; default: "+
+		"UTC.", spec.ZoneForm).Example("Europe/Berlin")
+	startAt = calendarText("start_at", "First instant at which a nominal time counts, itself "+
+		"included.", spec.InstantForm)
+	endAt   = calendarText("end_at", "Instant from which on nominal times do not count.", spec.InstantForm)
+	maxRuns = field.Whole("max_runs", "Maximum number of runs in all; default: no limit.", 1, calendar.MaxRuns)
+	exclude = calendarTexts("exclude", "Names of exclusions. An exclusion that drops a time wins over one that moves "+
+		"it, and an earlier name over a later one.", 0, calendar.MaxExclude, spec.NameForm)
+	missingHour = calendarText("missing_hour", "Treatment of a wall time that a change of the clock skips. Default: "+
+		"run_after, once, at the first instant after the gap. A rule whose second, minute or hour begins with * "+
+		"follows real time, and the times that it loses are listed as skipped.", field.OneOf(calendar.MissingHours))
+	repeatedHour = calendarText("repeated_hour", "Instant at which a repeated wall time runs; default: first. A rule "+
+		"whose second, minute or hour begins with * runs at both.", field.OneOf(calendar.RepeatedHours))
+	spread = calendarLength("spread", "Maximum delay of each run, less than the period: evenly spread over schedules "+
+		"and times, always the same for one time. The nominal time and the due time are both shown.", time.Millisecond,
+		calendar.MaxSpread)
+
+	// CalendarRequest is replaced in the document by one schema for each form; see calendars.
+	calendarRequest = field.NewObject("CalendarRequest", "Calendar: the nominal times of a "+
+		"schedule.", cronRule, every, phase,
+		dates, rrule, timezone, startAt, endAt, maxRuns, exclude, missingHour, repeatedHour, spread)
+)
+
+// calendarText is a field that package calendar reads.
+func calendarText(name, about string, bound field.Bound) field.Field[*string] {
+	return field.Text(name, about, bound, func(r *rest.Reader, v rest.Value) (*string, bool) {
+		s, _ := r.Text(v)
+		return &s, true
+	})
+}
+
+// calendarLength is a field with a duration that package calendar reads.
+func calendarLength(name, about string, least, most time.Duration) field.Field[*string] {
+	return field.Text(name, about, field.Lasting(least, most), func(r *rest.Reader, v rest.Value) (*string, bool) {
+		if r.BareSeconds(v) {
+			return nil, false
+		}
+		s, _ := r.Text(v)
+		return &s, true
+	})
+}
+
+// calendarTexts is a list of texts that package calendar reads.
+func calendarTexts(name, about string, least, most int, each field.Bound) field.Field[[]string] {
+	return field.List(name, about, least, most, field.Text("", "", each, func(r *rest.Reader, v rest.Value) (string,
+		bool) {
+		s, _ := r.Text(v)
+		return s, true
+	}))
+}
+
+// calendarForm is one way to write a calendar, with the name of its schema.
+type calendarForm struct {
+	schema string
+	own    []string // fields that not every form has; the first one is required and selects the form
+}
+
+var calendarForms = []calendarForm{
+	{"CronCalendarRequest", []string{"cron", "missing_hour", "repeated_hour"}},
+	{"EveryCalendarRequest", []string{"every", "phase"}},
+	{"DatesCalendarRequest", []string{"dates"}},
+	{"RRuleCalendarRequest", []string{"rrule", "missing_hour", "repeated_hour"}},
+}
+
+// others returns the fields that belong only to other forms.
+func (f calendarForm) others() []string {
+	var names []string
+	for _, form := range calendarForms {
+		for _, name := range form.own {
+			if !slices.Contains(f.own, name) {
+				names = append(names, name)
+			}
+		}
+	}
+	return names
+}
+
+// readSpec reads a calendar as it is written. Package calendar checks its meaning.
+func readSpec(r *rest.Reader, v rest.Value) (calendar.Spec, bool) {
+	before := len(r.Wrong)
+	r.NoSecrets(v, nil) // before an error can repeat a value
+	f := calendarRequest.Read(r, v)
+	var s calendar.Spec
+	for _, text := range []struct {
+		field field.Field[*string]
+		to    **string
+	}{
+		{cronRule, &s.Cron}, {every, &s.Every}, {phase, &s.Phase}, {rrule, &s.RRule}, {timezone, &s.Timezone},
+		{startAt, &s.StartAt}, {endAt, &s.EndAt}, {missingHour, &s.MissingHour}, {repeatedHour, &s.RepeatedHour},
+		{spread, &s.Spread},
+	} {
+		text.field.Into(r, f, text.to)
+	}
+	if dates.Into(r, f, &s.Dates) && s.Dates == nil {
+		s.Dates = []string{} // an empty list is not the same as none
+	}
+	if exclude.Into(r, f, &s.Exclude) && s.Exclude == nil {
+		s.Exclude = []string{}
+	}
+	maxRuns.Pointer(r, f, &s.MaxRuns)
+	return s, f != nil && len(r.Wrong) == before
+}
+
+// readCalendar reads a calendar with the exclusions that it names. Mistakes go to r, and then it is false; the error is
+// for a failed look-up.
+func (s *Handler) readCalendar(ctx context.Context, r *rest.Reader, v rest.Value, t tenant.ID) (planned, bool, error) {
+	p := planned{}
+	var ok bool
+	if p.spec, ok = readSpec(r, v); !ok {
+		return p, false, nil
+	}
+	found, err := s.Store.ExclusionsNamed(ctx, t, exclusionNames(p.spec))
+	if err != nil {
+		return p, false, err
+	}
+	for _, e := range found {
+		if p.exclusions == nil {
+			p.exclusions = calendar.Exclusions{}
+		}
+		p.exclusions[e.Name] = e.Exclusion
+		p.asRead = append(p.asRead, e.Is(t))
+	}
+	p.calendar, err = calendar.Parse(p.spec, p.exclusions)
+	return p, refused(r, v.Pointer, err), nil
+}
+
+// planned is a calendar after reading.
+type planned struct {
+	spec       calendar.Spec
+	exclusions calendar.Exclusions
+	asRead     []item.Write // conditions that the exclusions have not changed
+	calendar   calendar.Calendar
+}
+
+// exclusionNames returns the names to look up, each once; texts that are no names are left out.
+func exclusionNames(s calendar.Spec) []string {
+	names := slices.Clone(s.Exclude)
+	slices.Sort(names)
+	return slices.DeleteFunc(slices.Compact(names),
+		func(name string) bool { return !rest.IsName(name) })
+}
+
+// refused reports what package calendar refuses at this pointer; true if err is nil.
+func refused(r *rest.Reader, pointer string, err error) bool {
+	var e *calendar.Error
+	if !errors.As(err, &e) {
+		return true
+	}
+	r.Mistake(pointer+"/"+e.Field, e.Code, e.Allowed, "%s", e.Detail)
+	return false
+}
+
+// firing reports a calendar that has no coming time; true if it has one.
+func firing(r *rest.Reader, pointer string, c calendar.Calendar, now time.Time) bool {
+	return refused(r, pointer, c.Check(now))
+}

@@ -1,0 +1,196 @@
+package schedules
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"strings"
+	"time"
+
+	"punctual/functions/api/field"
+	"punctual/functions/api/rest"
+	"punctual/functions/api/spec"
+	"punctual/shared/contract"
+	"punctual/shared/dag"
+	"punctual/shared/fault"
+	"punctual/shared/job"
+	"punctual/shared/schedule"
+	"punctual/shared/tenant"
+	"punctual/shared/text"
+)
+
+// Fields of a schedule's dag.
+var (
+	templateDag     = spec.Name("name", "Name of the dag.").Required()
+	templateVersion = field.Whole("version", "Version of the dag; default: the newest at each nominal "+
+		"time.", 1, spec.MaxVersion)
+	templateParams = spec.Params.About("Params as in POST /v1/dags/{name}/runs.")
+	templateStart  = spec.StartWithin.About("Maximum time from due_at to the beginning of the run, after which it is " +
+		"missed; default: no limit.")
+
+	dagTemplateRequest = field.NewObject("DagTemplateRequest", "Dag of which each nominal time of a schedule makes a "+
+		"run.",
+		templateDag, templateVersion, templateParams, spec.RunPriority, templateStart, spec.RunExpireAfter,
+		spec.RunTags,
+		spec.AllowLiterals.About("JSON pointers below dag, such as /params/x, of strings that look like secrets and "+
+			"are not."))
+)
+
+type dagTemplateView struct {
+	Name        string       `json:"name"`
+	Version     int64        `json:"version,omitempty" doc:"Absent: the newest at each nominal time"`
+	Priority    job.Priority `json:"priority,omitempty" doc:"Absent: the dag's"`
+	StartWithin string       `json:"start_within,omitempty"`
+	ExpireAfter string       `json:"expire_after,omitempty"`
+	spec.TagsView
+	Literals []string        `json:"allow_literals,omitempty" doc:"The strings of the params that were declared to be no secrets"`
+	Params   json.RawMessage `json:"params,omitempty" doc:"As given, over the dag's own. Left out in lists, and when larger than {=item_kib} KB"`
+}
+
+// readDagTemplate reads the run that each nominal time makes, and checks its params by the dag as it is now.
+func (s *Handler) readDagTemplate(
+	ctx context.Context, r *rest.Reader, v rest.Value, t tenant.ID, now time.Time,
+) (*spec.Draft, error) {
+	f := dagTemplateRequest.Read(r, v)
+	if f == nil {
+		return nil, nil
+	}
+	d := &spec.Draft{Row: job.Row{
+		Status: job.Scheduled, Version: 1, Attempt: 1, CreatedAt: now, DueAt: now, Pool: contract.RunPool,
+	}}
+	version := 0
+	templateVersion.Into(r, f, &version)
+	d.Row.DagVersion = int64(version)
+	templateStart.Into(r, f, &d.Row.StartWithin)
+	spec.RunExpireAfter.Into(r, f, &d.Row.ExpireAfter)
+	spec.RunPriority.Into(r, f, &d.Row.Priority)
+	spec.AllowLiterals.Into(r, f, &d.Literals)
+	if at, ok := f[spec.RunTags.Name()]; ok {
+		r.NoSecrets(at, spec.Under(v.Pointer, d.Literals))
+		var tags map[string]string
+		if spec.RunTags.Into(r, f, &tags); len(tags) > 0 {
+			d.Labels.Tags = string(text.MustJSON(tags))
+		}
+	}
+	g, err := s.dagOfTemplate(ctx, r, f, v.Pointer, t, d)
+	if err != nil {
+		return nil, err
+	}
+	return d, s.paramsOfTemplate(ctx, r, f["params"], v.Pointer, g, d)
+}
+
+// dagOfTemplate reads the dag that a template names; nil with a mistake if there is none.
+func (s *Handler) dagOfTemplate(
+	ctx context.Context, r *rest.Reader, f rest.Fields, pointer string, t tenant.ID, d *spec.Draft,
+) (*dag.Graph, error) {
+	at, ok := f["name"]
+	if !ok {
+		r.Missing(pointer, "name")
+		return nil, nil
+	}
+	if d.Row.Dag, ok = r.Name(at); !ok {
+		return nil, nil
+	}
+	known, g, err := s.Dag(ctx, t, d.Row.Dag, d.Row.DagVersion)
+	if rest.IsNotFound(err) && d.Row.DagVersion > 0 {
+		if _, err := s.Store.Dag(ctx, t, d.Row.Dag); err == nil {
+			r.Mistake(pointer+"/version", spec.CodeUnknownDag, "", "the dag %s has no version %d",
+				text.Quoted(d.Row.Dag), d.Row.DagVersion)
+			return nil, nil
+		}
+	}
+	if rest.IsNotFound(err) {
+		r.Mistake(at.Pointer, spec.CodeUnknownDag, "", "there is no dag %s", text.Quoted(d.Row.Dag))
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	d.Row.Dag = known.Name
+	return g, nil
+}
+
+// paramsOfTemplate reads a template's params. It keeps what is given and checks the merged params. g is nil if the dag
+// is unknown.
+func (s *Handler) paramsOfTemplate(
+	ctx context.Context, r *rest.Reader, v rest.Value, pointer string, g *dag.Graph, d *spec.Draft,
+) error {
+	var given map[string]json.RawMessage
+	before := len(r.Wrong)
+	if v.Pointer != "" {
+		given = spec.ReadParams(r, v, spec.Under(pointer, d.Literals))
+		if given != nil {
+			d.Payload = encodeObject(given)
+		}
+	}
+	if g == nil {
+		return nil
+	}
+	merged, unknown := g.MergeParams(given)
+	for _, name := range unknown {
+		r.Mistake(pointer+"/params/"+text.EscapePointer(name), rest.CodeUnknownField, "the params of the dag",
+			"the dag knows no param %s", text.Quoted(name))
+	}
+	if len(merged) > dag.MaxDefinition {
+		r.Mistake(pointer+"/params", rest.CodeTooLarge, fmt.Sprintf("at most %d bytes", dag.MaxDefinition),
+			"the params have %d bytes", len(merged))
+	}
+	if len(r.Wrong) > before || len(g.ParamsSchema) == 0 {
+		return nil
+	}
+	if merged == nil {
+		merged = json.RawMessage("{}")
+	}
+	judged := spec.NewReader(r.Doc)
+	if err := s.JudgeParams(ctx, judged, g.ParamsSchema, merged); err != nil {
+		return err
+	}
+	spec.AllWrong(r, pointer, judged.Wrong)
+	return nil
+}
+
+func viewDagTemplate(t schedule.Template) *dagTemplateView {
+	v := &dagTemplateView{
+		Name: t.Dag, Version: t.DagVersion, Priority: t.Priority, StartWithin: spec.SpanOf(t.StartWithin),
+		ExpireAfter: spec.SpanOf(t.ExpireAfter), TagsView: spec.ViewLabels(t.Labels).TagsView,
+	}
+	if t.Literals != nil {
+		v.Literals = t.Literals.Pointers
+	}
+	return v
+}
+
+// schedulesNamed is how many schedules a problem lists.
+const schedulesNamed = 10
+
+// UnusedDag returns a problem that lists the schedules which make runs of a dag; nil if there are none.
+func (s *Handler) UnusedDag(ctx context.Context, t tenant.ID, name string) error {
+	var by []string
+	for f, err := range s.allSchedules(ctx, t) {
+		if err != nil {
+			return err
+		}
+		if f.Err == nil && f.Template.Dag == name {
+			by = append(by, f.Name)
+		}
+		if len(by) > schedulesNamed {
+			break
+		}
+	}
+	if len(by) == 0 {
+		return nil
+	}
+	more := ""
+	if len(by) > schedulesNamed {
+		by, more = by[:schedulesNamed], " and others"
+	}
+	return rest.NewProblem(spec.CodeWrongState, "schedules make runs of it: %s%s; change or delete these first",
+		strings.Join(by, ", "), more)
+}
+
+// errDagGone is the problem of a schedule whose dag was deleted at the same moment.
+func errDagGone(name string) error {
+	return fault.Mistakes{{
+		Pointer: "/dag/name", Code: spec.CodeUnknownDag, Detail: "there is no dag " + text.Quoted(name),
+	}}
+}

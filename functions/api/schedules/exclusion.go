@@ -1,0 +1,372 @@
+package schedules
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"iter"
+	"maps"
+	"net/http"
+	"slices"
+	"strings"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+
+	"punctual/functions/api/field"
+	"punctual/functions/api/rest"
+	"punctual/functions/api/spec"
+	"punctual/shared/calendar"
+	"punctual/shared/contract"
+	"punctual/shared/fault"
+	"punctual/shared/item"
+	"punctual/shared/schedule"
+	"punctual/shared/store"
+	"punctual/shared/tenant"
+)
+
+func (s *Handler) exclusionRoutes() {
+	rest.Register(s.Router, rest.Route{
+		Method: http.MethodPut, Path: "/v1/exclusions/{name}", ID: "putExclusion", Tag: spec.TagSchedules,
+		Scope:   spec.MayWrite,
+		Body:    exclusionRequest,
+		Summary: "Create or replace an exclusion", Errors: []int{http.StatusTooManyRequests},
+		About: "Days and stretches of time on which nothing runs. 201 when it is new. Schedules that name it " +
+			"follow, as if each had been edited; one that would never fire any more is a reason to refuse. Safe to " +
+			"repeat.",
+	}, s.putExclusion)
+	rest.Register(s.Router, rest.Route{
+		Method: http.MethodGet, Path: "/v1/exclusions/{name}", ID: "getExclusion", Tag: spec.TagSchedules,
+		Scope:   spec.MayRead,
+		Summary: "Get an exclusion", Errors: []int{http.StatusNotFound},
+	}, s.getExclusion)
+	rest.Register(s.Router, rest.Route{
+		Method: http.MethodDelete, Path: "/v1/exclusions/{name}", ID: "deleteExclusion", Tag: spec.TagSchedules,
+		Scope:   spec.MayWrite,
+		Summary: "Delete an exclusion", About: "One that no schedule names.",
+		Errors: []int{http.StatusNotFound, http.StatusConflict},
+	}, s.deleteExclusion)
+	rest.Register(s.Router, rest.Route{
+		Method: http.MethodGet, Path: "/v1/exclusions", ID: "listExclusions", Tag: spec.TagSchedules,
+		Scope:   spec.MayRead,
+		Summary: "List exclusions",
+	}, s.listExclusions)
+}
+
+// Fields of an exclusion, which must exclude something. Package calendar checks what they say.
+var (
+	excludedDates = calendarTexts("dates", "Whole days.", 0, calendar.MaxDates,
+		field.Formatted("date", datePattern, len(time.DateOnly))).Example([]string{"2027-12-25"})
+	excludedRanges = field.List("ranges", "Ranges of whole days, with both ends included, or of instants, with the "+
+		"second excluded.", 0, calendar.MaxRanges, field.Nested("", "", exclusionRangeRequest, readDayRange))
+	excludedYearly = calendarTexts("yearly", "Days of every year, as month and day.", 0, maxYearly,
+		field.Matching(yearlyPattern, len("12-25"))).Example([]string{"12-25"})
+	excludedWeekly = calendarTexts("weekly", "Days of every week, mon to sun; at most {=idle_weekdays}.", 0, MaxWeekly,
+		field.Matching(field.AnyCase(calendar.Weekdays), 3)).Example([]string{"sat", "sun"})
+	excludedZone = spec.Zone("timezone", "Time zone of the days, an IANA name; default: that of the calendar.")
+	excludedMove = field.Word[string]("move", "Treatment of a nominal time on an excluded day: drop (default), or the "+
+		"same time on the next or previous day that is not excluded, within {=move_days} "+
+		"days.", rest.CodeInvalidValue, moveWords)
+	rangeFrom = calendarText("from", "First day, as 2027-12-24, or first instant, as "+
+		"2027-12-24T12:00:00Z.", dayForm).Required()
+	rangeTo = calendarText("to", "Last day, or the instant after the range; of the same kind as "+
+		"from.", dayForm).Required()
+
+	exclusionRangeRequest = field.NewObject("ExclusionRangeRequest", "Range of days or of "+
+		"instants.", rangeFrom, rangeTo)
+	exclusionRequest = field.NewObject("ExclusionRequest", "Days and ranges on which nothing runs.", excludedDates,
+		excludedRanges, excludedYearly, excludedWeekly, excludedZone, excludedMove).
+		Refusing(field.IsNot(field.IsEither(field.HasSome("dates"), field.HasSome("ranges"), field.HasSome("yearly"),
+			field.HasSome("weekly"))))
+)
+
+// dayForm is the form of a day or an instant.
+var dayForm = field.Matching(datePattern+"|"+rest.InstantPattern.String(), spec.MaxTimeText)
+
+const (
+	datePattern   = `^[0-9]{4}-(0[1-9]|1[0-2])-(0[1-9]|[12][0-9]|3[01])$`
+	yearlyPattern = `^(0[1-9]|1[0-2])-(0[1-9]|[12][0-9]|3[01])$`
+)
+
+var moveWords = []string{"drop", "next", "previous"}
+
+// Every day of a leap year, and every weekday. Package calendar refuses an exclusion of all seven.
+const (
+	maxYearly = 366
+	MaxWeekly = 7
+)
+
+type exclusionView struct {
+	Name     string           `json:"name"`
+	Dates    []string         `json:"dates,omitempty"`
+	Ranges   []calendar.Range `json:"ranges,omitempty"`
+	Yearly   []string         `json:"yearly,omitempty"`
+	Weekly   []string         `json:"weekly,omitempty"`
+	Timezone *string          `json:"timezone,omitempty"`
+	Move     string           `json:"move" enum:"drop,next,previous"`
+	Version  int64            `json:"version" doc:"Grows with every change"`
+}
+
+func viewExclusion(e store.Exclusion) exclusionView {
+	v := exclusionView{Name: e.Name, Dates: e.Dates, Ranges: e.Ranges, Yearly: e.Yearly, Weekly: e.Weekly,
+		Timezone: e.Timezone, Move: "drop", Version: e.Version}
+	if e.Move != nil {
+		v.Move = *e.Move
+	}
+	return v
+}
+
+func (s *Handler) putExclusion(
+	ctx context.Context, who tenant.Identity, in *rest.Named,
+) (*rest.StatusAnswer[exclusionView], error) {
+	if err := rest.CheckName(in.Name, "an exclusion"); err != nil {
+		return nil, err
+	}
+	wanted, err := readExclusion(ctx)
+	if err != nil {
+		return nil, err
+	}
+	status := http.StatusOK
+	after, err := s.Store.UpdateExclusion(ctx, who.Tenant, in.Name,
+		func(old *store.Exclusion) (store.Exclusion, error) {
+			status = http.StatusOK
+			if old == nil {
+				status = http.StatusCreated
+				if err := s.limitExclusions(ctx, who.Tenant); err != nil {
+					return store.Exclusion{}, err
+				}
+			}
+			return store.Exclusion{Name: in.Name, Exclusion: wanted}, s.judgeExclusion(ctx, who.Tenant, in.Name, wanted)
+		})
+	if err != nil {
+		return nil, err
+	}
+	if err := s.follow(ctx, who, in.Name, wanted); err != nil {
+		return nil, err
+	}
+	return &rest.StatusAnswer[exclusionView]{Status: status, Body: viewExclusion(after)}, nil
+}
+
+// naming lists a tenant's schedules whose calendar names an exclusion. Schedules that cannot be read are reported and
+// left out.
+func (s *Handler) naming(ctx context.Context, t tenant.ID, name string) ([]schedule.Schedule, error) {
+	var naming []schedule.Schedule
+	for f, err := range s.allSchedules(ctx, t) {
+		switch {
+		case err != nil:
+			return nil, err
+		case f.Err != nil:
+			s.unreadable(ctx, f)
+		case slices.Contains(f.Spec.Exclude, name):
+			naming = append(naming, f.Schedule)
+		}
+	}
+	return naming, nil
+}
+
+// allSchedules iterates over a tenant's schedules, also those that cannot be read.
+func (s *Handler) allSchedules(ctx context.Context, t tenant.ID) iter.Seq2[store.FoundSchedule, error] {
+	return func(yield func(store.FoundSchedule, error) bool) {
+		for after, more := "", true; more; {
+			var found []store.FoundSchedule
+			var err error
+			if found, more, err = s.Store.Schedules(ctx, t, after, contract.ListMax); err != nil {
+				yield(store.FoundSchedule{}, err)
+				return
+			}
+			for _, f := range found {
+				if after = f.Name; !yield(f, nil) {
+					return
+				}
+			}
+		}
+	}
+}
+
+// following returns the schedule with its copy of an exclusion replaced.
+func following(c schedule.Schedule, name string, e calendar.Exclusion) schedule.Schedule {
+	c.Exclusions = maps.Clone(c.Exclusions)
+	if c.Exclusions == nil {
+		c.Exclusions = calendar.Exclusions{}
+	}
+	c.Exclusions[name] = e
+	return c
+}
+
+// judgeExclusion refuses an exclusion that makes the calendar of one of the schedules invalid.
+func (s *Handler) judgeExclusion(ctx context.Context, t tenant.ID, name string, e calendar.Exclusion) error {
+	naming, err := s.naming(ctx, t, name)
+	if err != nil {
+		return err
+	}
+	now := s.Now()
+	for _, c := range naming {
+		before, err := c.Calendar()
+		if err != nil || before.Check(now) != nil {
+			continue // its calendar is invalid as it is
+		}
+		after, err := following(c, name, e).Calendar()
+		if err == nil {
+			err = after.Check(now)
+		}
+		var bad *calendar.Error
+		if errors.As(err, &bad) {
+			return rest.OneMistake("", bad.Code, "", "schedule %s names this exclusion, and could not go on: %s",
+				c.Name, bad.Detail)
+		}
+	}
+	return nil
+}
+
+// follow edits each schedule that names an exclusion, unless its copy is the same already.
+func (s *Handler) follow(ctx context.Context, who tenant.Identity, name string, e calendar.Exclusion) error {
+	naming, err := s.naming(ctx, who.Tenant, name)
+	if err != nil {
+		return err
+	}
+	var all errgroup.Group
+	all.SetLimit(spec.BatchWriters)
+	for _, c := range naming {
+		all.Go(func() error { return s.followOne(ctx, who, c.Key, name, e) })
+	}
+	if err := all.Wait(); err != nil { // repeating the PUT continues from here
+		return fmt.Errorf("editing schedules that name exclusion %q: %w", name, err)
+	}
+	return nil
+}
+
+func (s *Handler) followOne(
+	ctx context.Context, who tenant.Identity, k schedule.Key, name string, e calendar.Exclusion,
+) error {
+	if err := s.promoteFirst(ctx, k); err != nil {
+		return err
+	}
+	after, changed, err := s.changeSchedule(ctx, k, 0,
+		func(old schedule.Schedule, now time.Time) ([]item.Write, error) {
+			wanted := following(old, name, e)
+			if !slices.Contains(old.Spec.Exclude, name) || schedule.Unchanged(old, wanted) {
+				return nil, nil
+			}
+			has, err := s.Store.HaveJobs(ctx, k, old.Leaves(now))
+			if err != nil {
+				return nil, err
+			}
+			after, writes, err := schedule.Edit(old, wanted, has, now)
+			var bad *calendar.Error
+			if errors.As(err, &bad) { // its calendar was invalid before
+				return nil, nil
+			}
+			if err != nil {
+				return nil, err
+			}
+			return s.scheduleWrites(ctx, who, 0, after, scheduleChange{}, writes)
+		})
+	if changed {
+		s.promote(ctx, after.Key)
+	}
+	if rest.IsNotFound(err) || fault.KindOf(err) == fault.NotFound { // deleted in the meantime
+		return nil
+	}
+	return err
+}
+
+// limitExclusions refuses an exclusion beyond contract.MaxExclusions. Two requests at once may exceed it by one; the
+// limit only bounds how much a list reads.
+func (s *Handler) limitExclusions(ctx context.Context, t tenant.ID) error {
+	_, more, err := s.Store.Exclusions(ctx, t, "", contract.MaxExclusions-1)
+	if err != nil {
+		return err
+	}
+	if more {
+		return rest.NewProblem(rest.CodeRateLimited,
+			"there are %d exclusions already, which is the limit; delete one first", contract.MaxExclusions)
+	}
+	return nil
+}
+
+func readExclusion(ctx context.Context) (calendar.Exclusion, error) {
+	var e calendar.Exclusion
+	doc, err := rest.NeededBody(ctx, contract.MaxBody, "an object", "an exclusion is needed in the body")
+	if err != nil {
+		return e, err
+	}
+	r := spec.NewReader(doc)
+	r.NoSecrets(rest.Value{}, nil) // before a mistake can repeat a value
+	f := exclusionRequest.Body(r)
+	excludedDates.Into(r, f, &e.Dates)
+	excludedYearly.Into(r, f, &e.Yearly)
+	excludedWeekly.Into(r, f, &e.Weekly)
+	excludedRanges.Into(r, f, &e.Ranges)
+	excludedZone.Pointer(r, f, &e.Timezone)
+	move := "drop"
+	if excludedMove.Into(r, f, &move); move != "drop" {
+		e.Move = &move
+	}
+	if f != nil && len(r.Wrong) == 0 {
+		refused(r, "", e.Check())
+	}
+	return e, r.Wrong.Err()
+}
+
+// readDayRange reads one range of days or of instants.
+func readDayRange(r *rest.Reader, v rest.Value) (calendar.Range, bool) {
+	f := exclusionRangeRequest.Read(r, v)
+	end := func(of field.Field[*string]) string {
+		s := new(string)
+		if !of.Into(r, f, &s) && f != nil {
+			r.Missing(v.Pointer, of.Name())
+		}
+		return *s
+	}
+	return calendar.Range{From: end(rangeFrom), To: end(rangeTo)}, true
+}
+
+func (s *Handler) getExclusion(
+	ctx context.Context, who tenant.Identity, in *rest.Named,
+) (*rest.StatusAnswer[exclusionView], error) {
+	e, err := s.Store.Exclusion(ctx, who.Tenant, in.Name)
+	if err != nil {
+		return nil, rest.Absent(err, "exclusion")
+	}
+	return &rest.StatusAnswer[exclusionView]{Status: http.StatusOK, Body: viewExclusion(e)}, nil
+}
+
+func (s *Handler) deleteExclusion(ctx context.Context, who tenant.Identity, in *rest.Named) (*rest.NoContent, error) {
+	naming, err := s.naming(ctx, who.Tenant, in.Name)
+	if err != nil {
+		return nil, err
+	}
+	if len(naming) > 0 {
+		return nil, rest.NewProblem(spec.CodeWrongState, "%s", inUse(naming))
+	}
+	return &rest.NoContent{}, rest.Absent(s.Store.DeleteExclusion(ctx, who.Tenant, in.Name), "exclusion")
+}
+
+func (s *Handler) listExclusions(
+	ctx context.Context, who tenant.Identity, in *rest.PageInput,
+) (*rest.Listing[exclusionView], error) {
+	l := rest.NewList(who.Tenant, "exclusions")
+	limit, after, err := in.Page(l)
+	if err != nil {
+		return nil, err
+	}
+	exclusions, more, err := s.Store.Exclusions(ctx, who.Tenant, after, limit)
+	if err != nil {
+		return nil, err
+	}
+	return &rest.Listing[exclusionView]{Body: rest.PageOf(l, exclusions, more, viewExclusion,
+		func(e store.Exclusion) string { return e.Name })}, nil
+}
+
+// inUse is the sentence that names the schedules with an exclusion.
+func inUse(naming []schedule.Schedule) string {
+	var names []string
+	for _, c := range naming[:min(len(naming), spec.NamedMost)] {
+		names = append(names, c.Name)
+	}
+	more := ""
+	if len(naming) > spec.NamedMost {
+		more = fmt.Sprintf(" and %d more", len(naming)-spec.NamedMost)
+	}
+	return "schedules name this exclusion: " + strings.Join(names, ", ") + more
+}

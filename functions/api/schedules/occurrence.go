@@ -1,0 +1,493 @@
+package schedules
+
+import (
+	"context"
+	"net/http"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"punctual/functions/api/rest"
+	"punctual/functions/api/spec"
+	"punctual/shared/fault"
+	"punctual/shared/job"
+	"punctual/shared/run"
+	"punctual/shared/schedule"
+	"punctual/shared/store"
+	"punctual/shared/tenant"
+)
+
+func (s *Handler) occurrenceRoutes() {
+	rest.Register(s.Router, rest.Route{
+		Method: http.MethodGet, Path: "/v1/schedules/{name}/occurrences", ID: "listOccurrences", Tag: spec.TagSchedules,
+		Scope:   spec.MayRead,
+		Summary: "List what became of a schedule's times", Errors: []int{http.StatusNotFound},
+		About: "Begins at now and goes back, newest first; outcome=pending goes forward instead, soonest first, " +
+			"from the last {=pending_before} jobs before now or from after. Times that had the same end for the " +
+			"same reason may share one item, with until and count; one of them that has a job goes by the job's " +
+			"own item. A run that somebody asked for is among them, marked manual, at the time of the asking. Kept " +
+			"for {=finished_days} days, also when the schedule is deleted.",
+	}, s.listOccurrences)
+}
+
+// occurrenceView shows what became of a nominal time, or of several in a row.
+type occurrenceView struct {
+	NominalAt       rest.Instant `json:"nominal_at" doc:"Of several the first; of a manual run when it was asked for"`
+	DueAt           rest.Instant `json:"due_at,omitzero" doc:"Of its job"`
+	Outcome         string       `json:"outcome" enum:"ran,pending,skipped,missed,superseded" doc:"pending: not over yet"`
+	Reason          string       `json:"reason,omitempty" doc:"Of one that did not run, or is held: overlap, paused, excluded, missing_hour, outage, start_within, catch_up_cap, edited, deleted, max_runs, cancelled; of one that ran and failed its error's code"`
+	Why             string       `json:"why,omitempty" doc:"The same as a sentence"`
+	Manual          bool         `json:"manual,omitempty" doc:"No time of the calendar: somebody asked for this run"`
+	JobID           job.ID       `json:"job_id,omitempty"`
+	RunID           job.ID       `json:"run_id,omitempty" doc:"Of a schedule of a dag, once its run has begun: outcome is ran from then on, and status says how it goes on"`
+	Status          string       `json:"status,omitempty" doc:"Of its job, or of its run"`
+	StartLatenessMS *int64       `json:"start_lateness_ms,omitempty" doc:"Of one that started"`
+	Until           rest.Instant `json:"until,omitzero" doc:"The last nominal time of several"`
+	Count           int          `json:"count,omitempty" doc:"How many, of several; absent with until when they were too many to count"`
+
+	row *job.Row // of its job; nil for an entry of the ledger
+}
+
+type occurrencesInput struct {
+	Name string `path:"name"`
+	rest.Paging
+	Outcome string `query:"outcome" doc:"One outcome"`
+	After   string `query:"after" format:"date-time" doc:"From this nominal time on; several in a row that reach over it count"`
+	Before  string `query:"before" format:"date-time" doc:"Before this nominal time"`
+}
+
+// Outcomes are the values by which occurrences are filtered.
+var Outcomes = []string{schedule.Ran, schedule.Pending, schedule.Skipped, schedule.Missed, schedule.Superseded}
+
+func (s *Handler) listOccurrences(
+	ctx context.Context, who tenant.Identity, in *occurrencesInput,
+) (*rest.Listing[occurrenceView], error) {
+	limit, err := in.PageSize()
+	if err != nil {
+		return nil, err
+	}
+	var wrong fault.Mistakes
+	rest.FilterWord(&wrong, "outcome", in.Outcome, Outcomes)
+	f := occurrenceFilter{outcome: in.Outcome, limit: limit}
+	f.after, f.before = rest.ReadRange(&wrong, "after", in.After, "before", in.Before)
+	if len(wrong) > 0 {
+		return nil, wrong
+	}
+	l := rest.NewList(who.Tenant, "occurrences", in.Name, in.Outcome, in.After, in.Before)
+	position, err := l.Position(in.Cursor)
+	if err != nil {
+		return nil, err
+	}
+	if !rest.IsName(in.Name) {
+		return nil, errNoSchedule()
+	}
+	of, err := s.Store.Schedule(ctx, schedule.Key{Tenant: who.Tenant, Name: in.Name})
+	if err != nil {
+		return nil, rest.Absent(err, "schedule")
+	}
+	read := s.occurrences
+	if f.outcome == schedule.Pending {
+		read = s.pendingOccurrences
+	} else if f.before.IsZero() {
+		f.before = s.Now().Add(time.Millisecond) // the coming ones are listed with outcome=pending
+	}
+	items, next, err := read(ctx, of, f, position)
+	return &rest.Listing[occurrenceView]{Body: rest.Page[occurrenceView]{
+		Items: append([]occurrenceView{}, items...), NextCursor: l.Cursor(next),
+	}}, err
+}
+
+// occurrenceFilter selects occurrences.
+type occurrenceFilter struct {
+	outcome       string    // "" is any
+	after, before time.Time // after ≤ nominal < before; zero is open
+	limit         int
+	timesOnly     bool // leaves manual runs out
+}
+
+// fact is one record about a nominal time: its job, or an entry of the ledger.
+type fact struct {
+	at    time.Time
+	job   *job.Row
+	claim job.Claim // of the job, where it decides whether the job has started
+	entry *schedule.Entry
+}
+
+func (t fact) manual() bool { return t.job != nil && t.job.ManualOf != "" }
+
+// occurrences reads one page, newest first. next is the position of the next page, "" at the end: a nominal time, and
+// how many of its facts this page has read.
+func (s *Handler) occurrences(
+	ctx context.Context, of schedule.Schedule, f occurrenceFilter, position string,
+) (items []occurrenceView, next string, err error) {
+	before, seen := f.before, int64(0)
+	if at, n, ok := strings.Cut(position, "#"); ok {
+		before, seen = time.UnixMilli(rest.CursorNumber(at)+1).UTC(),
+			rest.CursorNumber(n) // include that time: it may have more facts
+	}
+	over := !f.after.IsZero() && !before.IsZero() && !before.After(f.after) // only stretches that began before are left
+	jobs := &jobsAhead{stage: s, of: of.Key, after: f.after, before: before, page: f.limit, done: over}
+	entries := &entriesAhead{stage: s, of: of.Key, after: f.after, before: before, page: f.limit, done: over}
+	entries.derived(of.LeftOut(s.Now()))
+	for read := 0; ; {
+		group, err := together(ctx, jobs, entries)
+		if err != nil {
+			return items, "", err
+		}
+		if len(group) == 0 {
+			items, err = s.upToDate(ctx, of.Tenant, items, f.outcome)
+			return items, "", err
+		}
+		for n, t := range group {
+			if int64(n) < seen {
+				continue
+			}
+			if read++; read > spec.MaxRead || len(items) == f.limit {
+				items, err = s.upToDate(ctx, of.Tenant, items, f.outcome)
+				return items, strconv.Itoa(int(t.at.UnixMilli())) + "#" + strconv.Itoa(n), err
+			}
+			if f.timesOnly && t.manual() {
+				continue
+			}
+			if v := viewOccurrence(of, t); f.outcome == "" || v.Outcome == f.outcome {
+				items = append(items, v)
+			}
+		}
+		seen = 0
+	}
+}
+
+// PendingBefore is with how many jobs before now the list of pending occurrences begins by default. Some of them may
+// still run, wait for a retry or be held.
+const PendingBefore = 500
+
+// pendingOccurrences reads one page of what is not over, the earliest first. next is as in occurrences.
+func (s *Handler) pendingOccurrences(
+	ctx context.Context, of schedule.Schedule, f occurrenceFilter, position string,
+) (items []occurrenceView, next string, err error) {
+	after, skip := f.after, int64(0)
+	if after.IsZero() && position == "" {
+		found, _, err := s.Store.JobsOf(ctx, of.Key, time.Time{}, s.Now(), true, PendingBefore, "")
+		if err != nil {
+			return nil, "", err
+		}
+		if len(found) > 0 {
+			after = found[len(found)-1].NominalAt
+		}
+	}
+	if at, n, ok := strings.Cut(position, "#"); ok {
+		after, skip = time.UnixMilli(rest.CursorNumber(at)).UTC(), rest.CursorNumber(n)
+	}
+	jobs := &jobsAhead{stage: s, of: of.Key, after: after, before: f.before, page: f.limit, forward: true}
+	at, same := time.Time{}, int64(0) // the time of this row, and how many of its rows were read
+	for read := 0; ; read++ {
+		row, err := jobs.peek(ctx)
+		if err != nil {
+			return items, "", err
+		}
+		if row == nil {
+			return items, "", s.withClaims(ctx, of.Tenant, items)
+		}
+		if !row.OccurredAt().Equal(at) {
+			at, same = row.OccurredAt(), 0
+		}
+		if read >= spec.MaxRead || len(items) == f.limit {
+			return items, strconv.Itoa(int(at.UnixMilli())) + "#" + strconv.Itoa(int(same)), s.withClaims(ctx,
+				of.Tenant, items)
+		}
+		same++
+		if !at.Equal(after) || same > skip {
+			if v := viewOccurrence(of, fact{at: at, job: row,
+				claim: jobs.claims[row.ID]}); v.Outcome == schedule.Pending {
+				items = append(items, v)
+			}
+		}
+		jobs.take()
+	}
+}
+
+// together takes all facts about the newest time that is left. Their order never changes: the job, or else the newest
+// entry about this time alone; then stretches that begin here; then manual runs of this very time.
+func together(ctx context.Context, jobs *jobsAhead, entries *entriesAhead) ([]fact, error) {
+	row, err := jobs.peek(ctx)
+	if err != nil {
+		return nil, err
+	}
+	entry, err := entries.peek(ctx)
+	if err != nil || row == nil && entry == nil {
+		return nil, err
+	}
+	var at time.Time
+	if row != nil && (entry == nil || !row.OccurredAt().Before(entry.From)) {
+		at = row.OccurredAt()
+	} else {
+		at = entry.From
+	}
+	var group, stretches, manual []fact
+	for row != nil && row.OccurredAt().Equal(at) {
+		if t := (fact{at: at, job: row, claim: jobs.claims[row.ID]}); t.manual() {
+			manual = append(manual, t)
+		} else {
+			group = append(group, t)
+		}
+		jobs.take()
+		if row, err = jobs.peek(ctx); err != nil {
+			return nil, err
+		}
+	}
+	slices.SortFunc(manual, func(a, b fact) int { return strings.Compare(string(a.job.ID), string(b.job.ID)) })
+	var alone *schedule.Entry
+	for entry != nil && entry.From.Equal(at) {
+		if entry.Count == 1 {
+			if alone == nil || entry.Epoch > alone.Epoch {
+				alone = entry
+			}
+		} else {
+			stretches = append(stretches, fact{at: at, entry: entry})
+		}
+		entries.take()
+		if entry, err = entries.peek(ctx); err != nil {
+			return nil, err
+		}
+	}
+	if alone != nil && len(group) == 0 {
+		group = append(group, fact{at: at, entry: alone})
+	}
+	return slices.Concat(group, stretches, manual), nil
+}
+
+func viewOccurrence(of schedule.Schedule, t fact) occurrenceView {
+	if e := t.entry; e != nil {
+		v := occurrenceView{NominalAt: rest.Instant{Time: e.From}, Outcome: e.Outcome, Reason: e.Reason, Why: e.Why}
+		if e.Count != 1 {
+			v.Until, v.Count = rest.Instant{Time: e.To}, e.Count
+		}
+		return v
+	}
+	r := *t.job
+	v := occurrenceView{NominalAt: rest.Instant{Time: r.OccurredAt()}, Manual: t.manual(),
+		DueAt: rest.Instant{Time: r.DueAt}, JobID: r.ID, Status: string(r.Status), row: t.job}
+	if r.StartsRun() {
+		v.JobID = ""
+		if !r.StartedAt.IsZero() {
+			v.RunID, v.Status = r.ID, string(runStatus(r))
+		}
+	}
+	v.Outcome, v.Reason, v.Why = schedule.OfJob(r)
+	if !r.StartedAt.IsZero() {
+		v.StartLatenessMS = new(r.LatenessMS)
+	}
+	if v.Outcome == schedule.Pending {
+		v.Outcome, v.Reason, v.Why = pending(of, r, t.claim)
+	}
+	if v.Outcome != schedule.Pending && r.Status == job.Scheduled {
+		v.Status = string(job.Skipped) // it will not run, and its row says so once it is due
+	}
+	return v
+}
+
+// withClaims shows the occurrences as RUNNING whose jobs a worker runs: their rows hear of that only after a while.
+func (s *Handler) withClaims(ctx context.Context, t tenant.ID, items []occurrenceView) error {
+	now := s.Now()
+	var keys []job.Key
+	for _, v := range items {
+		if v.row != nil && !v.row.StartsRun() && spec.StartsSoon(*v.row, now) {
+			keys = append(keys, v.row.Key)
+		}
+	}
+	claims, _, err := s.Claims(ctx, t, keys)
+	if err != nil {
+		return err
+	}
+	for n := range items {
+		v := &items[n]
+		if v.row == nil {
+			continue
+		}
+		c, read := claims[v.row.ID]
+		if read && job.ReadStatus(*v.row, c, now) == job.Running { // whatever became of its schedule since, it started
+			v.Status, v.Outcome, v.Reason, v.Why = string(job.Running), schedule.Pending, "", ""
+		}
+	}
+	return nil
+}
+
+// upToDate gives occurrences what their rows do not know yet of their jobs and runs, and leaves out those that
+// then have another outcome; "" is any.
+func (s *Handler) upToDate(
+	ctx context.Context, t tenant.ID, items []occurrenceView, outcome string,
+) ([]occurrenceView, error) {
+	if err := s.withClaims(ctx, t, items); err != nil {
+		return nil, err
+	}
+	items = slices.DeleteFunc(items, func(v occurrenceView) bool { return outcome != "" && v.Outcome != outcome })
+	return items, s.withRuns(ctx, t, items)
+}
+
+// runStatus returns the status of a run as far as its row knows.
+func runStatus(r job.Row) run.Status {
+	switch r.Status {
+	case job.Succeeded:
+		return run.Succeeded
+	case job.Cancelled:
+		return run.Cancelled
+	case job.Dead:
+		return run.Failed
+	}
+	return run.Running
+}
+
+// withRuns gives occurrences the current status of their runs. A forgotten run keeps the status that its row knows.
+func (s *Handler) withRuns(ctx context.Context, t tenant.ID, items []occurrenceView) error {
+	var keys []run.Key
+	var of []int
+	for n, v := range items {
+		if v.RunID != "" {
+			keys, of = append(keys, run.Key{Tenant: t, ID: v.RunID}), append(of, n)
+		}
+	}
+	found, err := s.Store.RunsNamed(ctx, keys)
+	for n, is := range found {
+		v := &items[of[n]]
+		if now := string(is.Shown()); is.Status != "" && now != v.Status {
+			v.Status, v.Reason, v.Why = now, "", "" // it was retried: why it ended before says nothing of it any more
+		}
+	}
+	return err
+}
+
+// pending returns why a job is not over. A job of an older epoch that has not started, and that the newer epoch did not
+// keep, will not run any more.
+func pending(of schedule.Schedule, r job.Row, c job.Claim) (outcome, reason, why string) {
+	if r.ManualOf != "" && r.QueuedBehind {
+		return schedule.Pending, job.CodeOverlap, spec.WaitsForEarlier
+	}
+	if r.ManualOf != "" {
+		return schedule.Pending, "", ""
+	}
+	started := job.HasStarted(r, c)
+	stale := r.Epoch < of.Epoch && !started && r.Status == job.Scheduled
+	standing := of.StandingOf(r, started)
+	switch {
+	case stale && standing == schedule.IsDeleted:
+		return schedule.Superseded, job.CodeDeleted, "the schedule was deleted before it started"
+	case standing == schedule.IsPaused && r.Status != job.Running:
+		return schedule.Pending, job.CodePaused,
+			"the schedule is paused; what becomes of it is decided when it is resumed"
+	case stale && standing == schedule.Passed && of.SkipReason(r).Code == job.CodePaused:
+		return schedule.Skipped, job.CodePaused, of.SkipReason(r).Message
+	case stale && (standing == schedule.Passed || of.Held == nil):
+		return schedule.Superseded, job.CodeEdited, "the schedule was edited before it started"
+	case r.QueuedBehind:
+		return schedule.Pending, job.CodeOverlap, spec.WaitsForEarlier
+	}
+	return schedule.Pending, "", ""
+}
+
+// jobsAhead reads a schedule's jobs page by page, from the newest to the oldest, or the other way.
+type jobsAhead struct {
+	stage         *Handler
+	of            schedule.Key
+	after, before time.Time
+	page          int
+	forward       bool // from the oldest to the newest
+	cursor        string
+	rows          []job.Row
+	claims        map[job.ID]job.Claim // of those that may have started without their rows saying so
+	done          bool
+}
+
+// peek returns the next row without taking it, nil at the end.
+func (a *jobsAhead) peek(ctx context.Context) (*job.Row, error) {
+	for len(a.rows) == 0 && !a.done {
+		found, next, err := a.stage.Store.JobsOf(ctx, a.of, a.after, a.before, !a.forward,
+			min(a.page+1, store.ReadAtOnce), a.cursor)
+		if err != nil {
+			return nil, err
+		}
+		a.cursor, a.done = next, next == ""
+		keys := make([]job.Key, len(found))
+		for i, f := range found {
+			keys[i] = f.Key
+		}
+		rows, there, err := a.stage.Store.Rows(ctx, keys)
+		if err != nil {
+			return nil, err
+		}
+		var due []job.Key
+		for i, r := range rows {
+			if !there[i] {
+				continue
+			}
+			a.rows = append(a.rows, r)
+			if spec.MayBeSuperseded(r) && !r.DueAt.After(a.stage.Now()) {
+				due = append(due, r.Key)
+			}
+		}
+		if a.claims, _, err = a.stage.Claims(ctx, a.of.Tenant, due); err != nil {
+			return nil, err
+		}
+	}
+	if len(a.rows) == 0 {
+		return nil, nil
+	}
+	return &a.rows[0], nil
+}
+
+func (a *jobsAhead) take() { a.rows = a.rows[1:] }
+
+// entriesAhead reads a schedule's ledger page by page, from the newest to the oldest.
+type entriesAhead struct {
+	stage         *Handler
+	of            schedule.Key
+	after, before time.Time
+	page          int
+	cursor        string
+	entries       []schedule.Entry
+	done          bool
+	reached       bool // the stretches that began before after have been read
+}
+
+// derived adds entries that are not yet in the ledger. They are newer than all that it has.
+func (a *entriesAhead) derived(entries []schedule.Entry) {
+	for _, e := range slices.Backward(entries) {
+		if (a.before.IsZero() || e.From.Before(a.before)) && !e.To.Before(a.after) {
+			a.entries = append(a.entries, e)
+		}
+	}
+}
+
+// reaching is how many entries before the beginning are read to find stretches that reach over it. Entries overlap only
+// between epochs.
+const reaching = 4
+
+// peek returns the next entry without taking it, nil at the end.
+func (a *entriesAhead) peek(ctx context.Context) (*schedule.Entry, error) {
+	for len(a.entries) == 0 && !a.done {
+		found, next, err := a.stage.Store.Recorded(ctx, a.of, a.after, a.before, true,
+			min(a.page+1, store.ReadAtOnce), a.cursor)
+		if err != nil {
+			return nil, err
+		}
+		a.entries, a.cursor, a.done = found, next, next == ""
+	}
+	if len(a.entries) == 0 && !a.reached && !a.after.IsZero() {
+		a.reached = true
+		before := a.after
+		if !a.before.IsZero() && a.before.Before(before) {
+			before = a.before
+		}
+		found, _, err := a.stage.Store.Recorded(ctx, a.of, time.Time{}, before, true, reaching, "")
+		if err != nil {
+			return nil, err
+		}
+		a.entries = slices.DeleteFunc(found, func(e schedule.Entry) bool { return e.To.Before(a.after) })
+	}
+	if len(a.entries) == 0 {
+		return nil, nil
+	}
+	return &a.entries[0], nil
+}
+
+func (a *entriesAhead) take() { a.entries = a.entries[1:] }

@@ -1,0 +1,206 @@
+package schedules
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"maps"
+	"slices"
+
+	"punctual/functions/api/field"
+	"punctual/functions/api/rest"
+	"punctual/functions/api/spec"
+	"punctual/shared/fault"
+	"punctual/shared/schedule"
+	"punctual/shared/text"
+)
+
+// A PATCH of a schedule is a merge patch (RFC 7396): objects are merged at every depth, null removes, and any other
+// value replaces. It is merged into the schedule in the form of a PUT, and the parts that it names are then read like
+// those of a PUT.
+
+// taskSettings are the fields of a job that come from its task when the job leaves them out.
+var taskSettings = []string{"pool", "priority", "timeout", "retry"}
+
+// mergedSchedule returns the parts of a schedule that a patch names, after the patch. It also finds mistakes that only
+// the patch shows, such as repeated fields.
+func (s *Handler) mergedSchedule(
+	ctx context.Context, old schedule.Schedule, patch *rest.Document,
+) (*rest.Document, error) {
+	if err := checkPatch(patch); err != nil {
+		return nil, err
+	}
+	parts, ok := asObject(patch.Raw(0))
+	if !ok { // readSchedule reports it
+		return patch, nil
+	}
+	base, err := s.scheduleParts(ctx, old, parts)
+	if err != nil {
+		return nil, err
+	}
+	merged := map[string]json.RawMessage{}
+	for name, part := range parts {
+		if isNull(part) {
+			if value, ok := patchDefaults[name]; ok {
+				merged[name] = json.RawMessage(value)
+			}
+			continue
+		}
+		if name == "calendar" {
+			base[name] = withoutOtherForms(base[name], part)
+		}
+		if name == "job" {
+			base[name] = withoutOtherTask(base[name], part)
+		}
+		merged[name] = merge(base[name], part)
+	}
+	text := encodeObject(merged)
+	doc, err := rest.ReadDocument(text)
+	if err != nil { // each was JSON, but the result may be too deep
+		return nil, rest.Unreadable(text, err)
+	}
+	// A schedule needs a calendar, and either a job or a dag. A patch may replace one of those two by the other.
+	for name, other := range map[string]string{"calendar": "", "job": "dag", "dag": "job"} {
+		if part, named := parts[name]; named && isNull(part) && merged[other] == nil {
+			return nil, rest.OneMistake("/"+name, rest.CodeMissingField, "an object", "a schedule needs a "+name)
+		}
+	}
+	return doc, nil
+}
+
+// patchDefaults are the values of removed fields.
+var patchDefaults = map[string]string{"overlap": `"allow"`, "catch_up": `{}`, "pause_after_failures": `0`}
+
+// checkPatch reports unknown and repeated fields, by their pointers in the patch.
+func checkPatch(patch *rest.Document) error {
+	r := spec.NewReader(patch)
+	f := scheduleRequest.Body(r)
+	for name, known := range map[string]*field.Object{"calendar": calendarRequest,
+		"job": jobTemplateRequest, "dag": dagTemplateRequest, "catch_up": catchUpRequest} {
+		v, ok := f[name]
+		if !ok || patch.Kind(v.Node) != rest.KindObject {
+			continue
+		}
+		inner := known.Read(r, v)
+		for _, deep := range slices.Concat([]string{"retry"}, spec.LabelFields, []string{"payload", "params"}) {
+			if v, ok := inner[deep]; ok {
+				r.AllDuplicates(v.Node)
+			}
+		}
+	}
+	return r.Wrong.Err()
+}
+
+// scheduleParts returns the parts of a schedule that a patch names, in the form of a PUT.
+func (s *Handler) scheduleParts(
+	ctx context.Context, old schedule.Schedule, parts map[string]json.RawMessage,
+) (map[string]json.RawMessage, error) {
+	v := viewSchedule(old, s.Now())
+	base := map[string]json.RawMessage{"calendar": encode(v.Calendar), "catch_up": encode(v.CatchUp)}
+	kind, contents, template := "job", "payload", encode(v.Job)
+	if v.Dag != nil {
+		kind, contents, template = "dag", "params", encode(v.Dag)
+	}
+	if _, ok := parts[kind]; !ok { // the new kind begins empty
+		return base, nil
+	}
+	payload, err := s.Store.SchedulePayload(ctx, old)
+	if err != nil && fault.KindOf(err) != fault.NotFound {
+		return nil, err
+	}
+	fields, _ := asObject(template)
+	delete(fields, "payload_size")
+	if payload != nil {
+		fields[contents] = payload
+	}
+	base[kind] = encodeObject(fields)
+	return base, nil
+}
+
+// withoutOtherForms removes the fields of the old form from a calendar if the patch gives it another form.
+func withoutOtherForms(calendar, patch json.RawMessage) json.RawMessage {
+	fields, ok := asObject(patch)
+	base, _ := asObject(calendar)
+	named := slices.IndexFunc(calendarForms, func(form calendarForm) bool {
+		v, given := fields[form.own[0]]
+		return given && !isNull(v)
+	})
+	if !ok || named < 0 {
+		return calendar
+	}
+	for _, name := range calendarForms[named].others() {
+		delete(base, name)
+	}
+	return encodeObject(base)
+}
+
+// withoutOtherTask removes from a job what came from its task if the patch names another task.
+func withoutOtherTask(job, patch json.RawMessage) json.RawMessage {
+	fields, _ := asObject(patch)
+	base, _ := asObject(job)
+	if task, ok := fields["task"]; !ok || bytes.Equal(bytes.TrimSpace(task), base["task"]) {
+		return job
+	}
+	for _, name := range taskSettings {
+		delete(base, name)
+	}
+	return encodeObject(base)
+}
+
+// merge is RFC 7396 on JSON texts. It does not change the bytes of what the patch leaves alone.
+func merge(base, patch json.RawMessage) json.RawMessage {
+	if len(base) == 0 && !bytes.Contains(patch, []byte("null")) {
+		return patch // there is nothing to keep and nothing to remove
+	}
+	changes, ok := asObject(patch)
+	if !ok {
+		return patch
+	}
+	fields, ok := asObject(base)
+	if !ok {
+		fields = map[string]json.RawMessage{}
+	}
+	for name, change := range changes {
+		if isNull(change) {
+			delete(fields, name)
+			continue
+		}
+		fields[name] = merge(fields[name], change)
+	}
+	return encodeObject(fields)
+}
+
+func isNull(raw json.RawMessage) bool { return bytes.Equal(bytes.TrimSpace(raw), []byte("null")) }
+
+// asObject returns the fields of a JSON object; false for any other value.
+func asObject(raw json.RawMessage) (map[string]json.RawMessage, bool) {
+	var fields map[string]json.RawMessage
+	if !bytes.HasPrefix(bytes.TrimSpace(raw), []byte("{")) { // most values of an object are no objects themselves
+		return map[string]json.RawMessage{}, false
+	}
+	if err := json.Unmarshal(raw, &fields); err != nil || fields == nil {
+		return map[string]json.RawMessage{}, false
+	}
+	return fields, true
+}
+
+// encodeObject writes fields in the order of their names, with their values unchanged.
+func encodeObject(fields map[string]json.RawMessage) json.RawMessage {
+	var b bytes.Buffer
+	b.WriteByte('{')
+	for n, name := range slices.Sorted(maps.Keys(fields)) {
+		if n > 0 {
+			b.WriteByte(',')
+		}
+		b.Write(encode(name))
+		b.WriteByte(':')
+		b.Write(fields[name])
+	}
+	b.WriteByte('}')
+	return b.Bytes()
+}
+
+// encode writes a value that cannot fail to be written.
+func encode(v any) json.RawMessage {
+	return text.MustJSON(v)
+}

@@ -1,0 +1,168 @@
+package schedules
+
+import (
+	"context"
+	"net/http"
+	"time"
+
+	"punctual/functions/api/field"
+	"punctual/functions/api/rest"
+	"punctual/functions/api/spec"
+	"punctual/shared/contract"
+	"punctual/shared/horizon"
+	"punctual/shared/item"
+	"punctual/shared/job"
+	"punctual/shared/schedule"
+	"punctual/shared/store"
+	"punctual/shared/tenant"
+)
+
+func (s *Handler) schedulePauseRoutes() {
+	rest.Register(s.Router, rest.Route{
+		Method: http.MethodPost, Path: "/v1/schedules/{name}/pause", Status: http.StatusOK, ID: "pauseSchedule",
+		Tag: spec.TagSchedules, Scope: spec.MayWrite, Body: spec.PauseRequest, OptionalBody: true,
+		Summary: "Pause a schedule", Errors: []int{http.StatusNotFound, http.StatusPreconditionFailed},
+		About: "Nothing of it starts after effective_at; what runs already, in_flight, goes on. What passes " +
+			"meanwhile is decided when it is resumed or until has passed; what was due before waits, and runs then. " +
+			"A second pause takes the place of the first.",
+	}, s.pauseSchedule)
+	rest.Register(s.Router, rest.Route{
+		Method: http.MethodPost, Path: "/v1/schedules/{name}/resume", Status: http.StatusOK, ID: "resumeSchedule",
+		Tag: spec.TagSchedules, Scope: spec.MayWrite, Body: resumeRequest, OptionalBody: true,
+		Summary: "Resume a schedule", Errors: []int{http.StatusNotFound, http.StatusPreconditionFailed},
+		About: "Of the times that passed meanwhile those run that missed names, the pause's unless the body has " +
+			"another. One that is not paused stays as it is.",
+	}, s.resumeSchedule)
+}
+
+var (
+	resumeMissed = spec.Missed.About("Which of the times in the pause run now; default: as the pause says.")
+
+	resumeRequest = field.NewObject("ResumeRequest", "Resumption of a schedule.", resumeMissed)
+)
+
+func (s *Handler) pauseSchedule(ctx context.Context, who tenant.Identity, in *ScheduleInput) (*scheduleAnswer, error) {
+	k, epoch, err := in.asked(ctx, who)
+	if err != nil {
+		return nil, err
+	}
+	p, err := spec.ReadPause(ctx, s.Now())
+	if err != nil {
+		return nil, err
+	}
+	if err := s.promoteFirst(ctx, k); err != nil {
+		return nil, err
+	}
+	after, changed, err := s.changeSchedule(ctx, k, epoch,
+		func(old schedule.Schedule, now time.Time) ([]item.Write, error) {
+			if is := old.Paused; is != nil && is.Reason == p.Reason && is.Until.Equal(p.Until) &&
+				is.Missed == p.Missed && is.By != schedule.ByPunctual {
+				return nil, nil
+			}
+			_, write := schedule.PauseSchedule(old,
+				schedule.Pause{Reason: p.Reason, By: who.Subject, Until: p.Until, Missed: p.Missed}, now)
+			return []item.Write{write}, nil
+		})
+	if err != nil {
+		return nil, err
+	}
+	effective := after.Paused.EffectiveAt
+	if changed {
+		effective = s.EffectiveAt(effective)
+	}
+	if !p.Until.IsZero() {
+		s.wakeSchedule(ctx, after, p.Until)
+	}
+	out, err := s.answerSchedule(ctx, after, http.StatusOK, nil)
+	if err != nil {
+		return nil, err
+	}
+	out.Body.EffectiveAt = rest.Instant{Time: effective}
+	out.Body.InFlight, err = s.inFlight(ctx, k)
+	return out, err
+}
+
+func (s *Handler) resumeSchedule(ctx context.Context, who tenant.Identity, in *ScheduleInput) (*scheduleAnswer, error) {
+	k, epoch, err := in.asked(ctx, who)
+	if err != nil {
+		return nil, err
+	}
+	missed, err := readMissed(ctx)
+	if err != nil {
+		return nil, err
+	}
+	after, resumed, err := s.changeSchedule(ctx, k, epoch,
+		func(old schedule.Schedule, now time.Time) ([]item.Write, error) {
+			if old.Paused == nil {
+				return nil, nil
+			}
+			_, write := schedule.Resume(old, missed, now)
+			return []item.Write{write}, nil
+		})
+	if err == nil && resumed {
+		s.promote(ctx, k)
+		s.WakeParked(ctx, k.Tenant, s.Now())
+		after, err = s.schedule(ctx, k, 0) // promotion has changed it
+	}
+	return s.answerSchedule(ctx, after, http.StatusOK, err)
+}
+
+func readMissed(ctx context.Context) (missed string, err error) {
+	doc, err := rest.ReadBody(ctx, contract.MaxBody)
+	if err != nil || doc == nil {
+		return "", err
+	}
+	r := spec.NewReader(doc)
+	resumeMissed.Into(r, resumeRequest.Body(r), &missed)
+	return missed, r.Wrong.Err()
+}
+
+// wakeSchedule lets dispatch resume a schedule at the time when its pause ends, and look at the jobs that it holds.
+func (s *Handler) wakeSchedule(ctx context.Context, paused schedule.Schedule, at time.Time) {
+	owner := string(paused.Tenant)
+	s.WakePlaces(ctx, paused.Tenant, at, append(horizon.Parkings(owner), horizon.Promotion(owner, paused.Name)))
+}
+
+// InFlightLooked is how many of a schedule's newest jobs are read to find those that run.
+const InFlightLooked = store.ReadAtOnce
+
+// inFlight returns the ids of a schedule's newest jobs that a worker has, and of its runs that are not over. Those of
+// the half hour to come are made already; they are not looked at, because they may be more than are read.
+func (s *Handler) inFlight(ctx context.Context, k schedule.Key) ([]job.ID, error) {
+	now := s.Now()
+	begun := now.Add(contract.HoldUntil + time.Millisecond)
+	found, _, err := s.Store.JobsOf(ctx, k, time.Time{}, begun, true, InFlightLooked, "")
+	if err != nil {
+		return nil, err
+	}
+	var keys []job.Key
+	for _, f := range found {
+		if !f.Manual { // a pause of the schedule does not apply to it
+			keys = append(keys, f.Key)
+		}
+	}
+	rows, there, err := s.Store.Rows(ctx, keys)
+	if err != nil {
+		return nil, err
+	}
+	ids := []job.ID{}
+	var near []job.Row
+	for i, r := range rows {
+		switch {
+		case !there[i]:
+		case r.StartsRun():
+			if r.Status == job.Blocked { // its run is not over
+				ids = append(ids, r.ID)
+			}
+		case spec.StartsSoon(r, now):
+			near = append(near, r)
+		}
+	}
+	views, err := s.ShowAll(ctx, k.Tenant, near)
+	for _, v := range views {
+		if v.Status == job.Running {
+			ids = append(ids, v.JobID)
+		}
+	}
+	return ids, err
+}

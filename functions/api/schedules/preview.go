@@ -1,0 +1,164 @@
+package schedules
+
+import (
+	"context"
+	"net/http"
+	"slices"
+	"time"
+
+	"punctual/functions/api/field"
+	"punctual/functions/api/rest"
+	"punctual/functions/api/spec"
+	"punctual/shared/calendar"
+	"punctual/shared/contract"
+	"punctual/shared/schedule"
+	"punctual/shared/tenant"
+)
+
+func (s *Handler) previewRoutes() {
+	rest.Register(s.Router, rest.Route{
+		Method: http.MethodPost, Path: "/v1/schedules/preview", Status: http.StatusOK, ID: "previewCalendar",
+		Tag: spec.TagSchedules, Scope: spec.MayRead, Body: previewRequest, AlsoName: true,
+		Summary: "Preview a calendar",
+		About: "Nothing is kept. The exclusions that it names are the tenant's. The times may be past, also all of " +
+			"them; a schedule is refused a calendar that has ended.",
+	}, s.previewDraft)
+	rest.Register(s.Router, rest.Route{
+		Method: http.MethodGet, Path: "/v1/schedules/{name}/preview", ID: "previewSchedule", Tag: spec.TagSchedules,
+		Scope:   spec.MayRead,
+		Summary: "Preview a schedule", Errors: []int{http.StatusNotFound},
+		About: "By its calendar alone: no pause and no overlap is looked at, nor how often it has run.",
+	}, s.previewSchedule)
+}
+
+// Fields of a preview.
+var (
+	previewName  = spec.Name("name", "Name of the schedule that the calendar is for; the spread is computed from it.")
+	previewAfter = spec.Instant("after", "Instant after which the times are listed; default: now. @every without "+
+		"start_at is counted from it.")
+	previewCount = field.Whole("count", "Number of times; default {=preview_count}.", 1, calendar.MaxPreview)
+
+	previewRequest = field.NewObject("PreviewRequest", "Calendar to preview.",
+		calendarField.About("Calendar whose times are listed."), previewName, previewAfter, previewCount)
+)
+
+// occurrenceTime shows one time of a calendar.
+type occurrenceTime struct {
+	NominalAt rest.Instant `json:"nominal_at" doc:"What the calendar says"`
+	DueAt     rest.Instant `json:"due_at" doc:"The same after the spread"`
+	Local     string       `json:"local" doc:"nominal_at on the calendar's own clock"`
+	Flags     []string     `json:"flags" doc:"change_over_day: this local day misses or repeats a stretch of the clock; missing_hour: runs for a wall time that a change swallowed; repeated_hour: the clock shows this time twice; moved_later, moved_earlier: from a day that an exclusion closed"`
+}
+
+// skippedTime shows a time at which the calendar runs nothing.
+type skippedTime struct {
+	NominalAt rest.Instant `json:"nominal_at"`
+	Local     string       `json:"local"`
+	Reason    string       `json:"reason" enum:"excluded,missing_hour"`
+	Exclusion string       `json:"exclusion,omitempty" doc:"Its name"`
+	Why       string       `json:"why"`
+}
+
+type previewAnswer struct {
+	Body struct {
+		Items   []occurrenceTime `json:"items" doc:"Fewer than asked when the calendar ends"`
+		Skipped []skippedTime    `json:"skipped,omitempty" doc:"Times among them at which nothing runs, the first {=preview_skipped}"`
+		Notes   []string         `json:"notes,omitempty" doc:"What is easily misread in this calendar"`
+	}
+}
+
+// Limits of the skipped times in a preview: how many are shown, and how many are read for them.
+const (
+	PreviewSkipped = 100
+	previewLooked  = 5000
+)
+
+func (s *Handler) previewDraft(ctx context.Context, who tenant.Identity, _ *rest.NoInput) (*previewAnswer, error) {
+	doc, err := rest.NeededBody(ctx, contract.MaxBody, "an object", "a calendar is needed in the body")
+	if err != nil {
+		return nil, err
+	}
+	r := spec.NewReader(doc)
+	f := previewRequest.Body(r)
+	after, count, name := s.Now(), contract.PreviewDefault, ""
+	previewAfter.Into(r, f, &after)
+	previewCount.Into(r, f, &count)
+	previewName.Into(r, f, &name)
+	var p planned
+	if v, ok := f[calendarField.Name()]; ok {
+		if p, _, err = s.readCalendar(ctx, r, v, who.Tenant); err != nil {
+			return nil, err
+		}
+	} else if f != nil {
+		r.Missing("", "calendar")
+	}
+	if len(r.Wrong) > 0 {
+		return nil, r.Wrong
+	}
+	if most := p.calendar.MaxRuns(); most > 0 {
+		count = min(count, most)
+	}
+	out := preview(p.calendar.For(schedule.Key{Tenant: who.Tenant, Name: name}.ID(), after), after, count)
+	if now := s.Now(); p.calendar.Check(now) != nil {
+		out.Body.Notes = append(slices.Clip(out.Body.Notes), "the calendar has no time after now, "+
+			now.UTC().Format(time.RFC3339)+": a schedule with it is refused")
+	}
+	return out, nil
+}
+
+type previewInput struct {
+	Name  string `path:"name"`
+	After string `query:"after" format:"date-time" doc:"Only times after this one; default now"`
+	Count string `query:"count" doc:"How many times"`
+}
+
+func (s *Handler) previewSchedule(ctx context.Context, who tenant.Identity, in *previewInput) (*previewAnswer, error) {
+	after := s.Now()
+	if in.After != "" {
+		t, ok := rest.ParseInstant(in.After)
+		if !ok {
+			return nil, rest.OneMistake("after", rest.CodeInvalidValue, rest.InstantAllowed+" (in a URL + is "+
+				"written %2B)", "this is not a time with a zone: %s", calendar.WhyNoInstant(in.After))
+		}
+		after = t
+	}
+	count, err := rest.ReadNumber("count", in.Count, contract.PreviewDefault, calendar.MaxPreview)
+	if err != nil {
+		return nil, err
+	}
+	found, err := s.schedule(ctx, schedule.Key{Tenant: who.Tenant, Name: in.Name}, 0)
+	if err != nil {
+		return nil, err
+	}
+	c, err := found.Calendar()
+	if err != nil {
+		return nil, calendarProblem(err)
+	}
+	return preview(c, after, min(count, most(found))), nil
+}
+
+// preview returns count times of a calendar after a time.
+func preview(c calendar.Calendar, after time.Time, count int) *previewAnswer {
+	out := &previewAnswer{}
+	times := c.Preview(after, count)
+	out.Body.Items = viewTimes(times)
+	out.Body.Notes = c.Notes()
+	if len(times) == 0 {
+		return out
+	}
+	skips, _ := c.Skipped(after, times[len(times)-1].NominalAt, previewLooked)
+	for _, skip := range skips[:min(len(skips), PreviewSkipped)] {
+		out.Body.Skipped = append(out.Body.Skipped,
+			skippedTime{rest.Instant{Time: skip.NominalAt}, skip.Local, skip.Reason, skip.Exclusion, skip.Why})
+	}
+	return out
+}
+
+func viewTimes(times []calendar.Occurrence) []occurrenceTime {
+	views := make([]occurrenceTime, len(times))
+	for i, o := range times {
+		views[i] = occurrenceTime{rest.Instant{Time: o.NominalAt}, rest.Instant{Time: o.DueAt}, o.Local,
+			append([]string{}, o.Flags...)}
+	}
+	return views
+}

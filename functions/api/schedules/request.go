@@ -1,0 +1,203 @@
+package schedules
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"time"
+
+	"punctual/functions/api/field"
+	"punctual/functions/api/rest"
+	"punctual/functions/api/spec"
+	"punctual/shared/calendar"
+	"punctual/shared/contract"
+	"punctual/shared/fault"
+	"punctual/shared/job"
+	"punctual/shared/schedule"
+	"punctual/shared/tenant"
+)
+
+// Fields of a schedule.
+var (
+	calendarField = field.Value("calendar", "Calendar that says when the schedule "+
+		"runs.", calendarRequest.Schema).Required()
+	jobField = field.Value("job", "Job that each nominal time makes: a job as in POST /v1/jobs, without run_at "+
+		"and delay.", jobTemplateRequest.Schema)
+	dagField = field.Value("dag", "Dag of which each nominal time makes a run, in place of job. Whatever is said of "+
+		"jobs here then applies to runs; a FAILED run counts as a job that failed for good.", dagTemplateRequest.Schema)
+	overlap = field.Word[schedule.Overlap]("overlap", "Treatment of a run that is due while an earlier one has not "+
+		"ended (a job that waits for a retry counts as ended); default: allow. With buffer_all runs start in the "+
+		"order of their nominal times.", rest.CodeInvalidValue, schedule.Overlaps)
+	catchUp = field.Value("catch_up", "Policy for nominal times whose run could not start in "+
+		"time.", catchUpRequest.Schema)
+	pauseAfterFailures = field.Whole("pause_after_failures", "Number of jobs in a row that fail for good after which "+
+		"the schedule is paused; default: 0, never.", 0, schedule.MaxPauseAfter)
+
+	scheduleRequest = field.NewObject("ScheduleRequest", "Schedule: what it runs, when, and under which policies.",
+		calendarField, jobField, dagField, overlap, catchUp, pauseAfterFailures).
+		Refusing(field.IsEither(field.HasAll("job", "dag"), field.IsNot(field.IsEither(field.HasAll("job"),
+			field.HasAll("dag")))))
+)
+
+// Fields of a catch-up policy.
+var (
+	catchUpPolicy = field.Word[schedule.Policy]("policy", "Which late runs start: none, the last one, or all; "+
+		"default: last.",
+		rest.CodeInvalidValue, schedule.Policies)
+	catchUpWindow = field.Duration("window", "Age of a nominal time beyond which its run does not start; default "+
+		"{=catch_up_window}.", contract.MinWindow, schedule.MaxCatchUpWindow)
+	catchUpCap = field.Whole("cap", "Maximum number of late runs that start with the policy all, the newest first; "+
+		"default {=catch_up_cap}.", 1, schedule.MaxCatchUpCap)
+	catchUpAfter = field.Duration("after", "Time after due_at from which a run that has not started is late and the "+
+		"policy decides, because of an outage or because no worker was free. Time spent behind an earlier run, under "+
+		"a limit or under a pause does not count; default "+
+		"{=catch_up_after}.", schedule.MinCatchUpAfter, schedule.MaxCatchUpAfter)
+
+	catchUpRequest = field.NewObject("CatchUpRequest", "Catch-up policy of a schedule.", catchUpPolicy, catchUpWindow,
+		catchUpCap, catchUpAfter)
+)
+
+// jobTemplateRequest is a JobRequest without a time.
+var jobTemplateRequest = field.NewObject("JobTemplateRequest", "Job that each nominal time of a schedule makes.",
+	spec.Task, spec.Payload.About("Payload as in POST /v1/jobs."),
+	spec.Priority.About("Priority; default: that of the task at the time when the schedule is put."),
+	spec.Pool, spec.Timeout,
+	spec.StartWithin.About("Maximum time from due_at to the start of the first attempt, after which the run is "+
+		"missed; default: no limit."),
+	spec.ExpireAfter, spec.Retry, spec.Tags, spec.Metadata,
+	spec.AllowLiterals.About("JSON pointers below the job, such as /payload/x, of strings that look like secrets and "+
+		"are not."))
+
+// scheduleChange holds the new values of a schedule; nil for what does not change.
+type scheduleChange struct {
+	calendar   *planned
+	job        *spec.Draft
+	overlap    *schedule.Overlap
+	catchUp    *schedule.CatchUp
+	pauseAfter *int
+}
+
+// apply makes the change in a schedule, in the name of by. kept is the schedule's payload; a payload that is equal as
+// JSON is no change.
+func (c scheduleChange) apply(to *schedule.Schedule, kept []byte, by string) {
+	if c.calendar != nil {
+		to.Spec, to.Exclusions = c.calendar.spec, c.calendar.exclusions
+	}
+	if c.job != nil {
+		if sameJSON(c.job.Payload, kept) {
+			c.job.Payload = kept
+		}
+		old := to.Template
+		to.Template = schedule.TemplateOf(c.job.Row, c.job.Labels)
+		to.SetPayload(c.job.Payload)
+		if len(c.job.Literals) > 0 {
+			to.Template.Literals = &job.Literals{Pointers: c.job.Literals, By: by}
+		}
+		to.Template.Keep(old, kept != nil && bytes.Equal(c.job.Payload, kept))
+	}
+	if c.overlap != nil {
+		to.Overlap = *c.overlap
+	}
+	if c.catchUp != nil {
+		to.CatchUp = *c.catchUp
+	}
+	if c.pauseAfter != nil {
+		to.PauseAfter = *c.pauseAfter
+	}
+}
+
+func sameJSON(a, b []byte) bool {
+	if a == nil || b == nil || bytes.Equal(a, b) {
+		return false // there is no payload to keep
+	}
+	x, errX := rest.ReadDocument(a)
+	y, errY := rest.ReadDocument(b)
+	return errX == nil && errY == nil && x.Hash(0, "") == y.Hash(0, "")
+}
+
+// scheduleBody reads the body of a PUT or PATCH as JSON.
+func scheduleBody(ctx context.Context) (*rest.Document, error) {
+	return rest.NeededBody(ctx, contract.MaxBody, "an object", "a schedule is needed in the body")
+}
+
+// readSchedule reads a schedule or a part of one. In a whole schedule, a missing field means its default.
+func (s *Handler) readSchedule(
+	ctx context.Context, doc *rest.Document, whole bool, t tenant.ID, now time.Time,
+) (c scheduleChange, err error) {
+	r := spec.NewReader(doc)
+	f := scheduleRequest.Body(r)
+	if f == nil {
+		return c, r.Wrong.Err()
+	}
+	if len(f) == 0 && len(r.Wrong) == 0 && !whole {
+		r.Mistake("", rest.CodeMissingField, "calendar, job, dag, overlap, catch_up or pause_after_failures",
+			"the body changes nothing")
+	}
+	if v, ok := f[calendarField.Name()]; ok {
+		p, fine, err := s.readCalendar(ctx, r, v, t)
+		if err != nil {
+			return c, err
+		}
+		if fine && firing(r, v.Pointer, p.calendar, now) {
+			c.calendar = &p
+		}
+	} else if whole {
+		r.Missing("", "calendar")
+	}
+	_, ofDag := f[dagField.Name()]
+	if v, ok := f[jobField.Name()]; ok && ofDag {
+		r.Mistake(f[dagField.Name()].Pointer, rest.CodeConflictingFields, "job or dag", "job and dag exclude each "+
+			"other")
+	} else if ofDag {
+		if c.job, err = s.readDagTemplate(ctx, r, f[dagField.Name()], t, now); err != nil {
+			return c, err
+		}
+	} else if ok {
+		if fields := jobTemplateRequest.Read(r, v); fields != nil {
+			if c.job, err = s.ReadJob(ctx, r, fields, v.Pointer, s.TaskBook(t), nil, now); err != nil {
+				return c, err
+			}
+		}
+	} else if whole {
+		r.Mistake("/job", rest.CodeMissingField, "job, or dag in its place", "job is missing")
+	}
+	policies(r, f, whole, &c)
+	return c, r.Wrong.Err()
+}
+
+// policies reads overlap, catch_up and pause_after_failures.
+func policies(r *rest.Reader, f rest.Fields, whole bool, c *scheduleChange) {
+	if whole {
+		c.overlap, c.catchUp, c.pauseAfter = new(schedule.OverlapAllow), new(schedule.DefaultCatchUp), new(0)
+	}
+	overlap.Pointer(r, f, &c.overlap)
+	if v, ok := f[catchUp.Name()]; ok {
+		c.catchUp = new(readCatchUp(r, v))
+	}
+	pauseAfterFailures.Pointer(r, f, &c.pauseAfter)
+}
+
+func readCatchUp(r *rest.Reader, v rest.Value) schedule.CatchUp {
+	c := schedule.DefaultCatchUp
+	f := catchUpRequest.Read(r, v)
+	catchUpPolicy.Into(r, f, &c.Policy)
+	catchUpWindow.Into(r, f, &c.Window)
+	catchUpCap.Into(r, f, &c.Cap)
+	catchUpAfter.Into(r, f, &c.After)
+	if c.After == schedule.DefaultAfter {
+		c.After = 0 // as schedules of an older version have it: the same body again changes nothing
+	}
+	return c
+}
+
+// calendarProblem turns an error of package calendar about a schedule into a problem.
+func calendarProblem(err error) error {
+	var e *calendar.Error
+	if !errors.As(err, &e) {
+		return err
+	}
+	return fault.Mistakes{{Pointer: "/calendar/" + e.Field, Code: e.Code, Detail: e.Detail, Allowed: e.Allowed}}
+}
+
+// schedulePatchRequest is any part of a schedule; patchOf makes its schema.
+var schedulePatchRequest = field.NewObject("SchedulePatchRequest", "")

@@ -1,0 +1,705 @@
+package schedules
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"maps"
+	"net/http"
+	"slices"
+	"strings"
+	"time"
+
+	"punctual/functions/api/field"
+	"punctual/functions/api/rest"
+	"punctual/functions/api/spec"
+	"punctual/functions/engine/accept"
+	"punctual/functions/engine/recur"
+	"punctual/shared/contract"
+	"punctual/shared/fault"
+	"punctual/shared/horizon"
+	"punctual/shared/item"
+	"punctual/shared/job"
+	"punctual/shared/message"
+	"punctual/shared/run"
+	"punctual/shared/schedule"
+	"punctual/shared/store"
+	"punctual/shared/telemetry"
+	"punctual/shared/tenant"
+)
+
+func (s *Handler) scheduleRoutes() {
+	rest.Register(s.Router, rest.Route{
+		Method: http.MethodPut, Path: "/v1/schedules/{name}", ID: "putSchedule", Tag: spec.TagSchedules,
+		Scope:   spec.MayWrite,
+		Body:    scheduleRequest,
+		Summary: "Create or replace a schedule",
+		Errors:  []int{http.StatusPreconditionFailed, http.StatusTooManyRequests},
+		About: fmt.Sprintf("201 when it is new. The same body again changes nothing. One that is replaced goes on "+
+			"with its first time after now, and a pause stays: times due up to effective_at keep the job, overlap and "+
+			"catch_up that they had. "+
+			"The schedules of a tenant may run %d times a minute in all, each counted at its busiest and at least "+
+			"once (a deployment may set another number); beyond that is 429.", contract.ScheduleQuota),
+	}, s.putSchedule)
+	rest.Register(s.Router, rest.Route{
+		Method: http.MethodPost, Path: "/v1/schedules/{name}/dry-run", ID: "dryRunSchedule", Tag: spec.TagSchedules,
+		Scope: spec.MayWrite, Body: scheduleRequest,
+		Summary: "See what putting a schedule would do",
+		Errors:  []int{http.StatusPreconditionFailed, http.StatusTooManyRequests},
+		About: "Nothing is written. What putting it would be refused for, this is; otherwise the answer says which " +
+			"times of the next {=dry_run_days} days would be added, lost and moved.",
+	}, s.dryRunSchedule)
+	rest.Register(s.Router, rest.Route{
+		Method: http.MethodGet, Path: "/v1/schedules/{name}", ID: "getSchedule", Tag: spec.TagSchedules,
+		Scope:   spec.MayRead,
+		Summary: "Get a schedule", About: "With its next times and its last.", Errors: []int{http.StatusNotFound},
+	}, s.getSchedule)
+	rest.Register(s.Router, rest.Route{
+		Method: http.MethodPatch, Path: "/v1/schedules/{name}", ID: "patchSchedule", Tag: spec.TagSchedules,
+		Scope: spec.MayWrite, Body: schedulePatchRequest, MergePatch: true,
+		Summary: "Change a part, or see what that would change",
+		Errors:  []int{http.StatusNotFound, http.StatusPreconditionFailed, http.StatusTooManyRequests},
+		About: "A merge patch (RFC 7396): objects merge at every depth, null removes a field or gives it its " +
+			"default, everything else replaces. Another form of calendar takes the place of the one before, and " +
+			"another task brings its own settings. With dry_run=true nothing is written, and the answer says which " +
+			"times of the next {=dry_run_days} days would be added, lost and moved.",
+	}, s.patchSchedule)
+	rest.Register(s.Router, rest.Route{
+		Method: http.MethodDelete, Path: "/v1/schedules/{name}", ID: "deleteSchedule", Tag: spec.TagSchedules,
+		Scope:   spec.MayWrite,
+		Summary: "Delete a schedule", Errors: []int{http.StatusNotFound, http.StatusPreconditionFailed},
+		About: "Nothing of it starts after the time in the header Punctual-Effective-At; what runs already, named " +
+			"in Punctual-In-Flight, goes on. The name may be used again, and its occurrences stay readable for " +
+			"{=finished_days} days.",
+	}, s.deleteSchedule)
+	rest.Register(s.Router, rest.Route{
+		Method: http.MethodGet, Path: "/v1/schedules", ID: "listSchedules", Tag: spec.TagSchedules, Scope: spec.MayRead,
+		Summary: "List schedules", About: "By name, without payloads and last runs.",
+	}, s.listSchedules)
+	rest.Register(s.Router, rest.Route{
+		Method: http.MethodPost, Path: "/v1/schedules/{name}/run-now", Status: http.StatusAccepted,
+		ID: "runScheduleNow", Tag: spec.TagSchedules, Scope: spec.MayWrite, Body: runNowRequest, OptionalBody: true,
+		Summary: "Run a schedule's job, or its dag, once, now", Errors: []int{http.StatusNotFound, http.StatusConflict},
+		About: "A job or run of its own, apart from the schedule's times: neither a pause of the schedule nor " +
+			"max_runs touches it, and overlap only where it is asked for. While an earlier run is not over, overlap " +
+			"obey then answers the job as it is: SKIPPED, or waiting for that run. A run that has not begun is " +
+			"answered as a job, too, and has the same id. It is listed among the occurrences as manual.",
+	}, s.runScheduleNow)
+	s.schedulePauseRoutes()
+}
+
+// ScheduleInput names a schedule, and its epoch in If-Match.
+type ScheduleInput struct {
+	Name    string `path:"name"`
+	IfMatch string `header:"If-Match" doc:"The ETag that was read: another version meanwhile is 412"`
+}
+
+type scheduleAnswer struct {
+	Status int
+	ETag   string `header:"ETag" doc:"The version in quotes, for If-Match"`
+	Body   ScheduleView
+}
+
+func errNoSchedule() error { return rest.NewProblem(rest.CodeNotFound, "there is no such schedule") }
+
+// asked returns the key of the schedule in the path, and the epoch that it must have, 0 for any.
+func (in *ScheduleInput) asked(ctx context.Context, who tenant.Identity) (schedule.Key, int64, error) {
+	epoch, err := rest.ReadMatch(rest.HeaderOf(ctx).Values("If-Match"))
+	return schedule.Key{Tenant: who.Tenant, Name: in.Name}, epoch, err
+}
+
+// schedule reads a schedule that must have that epoch, 0 for any. Absent and deleted schedules give the same error.
+func (s *Handler) schedule(ctx context.Context, k schedule.Key, epoch int64) (schedule.Schedule, error) {
+	if !rest.IsName(k.Name) {
+		return schedule.Schedule{}, errNoSchedule()
+	}
+	found, err := s.Store.Schedule(ctx, k)
+	if fault.KindOf(err) == fault.NotFound || err == nil && found.Deleted() {
+		return found, errNoSchedule()
+	}
+	if err == nil && epoch != 0 && found.Epoch != epoch {
+		err = errStaleSchedule(found.Epoch, epoch)
+	}
+	return found, err
+}
+
+// changeSchedule reads a schedule, calls decide, and writes what that returns. It returns the schedule after the
+// change, and whether anything was written.
+func (s *Handler) changeSchedule(
+	ctx context.Context, k schedule.Key, epoch int64, decide func(schedule.Schedule, time.Time) ([]item.Write, error),
+) (after schedule.Schedule, changed bool, err error) {
+	if !rest.IsName(k.Name) {
+		return schedule.Schedule{}, false, errNoSchedule()
+	}
+	return s.updateSchedule(ctx, k, func(old *schedule.Schedule, now time.Time) ([]item.Write, error) {
+		if old == nil || old.Deleted() {
+			return nil, errNoSchedule()
+		}
+		if epoch != 0 && old.Epoch != epoch {
+			return nil, errStaleSchedule(old.Epoch, epoch)
+		}
+		return decide(*old, now)
+	})
+}
+
+// updateSchedule is changeSchedule for a schedule that may be absent (decide gets nil) or deleted. It deletes a payload
+// that the write has replaced.
+func (s *Handler) updateSchedule(
+	ctx context.Context, k schedule.Key, decide func(*schedule.Schedule, time.Time) ([]item.Write, error),
+) (after schedule.Schedule, changed bool, err error) {
+	var old *schedule.Schedule
+	after, err = s.Store.UpdateSchedule(ctx, k, func(found *schedule.Schedule) ([]item.Write, error) {
+		writes, err := decide(found, s.Now())
+		old, changed = found, len(writes) > 0
+		return writes, err
+	})
+	if err != nil {
+		return after, false, err
+	}
+	if changed && old != nil && !old.Deleted() {
+		s.forgetReplaced(ctx, *old, after)
+	}
+	return after, changed, nil
+}
+
+func errStaleSchedule(is, asked int64) error {
+	return rest.NewProblem(spec.CodeStaleVersion, "the schedule is at version %d, not %d", is, asked)
+}
+
+func (s *Handler) putSchedule(ctx context.Context, who tenant.Identity, in *ScheduleInput) (*scheduleAnswer, error) {
+	status := http.StatusOK
+	after, changed, err := s.putOrTry(ctx, who, in,
+		func(k schedule.Key, old *schedule.Schedule, c scheduleChange, now time.Time) ([]item.Write, error) {
+			if old != nil && !old.Deleted() {
+				status = http.StatusOK
+				return s.editSchedule(ctx, who, *old, c, now)
+			}
+			status = http.StatusCreated
+			return s.createSchedule(ctx, who, k, old, c, now)
+		})
+	if changed {
+		s.promote(ctx, after.Key)
+	}
+	out, err := s.answerSchedule(ctx, after, status, err)
+	if err == nil && changed && status == http.StatusOK {
+		out.Body.EffectiveAt = rest.Instant{Time: after.UpdatedAt}
+	}
+	return out, err
+}
+
+// promoteFirst makes the jobs of a schedule's times that are due by now, so that an edit or a pause that follows does
+// not decide about them. Usually they are made already.
+func (s *Handler) promoteFirst(ctx context.Context, k schedule.Key) error {
+	found, err := s.Store.Schedule(ctx, k)
+	if err != nil || found.Deleted() || found.Paused != nil || found.Next.IsZero() || found.Next.After(s.Now()) {
+		return nil // the change itself reports what is wrong
+	}
+	within, cancel := context.WithTimeout(ctx, promoteTimeout)
+	defer cancel()
+	if _, err = s.Engine.Recur.Promote(within, k); fault.Retryable(err) {
+		return err
+	}
+	return nil // a calendar that cannot be read has no times
+}
+
+type dryRunAnswer struct{ Body ScheduleDiff }
+
+func (s *Handler) dryRunSchedule(ctx context.Context, who tenant.Identity, in *ScheduleInput) (*dryRunAnswer, error) {
+	out := &dryRunAnswer{}
+	_, _, err := s.putOrTry(ctx, who, in,
+		func(k schedule.Key, old *schedule.Schedule, c scheduleChange, now time.Time) (_ []item.Write, err error) {
+			if old != nil && !old.Deleted() {
+				out.Body, err = s.tryEdit(ctx, who, *old, c, now)
+			} else {
+				out.Body, err = s.tryCreate(ctx, who, k, old, c, now)
+			}
+			return nil, err
+		})
+	return out, err
+}
+
+// putOrTry reads a whole schedule, and calls decide with it and with what is there: nil for nothing, or what is left of
+// a deleted one.
+func (s *Handler) putOrTry(
+	ctx context.Context, who tenant.Identity, in *ScheduleInput,
+	decide func(schedule.Key, *schedule.Schedule, scheduleChange, time.Time) ([]item.Write, error),
+) (after schedule.Schedule, changed bool, err error) {
+	if err := rest.CheckName(in.Name, "a schedule"); err != nil {
+		return after, false, err
+	}
+	k, epoch, err := in.asked(ctx, who)
+	if err != nil {
+		return after, false, err
+	}
+	doc, err := scheduleBody(ctx)
+	if err != nil {
+		return after, false, err
+	}
+	if err := s.promoteFirst(ctx, k); err != nil {
+		return after, false, err
+	}
+	return s.updateSchedule(ctx, k, func(old *schedule.Schedule, now time.Time) ([]item.Write, error) {
+		c, err := s.readSchedule(ctx, doc, true, who.Tenant, now)
+		switch {
+		case err != nil:
+			return nil, err
+		case epoch != 0 && (old == nil || old.Deleted()):
+			return nil, rest.NewProblem(spec.CodeStaleVersion, "there is no such schedule any more")
+		case epoch != 0 && old.Epoch != epoch:
+			return nil, errStaleSchedule(old.Epoch, epoch)
+		}
+		return decide(k, old, c, now)
+	})
+}
+
+// created returns a new schedule and the write that makes it; deleted is what is left of a deleted one of that name,
+// nil for none.
+func (s *Handler) created(
+	who tenant.Identity, k schedule.Key, deleted *schedule.Schedule, c scheduleChange, now time.Time,
+) (schedule.Schedule, item.Write, error) {
+	wanted := schedule.Schedule{Key: k, Shard: horizon.ShardOf(k.ID(), s.Shards), Overlap: schedule.OverlapAllow,
+		CatchUp: schedule.DefaultCatchUp}
+	if deleted != nil {
+		wanted.Epoch = deleted.Epoch // so its payload gets a name that was never used
+	}
+	c.apply(&wanted, nil, who.Subject)
+	after, write, err := schedule.Create(deleted, wanted, now)
+	if err != nil {
+		return after, write, calendarProblem(err)
+	}
+	return after, write, nil
+}
+
+func (s *Handler) createSchedule(
+	ctx context.Context, who tenant.Identity, k schedule.Key, deleted *schedule.Schedule, c scheduleChange,
+	now time.Time,
+) ([]item.Write, error) {
+	after, write, err := s.created(who, k, deleted, c, now)
+	if err != nil {
+		return nil, err
+	}
+	return s.scheduleWrites(ctx, who, weightOf(after), after, c, []item.Write{write})
+}
+
+// editSchedule returns the writes of a change; none if it changes nothing.
+func (s *Handler) editSchedule(
+	ctx context.Context, who tenant.Identity, old schedule.Schedule, c scheduleChange, now time.Time,
+) ([]item.Write, error) {
+	wanted, err := s.edited(ctx, who, old, c)
+	if err != nil || schedule.Unchanged(old, wanted) {
+		return nil, err
+	}
+	has, err := s.Store.HaveJobs(ctx, old.Key, old.Leaves(now))
+	if err != nil {
+		return nil, err
+	}
+	after, writes, err := schedule.Edit(old, wanted, has, now)
+	if err != nil {
+		return nil, calendarProblem(err)
+	}
+	return s.scheduleWrites(ctx, who, weightOf(after)-weightOf(old), after, c, writes)
+}
+
+// forgetReplaced deletes a payload that a write has replaced. A failure only leaves a blob that nobody needs.
+func (s *Handler) forgetReplaced(ctx context.Context, old, after schedule.Schedule) {
+	if err := s.Store.ForgetReplaced(ctx, old, after); err != nil {
+		s.Log.WarnContext(ctx, "the payload that a schedule had before was not deleted", telemetry.Tenant,
+			after.Tenant, "schedule", after.Name, telemetry.Err, err)
+	}
+}
+
+// edited returns the schedule after a change. A payload that is equal as JSON is not replaced.
+func (s *Handler) edited(
+	ctx context.Context, who tenant.Identity, old schedule.Schedule, c scheduleChange,
+) (schedule.Schedule, error) {
+	wanted := old
+	var kept []byte
+	if c.job != nil && c.job.Payload != nil && old.Template.PayloadSize > 0 {
+		var err error
+		if kept, err = s.Store.SchedulePayload(ctx, old); err != nil && fault.KindOf(err) != fault.NotFound {
+			return wanted, err
+		}
+	}
+	c.apply(&wanted, kept, who.Subject)
+	return wanted, nil
+}
+
+// scheduleWrites writes the schedule's payload, and returns the writes of the schedule and of its share of the tenant's
+// quota.
+func (s *Handler) scheduleWrites(
+	ctx context.Context, who tenant.Identity, takes int64, after schedule.Schedule, c scheduleChange,
+	writes []item.Write,
+) ([]item.Write, error) {
+	if c.job != nil {
+		payload := c.job.Payload
+		if err := s.Store.PutSchedulePayload(ctx, after, payload); err != nil {
+			return nil, fmt.Errorf("keeping the payload of schedule %q: %w", after.Name, err)
+		}
+		if n := len(c.job.Literals); n > 0 {
+			s.Log.InfoContext(ctx, "a schedule declared literals to be no secrets", telemetry.Tenant, after.Tenant,
+				"schedule", after.Name, "literals", n, "by", who.Subject)
+		}
+	}
+	// These conditions fit into the transaction unless the edit records very much in the ledger.
+	if c.calendar != nil && len(writes)+len(c.calendar.asRead) < mostWrites {
+		writes = append(writes, c.calendar.asRead...)
+	}
+	if c.job != nil && after.Template.Dag != "" { // the dag must not be deleted in the meantime
+		use := store.UseDag(after.Tenant, after.Template.Dag)
+		use.Else = errDagGone(after.Template.Dag)
+		writes = append(writes, use)
+	}
+	if takes > int64(s.ScheduleQuota) {
+		return nil, s.errQuota(takes)
+	}
+	if takes != 0 {
+		writes = append(writes, s.takeQuota(after.Tenant, takes))
+	}
+	return writes, nil
+}
+
+// mostWrites is how many writes one transaction can have.
+const mostWrites = 100
+
+// promoteTimeout bounds how long a request makes the jobs of the next half hour: an every-second schedule has 1,800.
+const promoteTimeout = 15 * time.Second
+
+// promote makes the jobs of a schedule that are within the horizon. If it fails, dispatch makes them, so the request
+// does not fail.
+func (s *Handler) promote(ctx context.Context, k schedule.Key) {
+	within, cancel := context.WithTimeout(context.WithoutCancel(ctx), promoteTimeout)
+	defer cancel()
+	_, err := s.Engine.Recur.Promote(within, k)
+	if err == nil {
+		return
+	}
+	s.Log.WarnContext(ctx, "a schedule's near jobs are left to dispatch", telemetry.Tenant, k.Tenant, "schedule",
+		k.Name, telemetry.Err, err)
+	within, cancel = context.WithTimeout(context.WithoutCancel(ctx), spec.SendTimeout)
+	defer cancel()
+	ask := message.Outgoing{Group: string(k.Tenant), Body: message.Encode(recur.Ask(k, s.Now()))}
+	if err := s.Queues.Send(within, contract.DispatchQueue, ask); err != nil {
+		s.Log.WarnContext(ctx, "a schedule's near jobs wait for the sweeper", telemetry.Tenant, k.Tenant, "schedule",
+			k.Name, telemetry.Err, err)
+	}
+}
+
+func (s *Handler) answerSchedule(
+	ctx context.Context, after schedule.Schedule, status int, err error,
+) (*scheduleAnswer, error) {
+	if err != nil {
+		return nil, err
+	}
+	v, err := s.showSchedule(ctx, after)
+	if err != nil {
+		return nil, err
+	}
+	return &scheduleAnswer{status, spec.Etag(after.Epoch), v}, nil
+}
+
+func (s *Handler) getSchedule(ctx context.Context, who tenant.Identity, in *rest.Named) (*scheduleAnswer, error) {
+	found, err := s.schedule(ctx, schedule.Key{Tenant: who.Tenant, Name: in.Name}, 0)
+	return s.answerSchedule(ctx, found, http.StatusOK, err)
+}
+
+type patchScheduleInput struct {
+	ScheduleInput
+	DryRun string `query:"dry_run" doc:"true: only say what would change"`
+}
+
+type patchScheduleAnswer struct {
+	ETag string `header:"ETag" doc:"The version in quotes, for If-Match"`
+	Body rest.Either[ScheduleView, ScheduleDiff]
+}
+
+func (s *Handler) patchSchedule(
+	ctx context.Context, who tenant.Identity, in *patchScheduleInput,
+) (*patchScheduleAnswer, error) {
+	if in.DryRun != "" && in.DryRun != "true" && in.DryRun != "false" {
+		return nil, rest.OneMistake("dry_run", rest.CodeInvalidValue, "true, false", "dry_run is true or false")
+	}
+	k, epoch, err := in.asked(ctx, who)
+	if err != nil {
+		return nil, err
+	}
+	doc, err := scheduleBody(ctx)
+	if err != nil {
+		return nil, err
+	}
+	if err := s.promoteFirst(ctx, k); err != nil {
+		return nil, err
+	}
+	out := &patchScheduleAnswer{}
+	after, changed, err := s.changeSchedule(ctx, k, epoch,
+		func(old schedule.Schedule, now time.Time) ([]item.Write, error) {
+			merged, err := s.mergedSchedule(ctx, old, doc)
+			if err != nil {
+				return nil, err
+			}
+			c, err := s.readSchedule(ctx, merged, false, who.Tenant, now)
+			if err != nil {
+				return nil, err
+			}
+			if in.DryRun == "true" {
+				diff, err := s.tryEdit(ctx, who, old, c, now)
+				out.Body.Other = &diff
+				return nil, err
+			}
+			return s.editSchedule(ctx, who, old, c, now)
+		})
+	if changed {
+		s.promote(ctx, k)
+	}
+	if err != nil {
+		return nil, err
+	}
+	out.ETag = spec.Etag(after.Epoch)
+	if out.Body.Other == nil {
+		v, err := s.showSchedule(ctx, after)
+		if err != nil {
+			return nil, err
+		}
+		if changed {
+			v.EffectiveAt = rest.Instant{Time: after.UpdatedAt}
+		}
+		out.Body.One = &v
+	}
+	return out, nil
+}
+
+// changedParts lists the fields that an edit changes, as JSON pointers in order.
+func changedParts(old, after ScheduleView, payload bool) []string {
+	changed := []string{}
+	part := func(name string, was, is any) {
+		a, _ := asObject(encode(was))
+		b, _ := asObject(encode(is))
+		names := maps.Clone(a)
+		maps.Copy(names, b)
+		for _, field := range slices.Sorted(maps.Keys(names)) {
+			if field != "payload_size" && !bytes.Equal(a[field], b[field]) {
+				changed = append(changed, "/"+name+"/"+field)
+			}
+		}
+	}
+	part("calendar", old.Calendar, after.Calendar)
+	part("job", old.Job, after.Job)
+	part("dag", old.Dag, after.Dag)
+	if payload && after.Dag != nil {
+		changed = append(changed, "/dag/params")
+	} else if payload {
+		changed = append(changed, "/job/payload")
+	}
+	if old.Overlap != after.Overlap {
+		changed = append(changed, "/overlap")
+	}
+	part("catch_up", old.CatchUp, after.CatchUp)
+	if old.PauseAfterFailures != after.PauseAfterFailures {
+		changed = append(changed, "/pause_after_failures")
+	}
+	slices.Sort(changed)
+	return changed
+}
+
+func (s *Handler) deleteSchedule(ctx context.Context, who tenant.Identity, in *ScheduleInput) (*deletedAnswer, error) {
+	k, epoch, err := in.asked(ctx, who)
+	if err != nil {
+		return nil, err
+	}
+	_, _, err = s.changeSchedule(ctx, k, epoch, func(old schedule.Schedule, now time.Time) ([]item.Write, error) {
+		has, err := s.Store.HaveJobs(ctx, k, old.Leaves(now))
+		if err != nil {
+			return nil, err
+		}
+		_, writes := schedule.Delete(old, has, now)
+		return append(writes, s.takeQuota(k.Tenant, -weightOf(old))), nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	// The delete happened just now, and a worker may still act on what it read before.
+	out := &deletedAnswer{EffectiveAt: s.Now().Add(contract.EffectiveAfter).Format(rest.InstantLayout)}
+	running, err := s.inFlight(ctx, k)
+	if err != nil { // the schedule is deleted anyway, and a second DELETE would be 404
+		s.Log.WarnContext(ctx, "the jobs in flight of a deleted schedule could not be read", telemetry.Tenant,
+			k.Tenant, "schedule", k.Name, telemetry.Err, err)
+	}
+	out.InFlight = strings.Join(rest.WordsOf(running), ", ")
+	return out, nil
+}
+
+// deletedAnswer has headers and no body.
+type deletedAnswer struct {
+	EffectiveAt string `header:"Punctual-Effective-At" doc:"Nothing of it starts after this time"`
+	InFlight    string `header:"Punctual-In-Flight" doc:"Those of its newest {=in_flight_looked} jobs that a worker is at, by comma; absent: none"`
+}
+
+func (s *Handler) listSchedules(
+	ctx context.Context, who tenant.Identity, in *rest.PageInput,
+) (*rest.Listing[ScheduleView], error) {
+	l := rest.NewList(who.Tenant, "schedules")
+	limit, after, err := in.Page(l)
+	if err != nil {
+		return nil, err
+	}
+	found, more, err := s.Store.Schedules(ctx, who.Tenant, after, limit)
+	if err != nil {
+		return nil, err
+	}
+	out := &rest.Listing[ScheduleView]{Body: rest.Page[ScheduleView]{Items: []ScheduleView{}}}
+	now := s.Now()
+	for _, f := range found {
+		if f.Err != nil { // the others are still listed
+			s.unreadable(ctx, f)
+			continue
+		}
+		out.Body.Items = append(out.Body.Items, viewSchedule(f.Schedule, now))
+	}
+	if more {
+		out.Body.NextCursor = l.Cursor(found[len(found)-1].Name)
+	}
+	out.Body.Fit(func(last int) *string { return l.Cursor(out.Body.Items[last].Name) })
+	return out, nil
+}
+
+// unreadable reports a schedule that cannot be read.
+func (s *Handler) unreadable(ctx context.Context, f store.FoundSchedule) {
+	s.Log.ErrorContext(ctx, "a schedule could not be read", telemetry.Tenant, f.Tenant, "schedule", f.Name,
+		telemetry.Err, f.Err)
+	s.Meter.Count(telemetry.Faults, 1, telemetry.Dim{Key: "kind", Value: string(fault.Undecodable)})
+}
+
+// rereads is how often withContents reads a schedule before it gives up.
+const rereads = 8
+
+// withContents reads a schedule and the contents of its jobs. An edit between the two reads may have replaced the
+// contents; then it reads both once more.
+func (s *Handler) withContents(ctx context.Context, k schedule.Key) (schedule.Schedule, job.Contents, error) {
+	for range rereads {
+		found, err := s.schedule(ctx, k, 0)
+		if err != nil {
+			return found, job.Contents{}, err
+		}
+		contents, err := s.Store.ScheduleContents(ctx, found)
+		if fault.KindOf(err) != fault.NotFound {
+			return found, contents, err
+		}
+	}
+	return schedule.Schedule{}, job.Contents{}, fault.New(fault.Conflict, nil,
+		"reading schedule %q: its payload was replaced %d times meanwhile", k.Name, rereads)
+}
+
+// runNowAnswer is the answer with a job or a run.
+type runNowAnswer struct {
+	Location string `header:"Location"`
+	ETag     string `header:"ETag" doc:"Of a job: the version in quotes, for If-Match"`
+	Body     rest.Either[spec.JobView, spec.RunView]
+}
+
+var (
+	runNowOverlap = field.Word[string]("overlap", "Whether the run obeys the overlap policy of the schedule: ignore "+
+		"(default) or obey.", rest.CodeInvalidValue, []string{"ignore", "obey"})
+
+	runNowRequest = field.NewObject("RunNowRequest", "Run of a schedule now.", runNowOverlap)
+)
+
+func readRunNow(ctx context.Context) (obey bool, err error) {
+	doc, err := rest.ReadBody(ctx, contract.MaxBody)
+	if err != nil || doc == nil {
+		return false, err
+	}
+	r := spec.NewReader(doc)
+	overlap := ""
+	runNowOverlap.Into(r, runNowRequest.Body(r), &overlap)
+	return overlap == "obey", r.Wrong.Err()
+}
+
+// runScheduleNow accepts a job of the template that is due now, or begins a run.
+func (s *Handler) runScheduleNow(ctx context.Context, who tenant.Identity, in *rest.Named) (*runNowAnswer, error) {
+	obey, err := readRunNow(ctx)
+	if err != nil {
+		return nil, err
+	}
+	found, contents, err := s.withContents(ctx, schedule.Key{Tenant: who.Tenant, Name: in.Name})
+	if err != nil {
+		return nil, err
+	}
+	random, err := s.Entropy.Next()
+	if err != nil {
+		return nil, err
+	}
+	now := s.Now()
+	r, send := found.RunNow(job.NewID(now, random), obey, s.Shards, now)
+	if err := s.Store.KeepContents(ctx, r, contents); err != nil {
+		return nil, err
+	}
+	if err := s.Engine.Accept.Put(ctx, accept.Job{Row: r, Unique: true}); err != nil {
+		return nil, err
+	}
+	if r.StartsRun() {
+		return s.beginNow(ctx, r)
+	}
+	if schedule.Obeys(r) {
+		r = s.decideNow(ctx, r)
+	} else if send {
+		s.Fire(ctx, r.Firing())
+	}
+	s.Meter.Count(telemetry.JobsAccepted, 1)
+	return s.answerRunNow(ctx, r)
+}
+
+// decideNow decides at once about a job that obeys the overlap policy, and returns it as it then is. If that fails, the
+// job is fired, and its worker asks for the decision.
+func (s *Handler) decideNow(ctx context.Context, r job.Row) job.Row {
+	if _, err := s.Engine.Decide.Reevaluate(ctx, r.Key, r.Version, r.Attempt); err != nil {
+		s.Fire(ctx, r.Firing())
+		return r
+	}
+	if is, err := s.Store.Row(ctx, r.Key); err == nil {
+		return is
+	}
+	return r
+}
+
+func (s *Handler) answerRunNow(ctx context.Context, r job.Row) (*runNowAnswer, error) {
+	out, err := s.AnswerJob(ctx, r, http.StatusAccepted, true)
+	if err != nil {
+		return nil, err
+	}
+	return &runNowAnswer{Location: "/v1/jobs/" + string(r.ID), ETag: out.ETag,
+		Body: rest.Either[spec.JobView, spec.RunView]{One: &out.Body}}, nil
+}
+
+// beginNow begins the run of a row that was just written. If it fails, the row's wake-up begins it.
+func (s *Handler) beginNow(ctx context.Context, r job.Row) (*runNowAnswer, error) {
+	if _, err := s.Engine.Decide.Reevaluate(ctx, r.Key, r.Version, r.Attempt); err != nil {
+		s.Fire(ctx, r.Firing())
+		return nil, err
+	}
+	v, err := s.DagRuns.ShowRun(ctx, run.Key{Tenant: r.Tenant, ID: r.ID})
+	if rest.IsNotFound(err) && schedule.Obeys(r) {
+		if is, err := s.Store.Row(ctx, r.Key); err == nil && (is.QueuedBehind || is.Reason.Code == job.CodeOverlap) {
+			out, err := s.answerRunNow(ctx, is)
+			if err == nil {
+				out.Location, out.ETag = "/v1/runs/"+string(r.ID), ""
+			}
+			return out, err
+		}
+	}
+	if rest.IsNotFound(err) {
+		return nil, s.notBegun(ctx, r)
+	}
+	return &runNowAnswer{Location: "/v1/runs/" + string(r.ID), Body: rest.Either[spec.JobView,
+		spec.RunView]{Other: &v}}, err
+}
+
+// notBegun returns why a run did not begin at once.
+func (s *Handler) notBegun(ctx context.Context, r job.Row) error {
+	is, err := s.Store.Row(ctx, r.Key)
+	switch {
+	case err != nil:
+		return err
+	case is.Status.Final():
+		return rest.NewProblem(spec.CodeWrongState, "no run can be made: %s", is.Reason.Message)
+	}
+	return fault.New(fault.Unavailable, nil, "beginning run %s: it is %s", r.ID, is.Status)
+}

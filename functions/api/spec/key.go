@@ -1,0 +1,115 @@
+package spec
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"punctual/functions/api/rest"
+	"punctual/shared/contract"
+	"punctual/shared/fault"
+	"punctual/shared/job"
+	"punctual/shared/run"
+	"punctual/shared/store"
+	"punctual/shared/telemetry"
+	"punctual/shared/tenant"
+)
+
+// KeyOf returns the key of the job with that id. A text that is no id is a job that does not exist.
+func KeyOf(who tenant.Identity, id string) (job.Key, error) {
+	parsed, err := job.ParseID(id)
+	if err != nil {
+		return job.Key{}, ErrNoJob()
+	}
+	return job.Key{Tenant: who.Tenant, ID: parsed}, nil
+}
+
+// ErrNoJob returns the problem of an absent job.
+func ErrNoJob() error { return rest.NewProblem(rest.CodeNotFound, "there is no such job") }
+
+// AsNoJob turns fault.NotFound into the problem of an absent job.
+func AsNoJob(err error) error { return rest.Absent(err, "job") }
+
+// Freed returns the id that a key stands for if there is neither such a job nor such a run any more; "" if there is.
+func (s *Core) Freed(ctx context.Context, t tenant.ID, seen store.Remembered) (job.ID, error) {
+	if _, err := s.Store.Row(ctx, job.Key{Tenant: t, ID: seen.JobID}); fault.KindOf(err) != fault.NotFound {
+		return "", err
+	}
+	if _, err := s.Store.Run(ctx, run.Key{Tenant: t, ID: seen.JobID}); fault.KindOf(err) != fault.NotFound {
+		return "", err
+	}
+	return seen.JobID, nil
+}
+
+// Reused returns the problem that a key was used for another body.
+func Reused(seen store.Remembered, bodyHash string) error {
+	if seen.BodyHash == bodyHash {
+		return nil
+	}
+	return rest.NewProblem(CodeKeyReused, "this key was used for another body less than %s ago",
+		rest.InUnits(contract.IdempotencyKept, time.Hour, " hours"))
+}
+
+// KeyAllowed describes an idempotency key, for the "allowed" of an error.
+var KeyAllowed = fmt.Sprintf("1 to %d printable ASCII characters", contract.MaxIdempotencyKey)
+
+// ReadKey reads the Idempotency-Key header; "" is none.
+func ReadKey(values []string) (string, error) {
+	switch {
+	case len(values) == 0:
+		return "", nil
+	case len(values) > 1:
+		return "", rest.OneMistake("Idempotency-Key", rest.CodeDuplicateField, "",
+			"the header Idempotency-Key is given more than once")
+	case !ValidKey(strings.TrimSpace(values[0])):
+		return "", rest.OneMistake("Idempotency-Key", rest.CodeInvalidValue, KeyAllowed,
+			"the Idempotency-Key is not one")
+	}
+	return strings.TrimSpace(values[0]), nil
+}
+
+// ValidKey reports whether a text can be an idempotency key.
+func ValidKey(key string) bool {
+	bad := func(c rune) bool { return c < ' ' || c > '~' }
+	return len(key) >= 1 && len(key) <= contract.MaxIdempotencyKey && !slices.ContainsFunc([]rune(key), bad)
+}
+
+// NoJob returns the problem of an absent job for a row that stands for a run, and nil for a job.
+func NoJob(row job.Row) error {
+	if row.StartsRun() {
+		return ErrNoJob()
+	}
+	return nil
+}
+
+// Rows reads up to store.ReadAtOnce rows. A row that cannot be read is reported and left out, so the others are still
+// listed.
+func (s *Core) Rows(ctx context.Context, keys []job.Key) (rows []job.Row, there []bool, err error) {
+	rows, there, err = s.Store.Rows(ctx, keys)
+	if fault.KindOf(err) != fault.Undecodable {
+		return rows, there, err
+	}
+	rows, there = make([]job.Row, len(keys)), make([]bool, len(keys))
+	for i, k := range keys {
+		switch rows[i], err = s.Store.Row(ctx, k); fault.KindOf(err) {
+		case fault.NotFound:
+		case fault.Undecodable:
+			s.UnreadableRow(ctx, k, err)
+		default:
+			if err != nil {
+				return nil, nil, err
+			}
+			there[i] = true
+		}
+	}
+	return rows, there, nil
+}
+
+// UnreadableRow reports a row that cannot be read.
+func (s *Core) UnreadableRow(ctx context.Context, k job.Key, err error) {
+	s.Log.ErrorContext(ctx, "a row could not be read", telemetry.Tenant, k.Tenant, telemetry.JobID, k.ID,
+		telemetry.Err, err)
+	s.Meter.Count(telemetry.Faults, 1, telemetry.Dim{Key: "kind", Value: string(fault.Undecodable)})
+}

@@ -1,0 +1,188 @@
+package spec
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"iter"
+	"slices"
+	"sync/atomic"
+
+	"punctual/functions/api/rest"
+	"punctual/shared/contract"
+	"punctual/shared/executor"
+	"punctual/shared/fault"
+	"punctual/shared/job"
+	"punctual/shared/schema"
+	"punctual/shared/tenant"
+	"punctual/shared/text"
+)
+
+// ReadPayload checks a payload by the general rules, by those of its executor and by its task's schema. It returns the
+// payload as compact JSON; nil is none, or null, and is judged as null.
+func (s *Core) ReadPayload(ctx context.Context, r *rest.Reader, v rest.Value, given bool, pointer string,
+	task job.Task,
+	t tenant.ID, literals []string) ([]byte, error) {
+	v.Pointer = pointer + "/payload"
+	of, _ := executor.Named(task.Executor)
+	if !given || r.Doc.Kind(v.Node) == rest.KindNull {
+		switch before := len(r.Wrong); {
+		case of.NeedsPayload():
+			r.Missing(pointer, "payload")
+		case len(task.PayloadSchema) > 0:
+			err := s.judgePayload(ctx, r, v.Pointer, []byte("null"), task)
+			if !given && len(r.Wrong) > before {
+				r.Wrong = r.Wrong[:before]
+				r.Missing(pointer, "payload")
+			}
+			return nil, err
+		}
+		return nil, nil
+	}
+	before := len(r.Wrong)
+	payload := r.Doc.Compact(v.Node)
+	if len(payload) > contract.MaxPayload {
+		r.Mistake(v.Pointer, rest.CodeTooLarge, fmt.Sprintf("at most %d bytes", contract.MaxPayload),
+			"the payload has %d bytes", len(payload))
+		return nil, nil
+	}
+	if TooDeep(r, v, "the payload is") {
+		return nil, nil
+	}
+	r.AllDuplicates(v.Node)
+	if of.Check != nil {
+		site := executor.Site{Tenant: t, Deployment: s.Deployment, HTTPAllow: s.HTTPAllow, OwnPorts: s.OwnPorts}
+		of.Check(payloadReader{r}, executor.Value{Node: v.Node, Pointer: v.Pointer}, site)
+	}
+	r.NoSecrets(v, Under(pointer, literals))
+	if len(task.PayloadSchema) > 0 && len(r.Wrong) == before {
+		if err := s.judgePayload(ctx, r, v.Pointer, payload, task); err != nil {
+			return nil, err
+		}
+	}
+	return payload, nil
+}
+
+// judgePayload reports each part of a payload that does not fit its task's schema.
+func (s *Core) judgePayload(ctx context.Context, r *rest.Reader, pointer string, payload []byte, task job.Task) error {
+	by := schema.Use{Schema: task.PayloadSchema, Owner: "task", Field: "payload_schema", Work: r.SchemaWork}
+	return s.judge(ctx, r, pointer, payload, by)
+}
+
+// judge reports each part of a value that does not fit a schema.
+func (s *Core) judge(ctx context.Context, r *rest.Reader, pointer string, value []byte, by schema.Use) error {
+	if !s.Schemas.Has(by.Schema) && r.Compilable.Add(-int64(len(by.Schema))) < 0 {
+		r.Mistake(pointer, rest.CodeOutOfRange, "jobs of fewer tasks in one batch",
+			"the payload schemas of the batch's tasks are too large together")
+		return nil
+	}
+	err := s.Schemas.Judge(ctx, value, by)
+	var wrong fault.Mistakes
+	if errors.As(err, &wrong) {
+		AllWrong(r, pointer, wrong)
+		return nil
+	}
+	return err
+}
+
+// newSchemaBytes is how many bytes of schemas that are not in the cache one request may have compiled.
+const newSchemaBytes = 256 << 10
+
+// NewReader returns a reader whose checks by the schemas of tasks are bounded.
+func NewReader(d *rest.Document) *rest.Reader {
+	r := rest.NewReader(d)
+	r.SchemaWork, r.Compilable, r.HiddenTemplates = schema.WorkPerValue, &atomic.Int64{}, map[string]bool{}
+	r.Compilable.Store(newSchemaBytes)
+	return r
+}
+
+// ReadSchema reads a JSON Schema, which must compile.
+func ReadSchema(r *rest.Reader, v rest.Value, schemas *schema.Cache) json.RawMessage {
+	if k := r.Doc.Kind(v.Node); k != rest.KindObject && k != rest.KindBool {
+		r.Mistake(v.Pointer, rest.CodeInvalidValue, "a JSON Schema", "%s is given where a schema belongs", k)
+		return nil
+	}
+	r.AllDuplicates(v.Node)
+	raw := r.Doc.Compact(v.Node)
+	var wrong fault.Mistakes
+	if errors.As(schemas.Check(raw), &wrong) {
+		AllWrong(r, v.Pointer, wrong)
+		return nil
+	}
+	return slices.Clone(raw)
+}
+
+// AllWrong adds mistakes about the value at a pointer.
+func AllWrong(r *rest.Reader, pointer string, wrong fault.Mistakes) {
+	for _, m := range wrong {
+		r.Mistake(pointer+m.Pointer, m.Code, m.Allowed, "%s", m.Detail)
+	}
+}
+
+// payloadReader is an executor.Reader over a reader, for executors that check payloads.
+type payloadReader struct{ r *rest.Reader }
+
+func (p payloadReader) Object(v executor.Value, known []string) map[string]executor.Value {
+	f := p.r.Object(v.Node, v.Pointer, known)
+	if f == nil {
+		return nil
+	}
+	fields := make(map[string]executor.Value, len(f))
+	for name, v := range f {
+		fields[name] = executor.Value{Node: v.Node, Pointer: v.Pointer}
+	}
+	return fields
+}
+
+func (p payloadReader) IsObject(v executor.Value, allowed string) bool {
+	got := p.r.Doc.Kind(v.Node)
+	if got != rest.KindObject {
+		p.r.Mistake(v.Pointer, rest.CodeInvalidValue, allowed, "%s is given where an object belongs", got)
+	}
+	return got == rest.KindObject
+}
+
+func (p payloadReader) Members(v executor.Value) iter.Seq2[string, int] {
+	return p.r.Doc.Members(v.Node)
+}
+
+func (payloadReader) Member(of executor.Value, name string, node int) executor.Value {
+	return executor.Value{Node: node, Pointer: of.Pointer + "/" + text.EscapePointer(name)}
+}
+
+func (p payloadReader) Repeated(v executor.Value) func(node int) bool {
+	repeated := p.r.Doc.Repeated(v.Node)
+	return func(node int) bool { return repeated[int32(node-1)] } // the node before a value is its name
+}
+
+func (p payloadReader) Text(v executor.Value) (string, bool) {
+	return p.r.Text(rest.Value{Node: v.Node, Pointer: v.Pointer})
+}
+
+func (p payloadReader) Peek(v executor.Value) (s string, ok bool) {
+	if v.Pointer == "" || p.r.Doc.Kind(v.Node) != rest.KindString {
+		return "", false
+	}
+	return p.r.Doc.Text(v.Node), true
+}
+
+func (p payloadReader) Size(v executor.Value) int { return len(p.r.Doc.Compact(v.Node)) }
+
+func (p payloadReader) OneOf(v executor.Value, words []string) {
+	p.r.OneOf(rest.Value{Node: v.Node, Pointer: v.Pointer}, rest.CodeInvalidValue, words)
+}
+
+func (p payloadReader) Whole(v executor.Value, least, most int) {
+	p.r.Whole(rest.Value{Node: v.Node, Pointer: v.Pointer}, least, most)
+}
+
+func (p payloadReader) Span(v executor.Value) { p.r.Span(rest.Value{Node: v.Node, Pointer: v.Pointer}) }
+
+func (p payloadReader) Missing(v executor.Value, name string) { p.r.Missing(v.Pointer, name) }
+
+func (p payloadReader) Mistake(v executor.Value, code, allowed, detail string) {
+	p.r.Mistake(v.Pointer, code, allowed, "%s", detail)
+}
+
+func (payloadReader) Quoted(name string) string { return text.Quoted(name) }

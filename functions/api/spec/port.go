@@ -1,0 +1,261 @@
+package spec
+
+import (
+	"context"
+	"encoding/json"
+	"iter"
+	"time"
+
+	"punctual/functions/engine"
+	"punctual/functions/engine/release"
+	"punctual/shared/dag"
+	"punctual/shared/item"
+	"punctual/shared/job"
+	"punctual/shared/message"
+	"punctual/shared/run"
+	"punctual/shared/schedule"
+	"punctual/shared/store"
+	"punctual/shared/tenant"
+)
+
+// Queue sends firings and dispatches.
+type Queue interface {
+	// Send sends any number of messages. Those that were not sent come back as *message.Unsent.
+	Send(ctx context.Context, queue string, out ...message.Outgoing) error
+	// Depth returns about how many messages a queue holds.
+	Depth(ctx context.Context, queue string) (message.Depth, error)
+}
+
+// Timers arms what is due later than a delayed message can reach.
+type Timers interface {
+	Arm(ctx context.Context, t message.Timer) error
+}
+
+// Store is what the stage and the engine read and write. What is absent is a fault.NotFound, and what cannot be decoded
+// is a fault.Undecodable, unless a method says otherwise.
+type Store interface {
+	engine.Store
+	jobs
+	listedJobs
+	contents
+	schedules
+	tasks
+	pauses
+	exclusions
+	dags
+	runs
+	// Slowest returns the watermark of the slowest shard, and how many shards have one; the zero time before the first
+	// pass.
+	Slowest(ctx context.Context, w store.Watermark) (at time.Time, shards int, err error)
+	// TakeRequests takes n requests from a tenant's allowance. If wait is not 0, it has taken none, and the client must
+	// wait.
+	TakeRequests(
+		ctx context.Context, t tenant.ID, a store.Allowance, n int, now time.Time,
+	) (wait time.Duration, err error)
+	// DrawWeight draws n requests from a tenant's rate limit, which may leave a debt. If the debt is more than most
+	// already, it draws nothing, and wait is the time until it is not.
+	DrawWeight(
+		ctx context.Context, t tenant.ID, a store.Allowance, n, most int, now time.Time,
+	) (drawn bool, wait time.Duration, err error)
+	// TakeWaiting takes one of a tenant's slots for waiting requests until a time; false if all are taken.
+	TakeWaiting(ctx context.Context, t tenant.ID, slots int, until, now time.Time) (store.WaitingSlot, bool, error)
+	// GiveWaiting gives a slot back before its time.
+	GiveWaiting(ctx context.Context, w store.WaitingSlot) error
+	// UsedByRequests returns how many requests of its burst a tenant has not yet rested from.
+	UsedByRequests(ctx context.Context, t tenant.ID, a store.Allowance, now time.Time) (int64, error)
+	// UsedBySchedules returns how many runs a minute a tenant's schedules take of its quota.
+	UsedBySchedules(ctx context.Context, t tenant.ID) (int64, error)
+	// Held lists the restored tables that hold all passes.
+	Held(ctx context.Context) ([]string, error)
+}
+
+// jobs are single jobs, and lots of at most store.ReadAtOnce jobs in the order of their keys.
+type jobs interface {
+	// Row reads the row of a job; a forgotten one is absent.
+	Row(ctx context.Context, k job.Key) (job.Row, error)
+	// Rows reads rows for a list; there is false for an absent one.
+	Rows(ctx context.Context, keys []job.Key) (rows []job.Row, there []bool, err error)
+	// Claim reads the claim of a job; an absent one is the zero Claim.
+	Claim(ctx context.Context, k job.Key) (job.Claim, error)
+	// Claims reads claims for a list; one that cannot be read is the zero Claim.
+	Claims(ctx context.Context, keys []job.Key) ([]job.Claim, error)
+	// Update calls decide with the row and writes what it returns. If another writer was faster, it repeats; in the end
+	// it is a fault.Conflict.
+	Update(ctx context.Context, k job.Key, decide func(job.Row) ([]item.Write, error)) (job.Row, error)
+	// Follow registers child with parent. It returns the row of a parent that is over, else the zero Row.
+	Follow(ctx context.Context, parent, child job.Key, now time.Time) (over job.Row, err error)
+	// Attempts reads a page of the attempts that have ended, oldest first, beginning after a position.
+	Attempts(ctx context.Context, r job.Row, after int64, limit int) (attempts []job.Attempt, more bool, err error)
+	// Remembered reads what an idempotency key stands for; false if it stands for none.
+	Remembered(ctx context.Context, t tenant.ID, key string, now time.Time) (store.Remembered, bool, error)
+}
+
+// listedJobs lists the jobs of a tenant, newest first. A row that cannot be read is an error of that element, and the
+// iteration continues. A zero time or id leaves that end open.
+type listedJobs interface {
+	// Newest iterates over jobs with from ≤ id < before; expect is how many the caller probably takes.
+	Newest(ctx context.Context, t tenant.ID, from, before job.ID, expect int) iter.Seq2[job.Row, error]
+	// NewestOfTask is Newest for the jobs of one task in these partitions.
+	NewestOfTask(
+		ctx context.Context, t tenant.ID, task string, parts []int, from, before job.ID,
+	) iter.Seq2[job.Row, error]
+	// Stretches iterates over the stretches of time in which a task may have jobs.
+	Stretches(ctx context.Context, t tenant.ID, task string, before time.Time) iter.Seq2[store.Stretch, error]
+	// DeadLetters iterates over the jobs that died at from ≤ time < before.
+	DeadLetters(
+		ctx context.Context, t tenant.ID, from, before time.Time, expect int,
+	) iter.Seq2[store.DeadLetter, error]
+	// DeadKeys reads the keys of all dead jobs, in no order. If there are more than most, all is false.
+	DeadKeys(ctx context.Context, t tenant.ID, most int) (keys []job.Key, all bool, err error)
+	// WakingKeys reads the keys of the jobs that are due by now and wake up in these slices. If there are more than
+	// most, all is false.
+	WakingKeys(
+		ctx context.Context, t tenant.ID, slices []string, now time.Time, most int,
+	) (keys []job.Key, all bool, err error)
+}
+
+// Contents are the items of a job other than its row. All these writes may be repeated.
+type contents interface {
+	// KeepContents writes contents, before the row is written.
+	KeepContents(ctx context.Context, r job.Row, c job.Contents) error
+	// PutPayload writes the payload, before the row is written.
+	PutPayload(ctx context.Context, r job.Row, payload []byte) error
+	// Payload reads the payload of a job; nil is none.
+	Payload(ctx context.Context, r job.Row) ([]byte, error)
+	// LabelsOf reads labels in the order of the rows; absent ones are empty.
+	LabelsOf(ctx context.Context, rows ...job.Row) ([]job.Labels, error)
+	// Result reads the result of a job; "" is none.
+	Result(ctx context.Context, r job.Row) (string, error)
+	// ForgetPayload deletes the payload of the row if it is a blob.
+	ForgetPayload(ctx context.Context, r job.Row) error
+	// ForgetContents deletes the contents, after the row was deleted.
+	ForgetContents(ctx context.Context, r job.Row) error
+}
+
+// schedules are a tenant's schedules, with their jobs and ledgers.
+type schedules interface {
+	// Schedule reads a schedule, also a deleted one.
+	Schedule(ctx context.Context, k schedule.Key) (schedule.Schedule, error)
+	// Schedules reads a page in the order of names, beginning after a name, without deleted ones.
+	Schedules(
+		ctx context.Context, t tenant.ID, after string, limit int,
+	) (found []store.FoundSchedule, more bool, err error)
+	// UpdateSchedule is Update for a schedule; decide gets nil for an absent one.
+	UpdateSchedule(
+		ctx context.Context, k schedule.Key, decide func(*schedule.Schedule) ([]item.Write, error),
+	) (schedule.Schedule, error)
+	// ScheduleContents reads the contents that each job of a schedule gets.
+	ScheduleContents(ctx context.Context, s schedule.Schedule) (job.Contents, error)
+	// SchedulePayload reads the payload that each job gets; nil is none.
+	SchedulePayload(ctx context.Context, s schedule.Schedule) ([]byte, error)
+	// PutSchedulePayload writes the payload, before the schedule is written.
+	PutSchedulePayload(ctx context.Context, s schedule.Schedule, payload []byte) error
+	// ForgetReplaced deletes the payload that a write of the schedule has replaced, after that write.
+	ForgetReplaced(ctx context.Context, old, after schedule.Schedule) error
+	// HaveJobs returns which of these nominal times have a job; forgotten jobs count.
+	HaveJobs(ctx context.Context, k schedule.Key, times []time.Time) (map[time.Time]bool, error)
+	// JobsOf reads a page of a schedule's jobs with from ≤ nominal time < before; next is "" at the end.
+	JobsOf(
+		ctx context.Context, k schedule.Key, from, before time.Time, descending bool, limit int, cursor string,
+	) (jobs []store.GroupJob, next string, err error)
+	// Recorded reads a page of a schedule's ledger with from ≤ time < before; next is "" at the end.
+	Recorded(
+		ctx context.Context, k schedule.Key, from, before time.Time, descending bool, limit int, cursor string,
+	) (entries []schedule.Entry, next string, err error)
+}
+
+// tasks are a tenant's tasks.
+type tasks interface {
+	// Task reads a task, also a built-in one.
+	Task(ctx context.Context, t tenant.ID, name string) (job.Task, error)
+	// Tasks reads a page of the tenant's own tasks in the order of names, beginning after a name.
+	Tasks(ctx context.Context, t tenant.ID, after string, limit int) (tasks []job.Task, more bool, err error)
+	// UpdateTask is Update for a tenant's own task; decide gets nil for an absent one. A built-in task is a
+	// fault.Refused.
+	UpdateTask(
+		ctx context.Context, t tenant.ID, name string, decide func(*job.Task) (job.Task, error),
+	) (job.Task, error)
+	DeleteTask(ctx context.Context, t tenant.ID, name string) error
+}
+
+// Pauses are the pauses of all jobs of a tenant, or of one task.
+type pauses interface {
+	// Pauses reads all pauses that apply to a tenant, also the operator's.
+	Pauses(ctx context.Context, t tenant.ID) (job.Pauses, error)
+	Pause(ctx context.Context, t tenant.ID, scope string) (job.Pause, error)
+	// PutPause replaces the pause of the same scope.
+	PutPause(ctx context.Context, t tenant.ID, p job.Pause) error
+	DeletePause(ctx context.Context, t tenant.ID, scope string, now time.Time) error
+}
+
+// exclusions are a tenant's exclusions.
+type exclusions interface {
+	Exclusion(ctx context.Context, t tenant.ID, name string) (store.Exclusion, error)
+	// Exclusions reads a page in the order of names, beginning after a name.
+	Exclusions(
+		ctx context.Context, t tenant.ID, after string, limit int,
+	) (list []store.Exclusion, more bool, err error)
+	// ExclusionsNamed reads up to store.ReadAtOnce exclusions, each named once; absent ones are left out.
+	ExclusionsNamed(ctx context.Context, t tenant.ID, names []string) ([]store.Exclusion, error)
+	// UpdateExclusion is Update for an exclusion; decide gets nil for an absent one.
+	UpdateExclusion(
+		ctx context.Context, t tenant.ID, name string, decide func(*store.Exclusion) (store.Exclusion, error),
+	) (store.Exclusion, error)
+	// DeleteExclusion does not change the copies that schedules have.
+	DeleteExclusion(ctx context.Context, t tenant.ID, name string) error
+}
+
+// dags are a tenant's dags, each with its versions.
+type dags interface {
+	// PutDag writes a definition as the next version. It writes nothing if the newest version has the same definition.
+	PutDag(
+		ctx context.Context, t tenant.ID, name, definition string, now time.Time,
+	) (d store.Dag, created bool, err error)
+	// Dag reads the newest version; a deleted dag is absent.
+	Dag(ctx context.Context, t tenant.ID, name string) (store.Dag, error)
+	// DagVersion reads one version; a deleted dag has none.
+	DagVersion(ctx context.Context, t tenant.ID, name string, version int64) (store.Dag, error)
+	// DagVersions reads a page, newest first, of the versions below that one; 0 begins with the newest.
+	DagVersions(
+		ctx context.Context, t tenant.ID, name string, below int64, limit int,
+	) (versions []store.Dag, more bool, err error)
+	// Dags reads a page in the order of names, beginning after a name, without deleted ones.
+	Dags(ctx context.Context, t tenant.ID, after string, limit int) (dags []store.Dag, more bool, err error)
+	// DeleteDag does not delete the runs. It calls free after it has read the dag; an error of free keeps the dag.
+	DeleteDag(ctx context.Context, t tenant.ID, name string, now time.Time, free func() error) error
+}
+
+// runs are a tenant's runs, newest first, with their events.
+type runs interface {
+	// Runs reads some entries of the list and returns those that match; next is "" at the end. It leaves out a run that
+	// is forgotten or cannot be read.
+	Runs(ctx context.Context, t tenant.ID, q store.RunQuery) (found []store.ListedRun, next string, err error)
+	// RunsNamed reads runs for a list; one that is absent or cannot be read is the zero Run.
+	RunsNamed(ctx context.Context, keys []run.Key) ([]run.Run, error)
+	// Events reads a page of what was done to a run, oldest first; next is "" at the end.
+	Events(ctx context.Context, k run.Key, cursor string, limit int) (events []run.Event, next string, err error)
+	// ForgetRun deletes a run, after its jobs were forgotten. It refuses a run that somebody has acted on in the
+	// meantime.
+	ForgetRun(ctx context.Context, r run.Run) error
+}
+
+// Runs makes, shows and changes runs of dags. An absent run or node is a fault.NotFound. An act that the state does not
+// allow is a *release.WrongState.
+type Runs interface {
+	Create(ctx context.Context, n release.Request) (is run.Run, created bool, err error)
+	// Compiled returns the graph of a stored definition, which is compiled once.
+	Compiled(ctx context.Context, t tenant.ID, definition string) (*dag.Graph, error)
+	// Nodes reads a run with the current rows of its nodes; a BLOCKED node has none.
+	Nodes(ctx context.Context, k run.Key) (run.Run, *dag.Graph, map[string]job.Row, error)
+	// Derive brings a run on from its rows, as its wake-up does.
+	Derive(ctx context.Context, k run.Key) error
+	Cancel(ctx context.Context, k run.Key, by release.By) (run.Run, error)
+	Pause(ctx context.Context, k run.Key, by release.By) (run.Run, error)
+	Resume(ctx context.Context, k run.Key, by release.By) (run.Run, error)
+	// Retry runs the failed nodes again, or from and all nodes below it. An unknown from is a fault.Invalid.
+	Retry(ctx context.Context, k run.Key, from string, by release.By) (run.Run, error)
+	RetryNode(ctx context.Context, k run.Key, node string, by release.By) (run.Run, error)
+	// Skip lets the node's children run, or, with below, skips them as well.
+	Skip(ctx context.Context, k run.Key, node string, below bool, by release.By) (run.Run, error)
+	Complete(ctx context.Context, k run.Key, node string, result json.RawMessage, by release.By) (run.Run, error)
+}

@@ -1,0 +1,152 @@
+package spec
+
+import (
+	"context"
+	"sync"
+	"time"
+
+	"punctual/functions/api/rest"
+	"punctual/shared/contract"
+	"punctual/shared/store"
+	"punctual/shared/telemetry"
+	"punctual/shared/tenant"
+	"punctual/shared/text"
+)
+
+// A process does not ask the table about each request. It takes requests in lots: a lot of one when a tenant has been
+// quiet, twice the last lot while the tenant needs more within a second, and at most a twentieth of its rate. What is
+// left of a lot after lotKept is lost.
+const (
+	lotKept      = 5 * time.Second
+	lotPart      = 20
+	tenantsKnown = 10_000 // beyond that all are forgotten, which costs each tenant one write
+)
+
+// allowances are the lots of the tenants that called this process.
+type allowances struct {
+	mu   sync.Mutex
+	held map[tenant.ID]*lot
+}
+
+type lot struct {
+	left, size int
+	took       time.Time
+	refused    time.Time // no request is allowed before this time
+}
+
+// of returns the lot of a tenant. The caller holds the lock.
+func (a *allowances) of(t tenant.ID) *lot {
+	if a.held == nil || len(a.held) >= tenantsKnown {
+		a.held = map[tenant.ID]*lot{}
+	}
+	if a.held[t] == nil {
+		a.held[t] = &lot{}
+	}
+	return a.held[t]
+}
+
+// Next decides how to answer a request. It is (0, 0) when the lot covers the request; take > 0 asks for a lot of that
+// size from the table; wait > 0 lets the client wait.
+func (a *allowances) next(t tenant.ID, most int, now time.Time) (take int, wait time.Duration) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	l := a.of(t)
+	age := now.Sub(l.took)
+	switch {
+	case now.Before(l.refused):
+		return 0, l.refused.Sub(now)
+	case l.left > 0 && age >= 0 && age < lotKept:
+		l.left--
+		return 0, 0
+	case l.size > 0 && age >= 0 && age < time.Second:
+		return min(2*l.size, most), 0
+	}
+	return 1, 0
+}
+
+// took records a new lot. The request that took it uses one of it.
+func (a *allowances) took(t tenant.ID, size int, now time.Time) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	l := a.of(t)
+	l.left, l.size, l.took = size-1, size, now
+}
+
+// refused records that no request is allowed before until.
+func (a *allowances) refused(t tenant.ID, until time.Time) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.of(t).refused = until
+}
+
+// Allow takes one request from the tenant's allowance, or refuses with the time to wait. If the table does not answer,
+// it lets the request through: the limit protects other tenants, and refusing everybody would not help them.
+func (s *Core) Allow(ctx context.Context, t tenant.ID) error {
+	now := s.Now()
+	size, wait := s.allowances.next(t, max(1, s.Allowance.Rate/lotPart), now)
+	for ; wait == 0 && size > 0; size /= 2 { // half as many when a whole lot is not there
+		var err error
+		wait, err = s.Store.TakeRequests(ctx, t, s.Allowance, size, now)
+		if err != nil {
+			s.Log.WarnContext(ctx, "a request was not counted", telemetry.Tenant, t, telemetry.Err, err.Error())
+			return nil
+		}
+		if wait == 0 {
+			s.allowances.took(t, size, now)
+			return nil
+		}
+		if size > 1 {
+			wait = 0
+		} else {
+			s.allowances.refused(t, now.Add(wait))
+		}
+	}
+	if wait == 0 {
+		return nil
+	}
+	return s.errRate(wait)
+}
+
+// WeighBody draws the weight of a request's body from the tenant's rate limit.
+func (s *Core) WeighBody(ctx context.Context, t tenant.ID, bytes int) error {
+	return s.weigh(ctx, t, store.Weight(0, bytes), 0)
+}
+
+// WeighJobs draws the weight of jobs that a request makes. body is the size of the request's body, which was weighed
+// before: what was admitted by that may leave any debt.
+func (s *Core) WeighJobs(ctx context.Context, t tenant.ID, jobs, body int) error {
+	if store.Weight(0, body) > 0 {
+		return s.weigh(ctx, t, store.Weight(jobs, 0), store.AnyDebt)
+	}
+	return s.weigh(ctx, t, store.Weight(jobs, 0), 0)
+}
+
+// weigh draws n requests, or refuses with the time to wait if the tenant has a debt of more than most. It may leave a
+// debt: otherwise a request that weighs more than a burst could never be made.
+func (s *Core) weigh(ctx context.Context, t tenant.ID, n, most int) error {
+	if n == 0 || s.Allowance.Rate == 0 {
+		return nil
+	}
+	now := s.Now()
+	drawn, wait, err := s.Store.DrawWeight(ctx, t, s.Allowance, n, most, now)
+	if err != nil { // as in allow
+		s.Log.WarnContext(ctx, "the weight of a request was not counted", telemetry.Tenant, t, telemetry.Err,
+			err.Error())
+		return nil
+	}
+	if wait > 0 {
+		s.allowances.refused(t, now.Add(wait))
+	}
+	if drawn {
+		return nil
+	}
+	return s.errRate(wait)
+}
+
+func (s *Core) errRate(wait time.Duration) error {
+	seconds := max(1, int((wait+time.Second-1)/time.Second))
+	return rest.NewProblem(rest.CodeRateLimited,
+		"a tenant may make %d requests a second, and %d at once after a rest; each %d jobs and each %s written count "+
+			"as one more", s.Allowance.Rate, s.Allowance.Burst, contract.JobsOfOneRequest,
+		text.Bytes(contract.BytesOfOneRequest)).After(seconds)
+}

@@ -1,0 +1,410 @@
+package spec
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+	"sync"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+
+	"punctual/functions/api/rest"
+	"punctual/shared/contract"
+	"punctual/shared/dag"
+	"punctual/shared/fault"
+	"punctual/shared/job"
+	"punctual/shared/schedule"
+	"punctual/shared/span"
+	"punctual/shared/store"
+	"punctual/shared/tenant"
+)
+
+// SpanOf formats a length of time; zero is "".
+func SpanOf(d time.Duration) string {
+	if d == 0 {
+		return ""
+	}
+	return span.Format(d)
+}
+
+// JobAnswer is the view of one job, with headers.
+type JobAnswer struct {
+	Status   int
+	Location string `header:"Location"`
+	ETag     string `header:"ETag" doc:"The version in quotes, for If-Match"`
+	Replayed string `header:"Idempotency-Replayed" doc:"true when an earlier request with the same key made this job; it is shown as it is now"`
+	Link     string `header:"Link" doc:"Of a replay of a DEAD job: where it is redriven, rel=\"redrive\""`
+	// RetryAfter is set where a request with wait did not wait.
+	RetryAfter string `header:"Retry-After" doc:"Seconds after which to ask again: too many requests of the tenant wait already, so this one did not"`
+	Body       JobView
+}
+
+// AnswerJob answers with one job; all adds its payload, labels and result.
+func (s *Core) AnswerJob(ctx context.Context, r job.Row, status int, all bool) (*JobAnswer, error) {
+	v, err := s.Show(ctx, r)
+	if err == nil && all {
+		err = s.Detail(ctx, r, &v)
+	}
+	if err != nil {
+		return nil, err
+	}
+	return &JobAnswer{Status: status, ETag: Etag(r.Version), Body: v}, nil
+}
+
+// JobView shows a job. Absent values are left out.
+type JobView struct {
+	JobID             job.ID          `json:"job_id" example:"01KB4YJ2V0S6Y3Q4M5N6P7R8T9"`
+	Status            job.Status      `json:"status" enum:"BLOCKED,SCHEDULED,QUEUED,RUNNING,SUCCEEDED,DEAD,CANCELLED,SKIPPED,EXPIRED" doc:"A job waiting for a retry is SCHEDULED with attempt > 1"`
+	Task              string          `json:"task"`
+	Pool              string          `json:"pool"`
+	Priority          job.Priority    `json:"priority"`
+	DueAt             rest.Instant    `json:"due_at" doc:"As asked; a retry's time while it waits for one. While the job is BLOCKED, the earliest that it can be"`
+	NominalAt         rest.Instant    `json:"nominal_at,omitzero" doc:"What the calendar says; absent for a one-off"`
+	Version           int64           `json:"version" doc:"Grows with every edit; the ETag is this in quotes"`
+	Attempt           int64           `json:"attempt" doc:"From 1"`
+	MaxAttempts       int             `json:"max_attempts"`
+	CreatedAt         rest.Instant    `json:"created_at"`
+	StartedAt         rest.Instant    `json:"started_at,omitzero" doc:"Start of the newest attempt that started; in its first seconds, the time at which its worker took it"`
+	Worker            string          `json:"worker,omitempty" doc:"Name of the worker that runs the job; only while it is RUNNING"`
+	LeaseUntil        rest.Instant    `json:"lease_until,omitzero" doc:"Time until which the worker owns the attempt without another heartbeat; only while it is RUNNING"`
+	FinishedAt        rest.Instant    `json:"finished_at,omitzero"`
+	StartLatenessMS   *int64          `json:"start_lateness_ms,omitempty" doc:"From max(due, accepted) to the handler's start"`
+	Result            json.RawMessage `json:"result,omitempty" doc:"What the work answered, numbers as they came; lists show only small ones. The body of an answer that is not UTF-8 is its bytes in base64, and \"encoding\":\"base64\" says so. A result that is not kept whole is {\"truncated\":true,\"preview\":…}, or an answer whose body is cut, and result_partial says so"`
+	ResultPartial     string          `json:"result_partial,omitempty" enum:"result_too_large,result_lost" doc:"Code with which whatever uses the value of the result fails, because result is not the value but a preview or a part of it; absent where result is the value"`
+	WaitingFor        string          `json:"waiting_for,omitempty" enum:"due,retry,snooze,worker,handler,parents,pause" doc:"handler: the workers that have seen it do not know its task"`
+	StatusReason      *job.Reason     `json:"status_reason,omitempty"`
+	Progress          *progressView   `json:"progress,omitempty"`
+	CancelRequestedAt rest.Instant    `json:"cancel_requested_at,omitzero"`
+	RedriveOf         job.ID          `json:"redrive_of,omitempty" doc:"The dead job that this one brings back"`
+	RedrivenBy        job.ID          `json:"redriven_by,omitempty"`
+	Schedule          string          `json:"schedule,omitempty"`
+	Manual            bool            `json:"manual,omitempty" doc:"A run of the schedule that somebody asked for, beside its times"`
+	RunID             string          `json:"run_id,omitempty"`
+	Node              string          `json:"node,omitempty"`
+	Item              *int64          `json:"item,omitempty" doc:"Of a node with for_each: the item's index in the list, from 0"`
+	After             []job.ID        `json:"after,omitempty" doc:"The jobs that it comes after"`
+	RunIf             dag.Rule        `json:"run_if,omitempty" doc:"What must have become of them"`
+	PayloadSize       int64           `json:"payload_size,omitempty" doc:"Bytes"`
+	MetadataView
+
+	*JobDetail
+}
+
+// JobDetail is shown only with a single job.
+type JobDetail struct {
+	Timeout     string     `json:"timeout,omitempty"`
+	StartWithin string     `json:"start_within,omitempty"`
+	ExpireAfter string     `json:"expire_after,omitempty"`
+	Retry       *RetryView `json:"retry,omitempty"`
+	TagsView
+	Payload json.RawMessage `json:"payload,omitempty" doc:"Left out when larger than {=item_kib} KB"`
+}
+
+type progressView struct {
+	Done  int64        `json:"done"`
+	Total int64        `json:"total,omitempty"`
+	Note  string       `json:"note,omitempty"`
+	At    rest.Instant `json:"at"`
+}
+
+// RetryView shows a retry policy.
+type RetryView struct {
+	MaxAttempts  int     `json:"max_attempts"`
+	InitialDelay string  `json:"initial_delay"`
+	Factor       float64 `json:"factor"`
+	MaxDelay     string  `json:"max_delay"`
+	Jitter       float64 `json:"jitter"`
+	OnWorkerLost string  `json:"on_worker_lost" enum:"rerun,fail"`
+}
+
+// ViewRetry shows a retry policy.
+func ViewRetry(p job.RetryPolicy) *RetryView {
+	return &RetryView{p.MaxAttempts, span.Format(p.InitialDelay), p.Factor, span.Format(p.MaxDelay), p.Jitter,
+		p.OnWorkerLost()}
+}
+
+// ViewJob shows a job with these facts.
+func ViewJob(r job.Row, c job.Claim, paused bool, now time.Time) JobView {
+	v := JobView{
+		JobID: r.ID, Status: job.ReadStatus(r, c, now), Task: r.Task, Pool: r.Pool, Priority: r.Priority,
+		DueAt: rest.Instant{Time: r.DueAt}, NominalAt: rest.Instant{Time: r.NominalAt}, Version: r.Version,
+		Attempt: r.Attempt, MaxAttempts: r.Retry.MaxAttempts,
+		CreatedAt: rest.Instant{Time: r.CreatedAt}, StartedAt: rest.Instant{Time: job.StartedAt(r, c, now)},
+		FinishedAt: rest.Instant{Time: r.FinishedAt},
+		WaitingFor: job.WaitingFor(r, c, paused, now), CancelRequestedAt: rest.Instant{Time: r.CancelRequestedAt},
+		RedriveOf: r.RedriveOf, RedrivenBy: r.RedrivenBy, Schedule: r.Schedule(), Manual: r.ManualOf != "",
+		RunID: r.RunID, Node: r.Node, PayloadSize: r.PayloadSize,
+	}
+	if of, ok, err := dag.AfterOf(r); ok && err == nil {
+		v.After, v.RunIf = of.IDs(), of.Rule
+		if r.Status == job.Blocked {
+			v.DueAt = rest.Instant{Time: of.Due(r.CreatedAt)}
+		}
+	}
+	if !r.StartedAt.IsZero() {
+		v.StartLatenessMS = new(r.LatenessMS)
+	}
+	if r.ItemNo > 0 {
+		v.Item = new(r.ItemNo - 1)
+	}
+	if r.IsMapped() { // it is no job, and what its items are made from is no payload
+		v.PayloadSize = 0
+	}
+	if r.Result != "" {
+		v.Result = json.RawMessage(r.Result)
+	}
+	v.ResultPartial = Partial(r)
+	switch {
+	case r.Reason.Code != "":
+		v.StatusReason = new(r.Reason)
+	case v.WaitingFor == "handler":
+		v.StatusReason = &job.Reason{Code: job.CodeUnknownTask, Message: fmt.Sprintf(NoHandler, r.Task)}
+	case r.QueuedBehind:
+		v.StatusReason = &job.Reason{Code: job.CodeOverlap, Message: WaitsForEarlier}
+	}
+	if job.Owned(r, c, now) {
+		v.Worker, v.LeaseUntil = c.Worker, rest.Instant{Time: c.LeaseUntil}
+	}
+	if p := c.Progress; p != nil && c.Attempt == r.Attempt && r.Status.Open() {
+		v.Progress = &progressView{p.Done, p.Total, p.Note, rest.Instant{Time: p.At}}
+	}
+	return v
+}
+
+// Partial is the code with which the use of a row's result fails, "" where the result is whole.
+func Partial(r job.Row) string {
+	if r.Partial == job.Whole {
+		return ""
+	}
+	return r.Partial.Reason().Code
+}
+
+// NoHandler is why a job waits whose task no worker has known so far.
+var NoHandler = "no worker that has seen the job has a handler for task %s; it waits for one until " +
+	TimeInWords(contract.UnknownTaskFor, time.Hour, "an hour", "hours") + " after it was due"
+
+// WaitsForEarlier is why a job waits whose schedule lets no two runs overlap.
+const WaitsForEarlier = "an earlier run of the schedule is not over; it waits for the end of that"
+
+// Etag returns the ETag of a version.
+func Etag(version int64) string { return `"` + strconv.FormatInt(version, 10) + `"` }
+
+// StartsSoon reports whether a worker may have the job. Only then does its claim matter.
+func StartsSoon(r job.Row, now time.Time) bool {
+	return r.Status.Open() && !r.DueAt.After(now.Add(contract.HoldUntil))
+}
+
+// Show returns the view of a row, with what its claim, pauses and schedule add.
+func (s *Core) Show(ctx context.Context, r job.Row) (JobView, error) {
+	views, err := s.views(ctx, r.Tenant, []job.Row{r})
+	if err != nil {
+		return JobView{}, err
+	}
+	return views[0], nil
+}
+
+// ShowAll is show for the rows of a page, with the labels that a list shows.
+func (s *Core) ShowAll(ctx context.Context, t tenant.ID, rows []job.Row) ([]JobView, error) {
+	views, err := s.views(ctx, t, rows)
+	if err != nil {
+		return nil, err
+	}
+	var described []job.Row
+	var at []int
+	for n, r := range rows {
+		if r.Described {
+			described, at = append(described, r), append(at, n)
+		}
+	}
+	labels, err := s.Store.LabelsOf(ctx, described...)
+	for n, l := range labels {
+		views[at[n]].MetadataView = ViewLabels(l).MetadataView
+	}
+	return views, err
+}
+
+// views is show for many rows. It reads claims and pauses only if a worker may have one of the jobs.
+func (s *Core) views(ctx context.Context, t tenant.ID, rows []job.Row) ([]JobView, error) {
+	now := s.Now()
+	var keys []job.Key
+	for _, r := range rows {
+		if StartsSoon(r, now) {
+			keys = append(keys, r.Key)
+		}
+	}
+	claims, pauses, err := s.Claims(ctx, t, keys)
+	if err != nil {
+		return nil, err
+	}
+	of, err := s.schedulesOf(ctx, rows)
+	if err != nil {
+		return nil, err
+	}
+	views := make([]JobView, len(rows))
+	for n, r := range rows {
+		_, paused := pauses.Hold(r.Task, now)
+		rule := of[schedule.Key{Tenant: r.Tenant, Name: r.ScheduleID}]
+		claim := claims[r.ID]
+		r, _ = superseded(r, claim, rule, now)
+		paused = paused ||
+			rule != nil && !r.DueAt.After(now) && rule.StandingOf(r, job.HasStarted(r, claim)) == schedule.IsPaused
+		views[n] = ViewJob(r, claim, paused, now)
+	}
+	return views, nil
+}
+
+// Claims reads the claims of jobs, by id, and the tenant's pauses. Without keys it reads nothing.
+func (s *Core) Claims(
+	ctx context.Context, t tenant.ID, keys []job.Key,
+) (claims map[job.ID]job.Claim, pauses job.Pauses, err error) {
+	if len(keys) == 0 {
+		return nil, nil, nil
+	}
+	claims = make(map[job.ID]job.Claim, len(keys))
+	for lot := range slices.Chunk(keys, store.ReadAtOnce) {
+		found, err := s.Store.Claims(ctx, lot)
+		if err != nil {
+			return nil, nil, err
+		}
+		for i, c := range found {
+			claims[lot[i].ID] = c
+		}
+	}
+	pauses, err = s.Store.Pauses(ctx, t)
+	return claims, pauses, err
+}
+
+// DetailOf returns the part of a job's detail that the row has.
+func DetailOf(r job.Row) *JobDetail {
+	return &JobDetail{Timeout: span.Format(r.Timeout), Retry: ViewRetry(r.Retry), StartWithin: SpanOf(r.StartWithin),
+		ExpireAfter: SpanOf(r.ExpireAfter)}
+}
+
+// Detail adds the contents of a single job to its view.
+func (s *Core) Detail(ctx context.Context, r job.Row, v *JobView) error {
+	v.JobDetail = DetailOf(r)
+	labels, err := s.Store.LabelsOf(ctx, r)
+	if err != nil {
+		return err
+	}
+	v.label(labels[0])
+	v.Result, v.Payload, err = s.Contents(ctx, r)
+	return err
+}
+
+// Contents reads the result and the payload of a job, except a payload in a blob. What is gone is nil, because the job
+// may be forgotten at this moment.
+func (s *Core) Contents(ctx context.Context, r job.Row) (result, payload json.RawMessage, err error) {
+	body, err := s.Store.Result(ctx, r)
+	if err != nil && fault.KindOf(err) != fault.NotFound {
+		return nil, nil, err
+	}
+	if r.PayloadIn != job.InBlob && !r.IsMapped() {
+		if payload, err = s.Store.Payload(ctx, r); err != nil && fault.KindOf(err) != fault.NotFound {
+			return nil, nil, err
+		}
+	}
+	return json.RawMessage(body), payload, nil
+}
+
+// Now returns the time, to the millisecond as it is stored.
+func (s *Core) Now() time.Time { return s.Clock.Now().UTC().Truncate(time.Millisecond) }
+
+// label adds the labels of a job to its detailed view.
+func (v *JobView) label(l job.Labels) {
+	shown := ViewLabels(l)
+	v.TagsView, v.MetadataView = shown.TagsView, shown.MetadataView
+}
+
+// Asked adds the contents of a request to the view of its job.
+func (v *JobView) Asked(c job.Contents) {
+	if v.JobDetail == nil {
+		v.JobDetail = &JobDetail{}
+	}
+	v.label(c.Labels)
+	if len(c.Payload) <= contract.MaxItem {
+		v.Payload = c.Payload
+	}
+}
+
+// A schedule makes its jobs up to contract.Horizon ahead. When it is deleted, or edited so that a time is gone, the
+// jobs of that time that have not started will not run. They are shown as SKIPPED at once and cannot be changed,
+// although their rows become SKIPPED only when they are due.
+
+// MayBeSuperseded reports whether the schedule decides if this job still runs.
+func MayBeSuperseded(r job.Row) bool {
+	return r.ScheduleID != "" && r.Status == job.Scheduled && r.Attempt == 1 && r.Stop == job.NoStop
+}
+
+// superseded returns the row as it will end, if the schedule no longer has the job's time and no worker runs it. It is
+// false if the job will run.
+func superseded(r job.Row, c job.Claim, of *schedule.Schedule, now time.Time) (job.Row, bool) {
+	if of == nil || !MayBeSuperseded(r) || c.Live(r.Attempt, now) || job.HasStarted(r, c) {
+		return r, false
+	}
+	switch of.StandingOf(r, false) {
+	case schedule.IsDeleted, schedule.Passed:
+	default:
+		return r, false
+	}
+	r.Status, r.Reason, r.FinishedAt = job.Skipped, of.SkipReason(r), of.UpdatedAt
+	if of.Deleted() {
+		r.FinishedAt = of.DeletedAt
+	}
+	return r, true
+}
+
+// schedulesAtOnce is how many schedules of a page are read at the same time.
+const schedulesAtOnce = 16
+
+// schedulesOf reads the schedules of these rows, each once. A schedule that is absent or cannot be read is left out;
+// its jobs run.
+func (s *Core) schedulesOf(ctx context.Context, rows []job.Row) (map[schedule.Key]*schedule.Schedule, error) {
+	found := map[schedule.Key]*schedule.Schedule{}
+	for _, r := range rows {
+		if MayBeSuperseded(r) {
+			found[schedule.Key{Tenant: r.Tenant, Name: r.ScheduleID}] = nil
+		}
+	}
+	var mu sync.Mutex
+	g, ctx := errgroup.WithContext(ctx)
+	g.SetLimit(schedulesAtOnce)
+	for _, k := range slices.Collect(maps.Keys(found)) {
+		g.Go(func() error {
+			read, err := s.Store.Schedule(ctx, k)
+			switch fault.KindOf(err) {
+			case fault.NotFound, fault.Undecodable:
+				return nil
+			}
+			mu.Lock()
+			defer mu.Unlock()
+			found[k] = &read
+			return err
+		})
+	}
+	return found, g.Wait()
+}
+
+// Changeable returns a problem for a job that is superseded, nil for any other.
+func (s *Core) Changeable(ctx context.Context, row job.Row, now time.Time) error {
+	if !MayBeSuperseded(row) {
+		return nil
+	}
+	of, err := s.schedulesOf(ctx, []job.Row{row})
+	if err != nil {
+		return err
+	}
+	claim, err := s.Store.Claim(ctx, row.Key)
+	if err != nil {
+		return err
+	}
+	ended, is := superseded(row, claim, of[schedule.Key{Tenant: row.Tenant, Name: row.ScheduleID}], now)
+	if !is {
+		return nil
+	}
+	return rest.NewProblem(CodeAlreadyFinished, "the job is %s: %s", ended.Status, ended.Reason.Message)
+}
