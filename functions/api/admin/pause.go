@@ -126,30 +126,27 @@ func (s *Handler) listPauses(
 	ctx context.Context, who tenant.Identity, in *rest.PageInput,
 ) (*rest.Listing[pauseView], error) {
 	l := rest.NewList(who.Tenant, "pauses")
-	limit, after, err := in.Page(l)
-	if err != nil {
-		return nil, err
-	}
-	pauses, err := s.Store.Pauses(ctx, who.Tenant)
-	if err != nil {
-		return nil, err
-	}
-	slices.SortStableFunc(pauses, func(a, b job.Pause) int { return strings.Compare(a.Scope, b.Scope) })
-	now := s.Now()
-	out := &rest.Listing[pauseView]{Body: rest.Page[pauseView]{Items: []pauseView{}}}
-	for i, p := range pauses {
-		at := pausePosition(pauses, i)
-		switch {
-		case spec.Passed(p, now) || at <= after:
-		case len(out.Body.Items) == limit:
-			out.Body.NextCursor = l.Cursor(after)
-			return out, nil
-		default:
-			out.Body.Items = append(out.Body.Items, viewPause(p))
-			after = at
+	return rest.ReadPage(l, in.Paging, func(after string, limit int) (found rest.Found[pauseView], err error) {
+		pauses, err := s.Store.Pauses(ctx, who.Tenant)
+		if err != nil {
+			return found, err
 		}
-	}
-	return out, nil
+		slices.SortStableFunc(pauses, func(a, b job.Pause) int { return strings.Compare(a.Scope, b.Scope) })
+		now := s.Now()
+		for i, p := range pauses {
+			at := pausePosition(pauses, i)
+			switch {
+			case spec.Passed(p, now) || at <= after:
+			case len(found.Items) == limit:
+				found.Next = after
+				return found, nil
+			default:
+				found.Items = append(found.Items, viewPause(p))
+				after = at
+			}
+		}
+		return found, nil
+	})
 }
 
 // pausePosition is the position of a pause in the list. The operator and the tenant may both have a pause of one scope.

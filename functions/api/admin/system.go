@@ -140,13 +140,10 @@ func (s *Handler) whoami(_ context.Context, who tenant.Identity, _ *rest.NoInput
 func (s *Handler) listProblems(
 	_ context.Context, _ tenant.Identity, in *rest.PageInput,
 ) (*rest.Listing[rest.Explanation], error) {
-	limit, err := in.PageSize()
-	if err != nil {
-		return nil, err
-	}
 	l := rest.NewList("", "problems") // no tenant: the list is the same for everybody
-	items, next, err := rest.CutPage(l, in.Cursor, limit, spec.Catalogue)
-	return &rest.Listing[rest.Explanation]{Body: rest.Page[rest.Explanation]{Items: items, NextCursor: next}}, err
+	return rest.ReadPage(l, in.Paging, func(after string, limit int) (rest.Found[rest.Explanation], error) {
+		return rest.FoundIn(spec.Catalogue, after, limit), nil
+	})
 }
 
 type explainInput struct {

@@ -216,27 +216,24 @@ func (s *Handler) listTasks(
 	ctx context.Context, who tenant.Identity, in *rest.PageInput,
 ) (*rest.Listing[taskView], error) {
 	l := rest.NewList(who.Tenant, "tasks")
-	limit, after, err := in.Page(l)
-	if err != nil {
-		return nil, err
-	}
-	tasks, more, err := s.Store.Tasks(ctx, who.Tenant, after, limit)
-	if err != nil {
-		return nil, err
-	}
-	// The built-in tasks are in no table. Those with names between after and the end of the page join it.
-	own := tasks
-	for _, b := range job.BuiltInTasks() {
-		if b.Name > after && (!more || b.Name < own[len(own)-1].Name) {
-			tasks = append(tasks, b)
+	return rest.ReadPage(l, in.Paging, func(after string, limit int) (rest.Found[taskView], error) {
+		tasks, more, err := s.Store.Tasks(ctx, who.Tenant, after, limit)
+		if err != nil {
+			return rest.Found[taskView]{}, err
 		}
-	}
-	slices.SortFunc(tasks, func(a, b job.Task) int { return strings.Compare(a.Name, b.Name) })
-	if len(tasks) > limit {
-		tasks, more = tasks[:limit], true
-	}
-	return &rest.Listing[taskView]{Body: rest.PageOf(l, tasks, more, viewTask,
-		func(t job.Task) string { return t.Name })}, nil
+		// The built-in tasks are in no table. Those with names between after and the end of the page join it.
+		own := tasks
+		for _, b := range job.BuiltInTasks() {
+			if b.Name > after && (!more || b.Name < own[len(own)-1].Name) {
+				tasks = append(tasks, b)
+			}
+		}
+		slices.SortFunc(tasks, func(a, b job.Task) int { return strings.Compare(a.Name, b.Name) })
+		if len(tasks) > limit {
+			tasks, more = tasks[:limit], true
+		}
+		return rest.FoundRows(tasks, more, viewTask, func(t job.Task) string { return t.Name }), nil
+	})
 }
 
 // resultSizes are the sizes from contract.MinMaxResult to contract.MaxResult, in each unit of package text that can say

@@ -69,36 +69,36 @@ type deadLettersInput struct {
 func (s *Handler) listDeadLetters(
 	ctx context.Context, who tenant.Identity, in *deadLettersInput,
 ) (*rest.Listing[deadLetter], error) {
-	limit, err := in.PageSize()
-	if err != nil {
-		return nil, err
-	}
 	f, err := readLetterFilter("", in.Task, in.DeadAfter, in.DeadBefore)
 	if err != nil {
 		return nil, err
 	}
 	l := rest.NewList(who.Tenant, "dead-letters", in.Task, in.DeadAfter, in.DeadBefore)
-	rows, next, err := s.letters(ctx, l, f, in.Cursor, limit)
-	if err != nil {
-		return nil, err
-	}
-	views, err := s.ShowAll(ctx, who.Tenant, rows)
-	if err != nil {
-		return nil, err
-	}
-	out := &rest.Listing[deadLetter]{Body: rest.Page[deadLetter]{Items: make([]deadLetter, len(rows)),
-		NextCursor: next}}
-	for i, row := range rows {
-		attempts, _, err := s.Store.Attempts(ctx, row, job.PlaceAfter(max(row.Attempt-DeadLetterAttempts, 0)),
-			contract.ListMax)
+	return rest.ReadPage(l, in.Paging, func(after string, limit int) (found rest.Found[deadLetter], err error) {
+		rows, next, err := s.lettersFrom(ctx, who.Tenant, f, after, limit)
 		if err != nil {
-			return nil, err
+			return found, err
 		}
-		attempts = attempts[max(len(attempts)-DeadLetterAttempts, 0):]
-		out.Body.Items[i] = deadLetter{views[i], rest.Instant{Time: row.DeadAt}, viewAttempts(attempts)}
-	}
-	out.Body.Fit(func(last int) *string { return l.Cursor(letterPosition(rows[last].DeadAt, rows[last].ID)) })
-	return out, nil
+		views, err := s.ShowAll(ctx, who.Tenant, rows)
+		if err != nil {
+			return found, err
+		}
+		found.Next = next
+		found.At = func(i int) string { return letterPosition(rows[i].DeadAt, rows[i].ID) }
+		for i, row := range rows {
+			attempts, _, err := s.Store.Attempts(ctx, row, job.PlaceAfter(max(row.Attempt-DeadLetterAttempts, 0)),
+				contract.ListMax)
+			if err != nil {
+				return found, err
+			}
+			letter := deadLetter{JobView: views[i], DeadAt: rest.Instant{Time: row.DeadAt}, Attempts: []attemptView{}}
+			for _, a := range attempts[max(len(attempts)-DeadLetterAttempts, 0):] {
+				letter.Attempts = append(letter.Attempts, viewAttempt(a))
+			}
+			found.Items = append(found.Items, letter)
+		}
+		return found, nil
+	})
 }
 
 func readLetterFilter(prefix, task, after, before string) (letterFilter, error) {

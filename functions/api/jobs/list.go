@@ -53,23 +53,15 @@ func (f jobFilter) rowMay(r job.Row) bool {
 func (s *Handler) listJobs(
 	ctx context.Context, who tenant.Identity, in *listJobsInput,
 ) (*rest.Listing[spec.JobView], error) {
-	limit, err := in.PageSize()
-	if err != nil {
-		return nil, err
-	}
 	f, err := readFilter(in, s.Now())
 	if err != nil {
 		return nil, err
 	}
 	l := rest.NewList(who.Tenant, "jobs", in.State, in.Task, in.Schedule, in.CreatedAfter, in.CreatedBefore)
-	position, err := l.Position(in.Cursor)
-	if err != nil {
-		return nil, err
-	}
-	out := &rest.Listing[spec.JobView]{Body: rest.Page[spec.JobView]{Items: []spec.JobView{}}}
-	next, err := s.listed(ctx, who.Tenant, f, position, limit, &out.Body.Items)
-	out.Body.NextCursor = l.Cursor(next)
-	return out, err
+	return rest.ReadPage(l, in.Paging, func(after string, limit int) (found rest.Found[spec.JobView], err error) {
+		found.Next, err = s.listed(ctx, who.Tenant, f, after, limit, &found.Items)
+		return found, err
+	})
 }
 
 // listed fills a page that begins after a position, and returns where the next one begins; "" is the end.
@@ -247,16 +239,13 @@ type attemptView struct {
 	Error           *job.Reason  `json:"error,omitempty"`
 }
 
-func viewAttempts(attempts []job.Attempt) []attemptView {
-	views := make([]attemptView, len(attempts))
-	for i, a := range attempts {
-		views[i] = attemptView{Attempt: a.Attempt, Worker: a.Worker, Outcome: a.Outcome, Error: a.Error}
-		if !a.StartedAt.IsZero() {
-			views[i].StartedAt, views[i].FinishedAt, views[i].StartLatenessMS = rest.Instant{Time: a.StartedAt},
-				rest.Instant{Time: a.FinishedAt}, &a.LatenessMS
-		}
+func viewAttempt(a job.Attempt) attemptView {
+	v := attemptView{Attempt: a.Attempt, Worker: a.Worker, Outcome: a.Outcome, Error: a.Error}
+	if !a.StartedAt.IsZero() {
+		v.StartedAt, v.FinishedAt, v.StartLatenessMS = rest.Instant{Time: a.StartedAt},
+			rest.Instant{Time: a.FinishedAt}, &a.LatenessMS
 	}
-	return views
+	return v
 }
 
 type attemptsInput struct {
@@ -272,21 +261,14 @@ func (s *Handler) listAttempts(
 		return nil, err
 	}
 	l := rest.NewList(who.Tenant, "attempts", in.ID)
-	limit, position, err := in.Page(l)
-	if err != nil {
-		return nil, err
-	}
-	r, err := s.row(ctx, k)
-	if err != nil {
-		return nil, err
-	}
-	attempts, more, err := s.Store.Attempts(ctx, r, rest.CursorNumber(position), limit)
-	if err != nil {
-		return nil, err
-	}
-	out := &rest.Listing[attemptView]{Body: rest.Page[attemptView]{Items: viewAttempts(attempts)}}
-	if more {
-		out.Body.NextCursor = l.Cursor(strconv.Itoa(int(attempts[len(attempts)-1].Place())))
-	}
-	return out, nil
+	return rest.ReadPage(l, in.Paging, func(after string, limit int) (found rest.Found[attemptView], err error) {
+		r, err := s.row(ctx, k)
+		if err != nil {
+			return found, err
+		}
+		attempts, more, err := s.Store.Attempts(ctx, r, rest.CursorNumber(after), limit)
+		return rest.FoundRows(attempts, more, viewAttempt, func(a job.Attempt) string {
+			return strconv.Itoa(int(a.Place()))
+		}), err
+	})
 }

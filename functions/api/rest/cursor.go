@@ -124,6 +124,54 @@ type Page[T any] struct {
 	NextCursor *string `json:"next_cursor" doc:"null at the end. A page may be short, even empty, and have a cursor: go on until it is null"`
 }
 
+// Found is what was read for one page of a list.
+type Found[V any] struct {
+	Items []V
+	Next  string             // position after which the next page begins; "" is the end
+	At    func(i int) string // position of item i; nil: the items always fit in one answer
+}
+
+// FoundRows returns rows as items. more says that rows follow; position is that of a row in the list.
+func FoundRows[R, V any](rows []R, more bool, view func(R) V, position func(R) string) Found[V] {
+	f := Found[V]{Items: make([]V, len(rows)), At: func(i int) string { return position(rows[i]) }}
+	for i, r := range rows {
+		f.Items[i] = view(r)
+	}
+	if more && len(rows) > 0 {
+		f.Next = position(rows[len(rows)-1])
+	}
+	return f
+}
+
+// FoundIn returns one page of a short list that is read whole.
+func FoundIn[V any](all []V, after string, limit int) Found[V] {
+	at, _ := strconv.Atoi(after) // 0 at the beginning
+	from := min(at, len(all))
+	f := Found[V]{Items: all[from:min(from+limit, len(all))]}
+	if to := from + len(f.Items); to < len(all) {
+		f.Next = strconv.Itoa(to)
+	}
+	return f
+}
+
+// ReadPage answers one page of l: it reads limit and cursor, calls fetch for up to limit items after a position, and
+// shortens a page that is too large. A limit or a cursor that is wrong is a *Problem.
+func ReadPage[V any](l List, in Paging, fetch func(after string, limit int) (Found[V], error)) (*Listing[V], error) {
+	limit, after, err := in.Page(l)
+	if err != nil {
+		return nil, err
+	}
+	found, err := fetch(after, limit)
+	if err != nil {
+		return nil, err
+	}
+	out := &Listing[V]{Body: Page[V]{Items: append([]V{}, found.Items...), NextCursor: l.Cursor(found.Next)}}
+	if found.At != nil {
+		out.Body.Fit(func(last int) *string { return l.Cursor(found.At(last)) })
+	}
+	return out, nil
+}
+
 // PageOf returns a page of rows. more says that rows follow; position is that of a row in the list.
 func PageOf[R, V any](l List, rows []R, more bool, view func(R) V, position func(R) string) Page[V] {
 	p := Page[V]{Items: make([]V, len(rows))}
