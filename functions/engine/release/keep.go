@@ -22,7 +22,8 @@ const (
 )
 
 // keep lets everything of a run that goes on live for longer, once its time comes near: the rows of nodes that have
-// ended, their contents and their claims, and what lies beside the run. If it fails, the next wake-up continues; there are weeks of them.
+// ended, their contents and their claims, and what lies beside the run. If it fails, the next wake-up continues; there
+// are weeks of them.
 func (r *Releaser) keep(ctx context.Context, k run.Key) error {
 	is, err := r.Store.Run(ctx, k)
 	now := r.Clock.Now()
