@@ -69,7 +69,7 @@ func TestDecisions_MissingFromTheIndexAreFound(t *testing.T) {
 		{"listed", "# 0001: Use libraries\n", "- [0001](0001-a.md): Use libraries\n", 0},
 		{"not listed", "# 0001: Use libraries\n", "# Decisions\n", 1},
 		{"listed under another title", "# 0001: Use libraries\n", "- [0001](0001-a.md): Write it all\n", 1},
-		{"listed under a part of the title", "# 0001: Use libraries\n", "- [0001](0001-a.md): Use libraries always\n", 1},
+		{"listed with words more", "# 0001: Use libraries\n", "- [0001](0001-a.md): Use libraries always\n", 1},
 		{"another number in the title", "# 0002: Use libraries\n", "- [0001](0001-a.md): Use libraries\n", 1},
 		{"no title", "Use libraries\n", "- [0001](0001-a.md): Use libraries\n", 1},
 	} {

@@ -19,11 +19,11 @@ import (
 
 type bench struct {
 	Task    string        `arg:"" optional:"" default:"echo" help:"Name of the task."`
-	Payload string        `short:"p" help:"JSON, @file, or - for standard input."`
-	Jobs    int           `short:"n" default:"500" help:"How many jobs."`
-	Clients int           `short:"c" default:"8" help:"How many requests at once."`
-	Within  time.Duration `default:"1m" help:"How long to wait for their ends."`
-	Yes     bool          `short:"y" help:"Do not ask before sending to another machine."`
+	Payload string        `short:"p" help:"Payload of each job: JSON, @file, or - for standard input."`
+	Jobs    int           `short:"n" default:"500" help:"Number of jobs to create."`
+	Clients int           `short:"c" default:"8" help:"Number of concurrent requests."`
+	Within  time.Duration `default:"1m" help:"Maximum wait for the jobs to end."`
+	Yes     bool          `short:"y" help:"Do not ask for confirmation before sending to another machine."`
 }
 
 // measured is what a bench has found.

@@ -24,7 +24,7 @@ var (
 )
 
 type completion struct {
-	Shell string `arg:"" enum:"bash,zsh,fish" help:"bash, zsh or fish."`
+	Shell string `arg:"" enum:"bash,zsh,fish" help:"Shell to complete in: bash, zsh or fish."`
 }
 
 // Run writes what the shell reads.

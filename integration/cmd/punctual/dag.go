@@ -18,12 +18,12 @@ type dags struct {
 	Ls       listDags     `cmd:"" help:"List dags."`
 	Run      runDag       `cmd:"" help:"Start a run of a dag."`
 	Runs     listRuns     `cmd:"" help:"List runs, newest first."`
-	Watch    watchRun     `cmd:"" help:"Show what changes in a run until it is over; end with its exit code."`
-	Graph    graphRun     `cmd:"" help:"Draw a run."`
-	Cancel   cancelRun    `cmd:"" help:"Cancel a run and what of it is not over."`
-	Retry    retryRun     `cmd:"" help:"Run again what failed, or one node and what fell with it."`
-	Skip     skipNode     `cmd:"" help:"Pass over a node that is blocked, waits or has failed."`
-	Complete completeNode `cmd:"" help:"Make such a node a success."`
+	Watch    watchRun     `cmd:"" help:"Show the changes of a run until it ends, and exit with its exit code."`
+	Graph    graphRun     `cmd:"" help:"Draw the graph of a run."`
+	Cancel   cancelRun    `cmd:"" help:"Cancel a run and its nodes that have not ended."`
+	Retry    retryRun     `cmd:"" help:"Retry failed nodes and the downstream nodes they cancelled."`
+	Skip     skipNode     `cmd:"" help:"Skip a blocked, waiting or failed node."`
+	Complete completeNode `cmd:"" help:"Mark a blocked, waiting or failed node as succeeded."`
 }
 
 var runColumns = []column[rest.RunView]{
@@ -52,7 +52,7 @@ func runID(r rest.RunView) string { return r.RunID }
 
 type applyDags struct {
 	source
-	DryRun bool `help:"Check the definitions, and change nothing."`
+	DryRun bool `help:"Check the definitions without changing anything."`
 }
 
 // Run checks every document before it puts one, so that a mistake in one of them leaves all as it was.
@@ -97,10 +97,10 @@ func (c listDags) Run(s *shell) error {
 }
 
 type listRuns struct {
-	Name     string `arg:"" optional:"" help:"Only runs of a dag."`
-	Status   string `help:"Only runs of a status, such as RUNNING."`
-	Schedule string `help:"Only runs of a schedule."`
-	Limit    int    `default:"20" help:"How many at most; 0 is all."`
+	Name     string `arg:"" optional:"" help:"Name of the dag whose runs are listed; default: runs of every dag."`
+	Status   string `help:"Status of the runs to list, such as RUNNING."`
+	Schedule string `help:"Name of the schedule whose runs are listed."`
+	Limit    int    `default:"20" help:"Maximum number of entries; 0 lists all."`
 }
 
 // Run lists the runs.
@@ -112,10 +112,10 @@ func (c listRuns) Run(s *shell) error {
 
 type runDag struct {
 	Name   string `arg:"" help:"Name of the dag."`
-	Params string `short:"p" help:"JSON, @file, or - for standard input."`
-	In     string `help:"How long from now, such as 3s."`
-	Key    string `help:"Idempotency key; default: a random one."`
-	Wait   bool   `short:"w" help:"Wait for the end, and end with the run's exit code."`
+	Params string `short:"p" help:"Parameters of the run: JSON, @file, or - for standard input."`
+	In     string `help:"Delay from now until the start, such as 3s."`
+	Key    string `help:"Idempotency key of the request; default: a random one."`
+	Wait   bool   `short:"w" help:"Wait until the run ends, and exit with its exit code."`
 }
 
 // Run starts the run.
@@ -158,8 +158,8 @@ func (s *shell) runGoesOn(err error, id string) error {
 }
 
 type watchRun struct {
-	ID    string        `arg:"" help:"Id of the run."`
-	Every time.Duration `default:"500ms" help:"How often to look."`
+	ID    string        `arg:"" help:"Identifier of the run."`
+	Every time.Duration `default:"500ms" help:"Interval between two queries of the API."`
 }
 
 // Run writes a line for each change of a node until the run is over.
@@ -198,8 +198,8 @@ func (c watchRun) Run(s *shell) error {
 }
 
 type graphRun struct {
-	ID     string `arg:"" help:"Id of the run."`
-	Format string `short:"f" enum:"mermaid,svg" default:"mermaid" help:"mermaid: its source; svg: a picture, for a file: -f svg > run.svg."`
+	ID     string `arg:"" help:"Identifier of the run."`
+	Format string `short:"f" enum:"mermaid,svg" default:"mermaid" help:"Format: mermaid source, or an svg picture."`
 }
 
 // Run writes the picture.
@@ -219,11 +219,11 @@ func (c graphRun) Run(s *shell) error {
 
 // because is what each act on a run may say.
 type because struct {
-	Reason string `help:"Why; kept in the run's events."`
+	Reason string `help:"Reason for the operation, kept in the run's events."`
 }
 
 type cancelRun struct {
-	ID string `arg:"" help:"Id of the run."`
+	ID string `arg:"" help:"Identifier of the run."`
 	because
 }
 
@@ -233,9 +233,9 @@ func (c cancelRun) Run(s *shell) error {
 }
 
 type retryRun struct {
-	ID   string `arg:"" help:"Id of the run."`
-	Node string `arg:"" optional:"" help:"A failed node; default: all that failed."`
-	From string `help:"This node and all below it, whatever they were."`
+	ID   string `arg:"" help:"Identifier of the run."`
+	Node string `arg:"" optional:"" help:"Name of the failed node to retry; default: all failed nodes."`
+	From string `help:"Name of a node to retry with all nodes downstream of it."`
 	because
 }
 
@@ -251,9 +251,9 @@ func (c retryRun) Run(s *shell) error {
 }
 
 type skipNode struct {
-	ID       string `arg:"" help:"Id of the run."`
+	ID       string `arg:"" help:"Identifier of the run."`
 	Node     string `arg:"" help:"Name of the node."`
-	Children string `help:"run: its children run; skip: they skip, too. Default: run."`
+	Children string `help:"Effect on the downstream nodes: run them, or skip them, too; default: run."`
 	because
 }
 
@@ -264,9 +264,9 @@ func (c skipNode) Run(s *shell) error {
 }
 
 type completeNode struct {
-	ID     string `arg:"" help:"Id of the run."`
+	ID     string `arg:"" help:"Identifier of the run."`
 	Node   string `arg:"" help:"Name of the node."`
-	Result string `help:"What its children see: JSON, @file, or -; default: null."`
+	Result string `help:"Result of the node: JSON, @file, or - for standard input; default: null."`
 	because
 }
 

@@ -13,12 +13,12 @@ import (
 )
 
 type dataFolders struct {
-	Check  checkData  `cmd:"" help:"Show whether what a folder of serve --data keeps can be read; change nothing."`
-	Repair repairData `cmd:"" help:"Copy a damaged folder's files, and write what can be read of them anew."`
+	Check  checkData  `cmd:"" help:"Check whether a data folder can be read, without changing it."`
+	Repair repairData `cmd:"" help:"Back up the files of a damaged data folder, and rewrite what can be read."`
 }
 
 type dataFolder struct {
-	Dir string `arg:"" help:"Folder of serve --data, which no process may serve."`
+	Dir string `arg:"" help:"Data folder of serve --data; no process may be serving it."`
 }
 
 type checkData struct{ dataFolder }

@@ -16,15 +16,15 @@ import (
 )
 
 type deadLetters struct {
-	Ls      listDead    `cmd:"" help:"List dead letters, newest first."`
-	Groups  groupDead   `cmd:"" help:"Count dead letters by what they failed of."`
-	Redrive redriveDead `cmd:"" help:"Run dead jobs again, each as a new one."`
-	Purge   purgeDead   `cmd:"" help:"Delete dead jobs."`
+	Ls      listDead    `cmd:"" help:"List dead jobs, newest first."`
+	Groups  groupDead   `cmd:"" help:"Count dead jobs by task and cause of failure."`
+	Redrive redriveDead `cmd:"" help:"Redrive dead jobs: create a new job for each."`
+	Purge   purgeDead   `cmd:"" help:"Delete dead jobs permanently."`
 }
 
 type listDead struct {
-	Task  string `help:"Only jobs of a task."`
-	Limit int    `default:"20" help:"How many at most; 0 is all."`
+	Task  string `help:"Name of the task whose jobs are shown."`
+	Limit int    `default:"20" help:"Maximum number of entries; 0 lists all."`
 }
 
 // Run lists the dead letters.
@@ -40,8 +40,8 @@ func (c listDead) Run(s *shell) error {
 }
 
 type groupDead struct {
-	Task  string `help:"Only jobs of a task."`
-	Limit int    `default:"1000" help:"How many dead letters are looked at, the newest first; 0 is all."`
+	Task  string `help:"Name of the task whose jobs are shown."`
+	Limit int    `default:"1000" help:"Maximum number of dead jobs to count, newest first; 0 counts all."`
 }
 
 // deadGroup is the dead letters of one task with one cause.
@@ -108,10 +108,10 @@ func (c groupDead) Run(s *shell) error {
 
 // which are the dead jobs that a verb is for.
 type which struct {
-	ID     []string `arg:"" optional:"" help:"Ids of dead jobs."`
-	Task   string   `help:"All of a task."`
-	All    bool     `help:"All there are."`
-	DryRun bool     `help:"Only say which."`
+	ID     []string `arg:"" optional:"" help:"Identifiers of dead jobs."`
+	Task   string   `help:"Name of a task: select all its dead jobs."`
+	All    bool     `help:"Select all dead jobs."`
+	DryRun bool     `help:"Show which jobs are selected without changing them."`
 }
 
 func (c which) request() (rest.DeadLettersRequest, error) {
@@ -132,7 +132,7 @@ func (c which) request() (rest.DeadLettersRequest, error) {
 
 type redriveDead struct {
 	which
-	Yes bool `short:"y" help:"Do not ask before --all."`
+	Yes bool `short:"y" help:"Do not ask for confirmation of --all."`
 }
 
 // Run redrives the dead jobs.
@@ -152,7 +152,7 @@ func (c redriveDead) Run(s *shell) error {
 
 type purgeDead struct {
 	which
-	Yes bool `short:"y" help:"Do not ask."`
+	Yes bool `short:"y" help:"Do not ask for confirmation."`
 }
 
 // Run purges the dead jobs.

@@ -32,7 +32,7 @@ func (d document) request() client.Request {
 
 // source is the file that a verb applies.
 type source struct {
-	File string `short:"f" required:"" help:"YAML of one or more documents; - is standard input."`
+	File string `short:"f" required:"" help:"YAML file of one or more documents; - reads standard input."`
 }
 
 // documents reads the documents of the file. A mistake names its line and column.

@@ -42,13 +42,13 @@ func reason(r *rest.Reason) string {
 
 type runJob struct {
 	Task     string            `arg:"" help:"Name of the task."`
-	Payload  string            `short:"p" help:"JSON, @file, or - for standard input."`
-	In       string            `xor:"when" help:"How long from now, such as 3s."`
-	At       time.Time         `xor:"when" help:"When, with a zone, such as 2027-03-28T01:00:00Z."`
-	Key      string            `help:"Idempotency key; default: a random one."`
-	Priority string            `help:"critical, high, normal or low; default: the task's."`
-	Tag      map[string]string `help:"name=value; may be given again."`
-	Wait     bool              `short:"w" help:"Wait for the end, and end with the job's exit code."`
+	Payload  string            `short:"p" help:"Payload of the job: JSON, @file, or - for standard input."`
+	In       string            `xor:"when" help:"Delay from now until the start, such as 3s."`
+	At       time.Time         `xor:"when" help:"Time of the start, with a zone, such as 2027-03-28T01:00:00Z."`
+	Key      string            `help:"Idempotency key of the request; default: a random one."`
+	Priority string            `help:"Priority of the job: critical, high, normal or low; default: the task's."`
+	Tag      map[string]string `help:"Tag of the job as name=value; may be given several times."`
+	Wait     bool              `short:"w" help:"Wait until the job ends, and exit with its exit code."`
 }
 
 // Run creates the job.
@@ -135,7 +135,7 @@ func place(text []byte, offset int) (line, column int) {
 }
 
 type getJob struct {
-	ID string `arg:"" help:"Id of the job."`
+	ID string `arg:"" help:"Identifier of the job."`
 }
 
 // Run shows the job.
@@ -148,10 +148,10 @@ func (c getJob) Run(s *shell) error {
 }
 
 type listJobs struct {
-	Status   string `help:"Only jobs of a status, such as DEAD."`
-	Task     string `help:"Only jobs of a task."`
-	Schedule string `help:"Only jobs of a schedule."`
-	Limit    int    `default:"20" help:"How many at most; 0 is all."`
+	Status   string `help:"Status of the jobs to list, such as DEAD."`
+	Task     string `help:"Name of the task whose jobs are shown."`
+	Schedule string `help:"Name of the schedule whose jobs are shown."`
+	Limit    int    `default:"20" help:"Maximum number of entries; 0 lists all."`
 }
 
 // Run lists the jobs.
@@ -162,7 +162,7 @@ func (c listJobs) Run(s *shell) error {
 }
 
 type cancelJobs struct {
-	ID []string `arg:"" help:"Ids of jobs."`
+	ID []string `arg:"" help:"Identifiers of the jobs."`
 }
 
 // Run cancels each job, and goes on after one that cannot be cancelled.
@@ -171,7 +171,7 @@ func (c cancelJobs) Run(s *shell) error {
 }
 
 type redriveJobs struct {
-	ID []string `arg:"" help:"Ids of dead jobs."`
+	ID []string `arg:"" help:"Identifiers of dead jobs."`
 }
 
 // Run redrives each job, and goes on after one that cannot be.
@@ -203,7 +203,7 @@ func each[T any](
 }
 
 type listAttempts struct {
-	ID string `arg:"" help:"Id of the job."`
+	ID string `arg:"" help:"Identifier of the job."`
 }
 
 // Run lists the attempts.

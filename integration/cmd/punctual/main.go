@@ -19,37 +19,37 @@ import (
 // commands are the verbs and what holds for all of them.
 type commands struct {
 	URL     string `name:"url" env:"PUNCTUAL_URL" help:"Address of the API; default: http://localhost:8080."`
-	Token   string `env:"PUNCTUAL_TOKEN" help:"Bearer token; a laptop needs none."`
-	Context string `env:"PUNCTUAL_CONTEXT" help:"Deployment of the config file, in place of --url."`
-	Config  string `env:"PUNCTUAL_CONFIG" help:"Config file; default: punctual/config.yaml of the user's."`
-	Output  string `short:"o" enum:"table,json,yaml,name" default:"table" help:"table, json, yaml or name."`
+	Token   string `env:"PUNCTUAL_TOKEN" help:"Bearer token of the API; a laptop needs none."`
+	Context string `env:"PUNCTUAL_CONTEXT" help:"Name of a context in the config file, used instead of --url."`
+	Config  string `env:"PUNCTUAL_CONFIG" help:"Path of the config file; default: the user's punctual/config.yaml."`
+	Output  string `short:"o" enum:"table,json,yaml,name" default:"table" help:"Output format: table, json, yaml or name."`
 
-	Version kong.VersionFlag `help:"Say which version of the command this is."`
+	Version kong.VersionFlag `help:"Show the version of this command."`
 
 	kept  bool            // PUNCTUAL_TOKEN is not sent, because it belongs to another host
 	typed map[string]bool // the flags of the command line; what else is set comes from the environment
 
-	Serve    serve        `cmd:"" help:"Serve Punctual on this machine."`
+	Serve    serve        `cmd:"" help:"Run Punctual on this machine, without AWS."`
 	Run      runJob       `cmd:"" help:"Create a job of a task."`
 	Get      getJob       `cmd:"" help:"Show a job."`
 	Ls       listJobs     `cmd:"" help:"List jobs, newest first."`
 	Cancel   cancelJobs   `cmd:"" help:"Cancel jobs."`
-	Redrive  redriveJobs  `cmd:"" help:"Run dead jobs again, each as a new one."`
+	Redrive  redriveJobs  `cmd:"" help:"Redrive dead jobs: create a new job for each."`
 	Attempts listAttempts `cmd:"" help:"List the attempts of a job, oldest first."`
-	Task     tasks        `cmd:"" help:"List, show, put and delete tasks."`
+	Task     tasks        `cmd:"" help:"List, show, create, replace and delete tasks."`
 	Schedule schedules    `cmd:"" help:"Apply, list, preview, pause and resume schedules."`
-	Dag      dags         `cmd:"" help:"Apply, run, watch and mend graphs of jobs."`
-	Dead     deadLetters  `cmd:"" help:"List, redrive and purge jobs that failed for good."`
-	Pause    pauses       `cmd:"" help:"Hold a task, or everything; list what is held."`
-	Resume   resume       `cmd:"" help:"Lift a pause."`
-	Tail     tailJobs     `cmd:"" help:"Show live which jobs start, end and fail."`
+	Dag      dags         `cmd:"" help:"Apply, run, watch and repair graphs of jobs."`
+	Dead     deadLetters  `cmd:"" help:"List, redrive and purge dead jobs, which have used all their attempts."`
+	Pause    pauses       `cmd:"" help:"Pause a task or everything, and list the pauses."`
+	Resume   resume       `cmd:"" help:"Remove a pause of a task or of everything."`
+	Tail     tailJobs     `cmd:"" help:"Show jobs as they start, end and fail."`
 	Bench    bench        `cmd:"" help:"Measure how fast jobs are accepted and how late they start."`
-	Doctor   doctor       `cmd:"" help:"Check that the API answers and works."`
-	Data     dataFolders  `cmd:"" help:"Check and repair what serve --data keeps."`
+	Doctor   doctor       `cmd:"" help:"Check the API, its clock, its health and your token."`
+	Data     dataFolders  `cmd:"" help:"Check and repair a data folder of serve --data."`
 
-	Login      login      `cmd:"" help:"Sign in to a context by a browser (oidc of the config file)."`
-	Logout     logout     `cmd:"" help:"Forget what login has kept."`
-	Completion completion `cmd:"" help:"Write the completion of a shell."`
+	Login      login      `cmd:"" help:"Sign in to a context of the config file with a browser."`
+	Logout     logout     `cmd:"" help:"Delete the tokens that login has saved."`
+	Completion completion `cmd:"" help:"Print the completion script of a shell."`
 }
 
 // shell is what a verb is given.
@@ -91,7 +91,8 @@ func run(ctx context.Context, args []string, in io.Reader, out, errs io.Writer) 
 		kong.Description("Punctual's command line. Exit codes: 0 done, 1 refused, 2 wrong arguments or file, "+
 			"3 not reached, 4 not allowed, 10 failed, 11 cancelled, 12 expired, 13 skipped, 130 interrupted."),
 		kong.Vars{"version": "punctual " + version()},
-		kong.ConfigureHelp(kong.HelpOptions{Compact: true}), kong.Exit(func(n int) { panic(leave(n)) }))
+		kong.ConfigureHelp(kong.HelpOptions{Compact: true}), kong.PostBuild(showExamples),
+		kong.Exit(func(n int) { panic(leave(n)) }))
 	if err != nil {
 		_, _ = fmt.Fprintln(errs, "punctual:", worded(err))
 		return exitUsage
@@ -184,13 +185,13 @@ func say(s *shell, err error) {
 }
 
 type serve struct {
-	Addr    string        `default:"localhost:8080" help:"Where to serve; loopback only."`
-	Drain   time.Duration `default:"10s" help:"How long running jobs may go on after Ctrl-C."`
-	Data    string        `help:"Folder that keeps what is held across restarts; default: it is gone at the end."`
+	Addr    string        `default:"localhost:8080" help:"Address to serve on; loopback addresses only."`
+	Drain   time.Duration `default:"10s" help:"Time that running jobs have to end after Ctrl-C."`
+	Data    string        `help:"Folder that keeps the data; default: data is in memory only."`
 	Secrets string        `help:"File of secrets: a JSON object of strings, or lines of NAME=value."`
-	At      time.Time     `help:"What time it is at the start, with a zone, such as 2027-03-28T00:55:00+01:00."`
-	Speed   int           `help:"How many times as fast time passes while nothing is under way."`
-	Verbose bool          `short:"v" help:"Log more than faults."`
+	At      time.Time     `help:"Simulated time at the start, with a zone, such as 2027-03-28T00:55:00+01:00."`
+	Speed   int           `help:"Factor by which time passes faster while no job runs."`
+	Verbose bool          `short:"v" help:"Log informational lines, not only warnings and errors."`
 }
 
 // Run serves until it is interrupted.

@@ -16,9 +16,9 @@ type schedules struct {
 	Apply   applySchedules  `cmd:"" help:"Create or replace the schedules of a YAML file."`
 	Ls      listSchedules   `cmd:"" help:"List schedules."`
 	Preview previewSchedule `cmd:"" help:"Show the next times of a schedule."`
-	Why     whySchedule     `cmd:"" help:"Tell what became of a time of a schedule, and why."`
-	Pause   pauseSchedule   `cmd:"" help:"Hold the times of a schedule."`
-	Resume  resumeSchedule  `cmd:"" help:"Lift the pause of a schedule."`
+	Why     whySchedule     `cmd:"" help:"Explain the outcome of a nominal time of a schedule."`
+	Pause   pauseSchedule   `cmd:"" help:"Pause a schedule."`
+	Resume  resumeSchedule  `cmd:"" help:"Resume a paused schedule."`
 }
 
 var scheduleColumns = []column[rest.ScheduleView]{
@@ -67,10 +67,10 @@ func scheduleName(v rest.ScheduleView) string { return v.Name }
 
 type applySchedules struct {
 	source
-	DryRun bool              `help:"Show the times that would be added, lost and moved, and change nothing."`
-	Prune  bool              `help:"Delete the schedules with --tag that the file does not hold."`
-	Tag    map[string]string `help:"name=value, the tag of what it makes by which --prune knows its schedules."`
-	Yes    bool              `short:"y" help:"Do not ask before --prune deletes."`
+	DryRun bool              `help:"Show the added, removed and moved times without changing anything."`
+	Prune  bool              `help:"Delete schedules with the tag of --tag that are not in the file."`
+	Tag    map[string]string `help:"Tag as name=value that the jobs and runs of the schedules have."`
+	Yes    bool              `short:"y" help:"Do not ask for confirmation before --prune deletes."`
 }
 
 // Run tries every document before it puts one, so that a mistake in one of them leaves all as it was. Only when none
@@ -260,7 +260,7 @@ func (c listSchedules) Run(s *shell) error {
 
 type previewSchedule struct {
 	Name  string `arg:"" help:"Name of the schedule."`
-	Count int    `short:"n" default:"10" help:"How many times."`
+	Count int    `short:"n" default:"10" help:"Number of times to show."`
 }
 
 // Run shows the next times.
@@ -288,8 +288,8 @@ func (c previewSchedule) Run(s *shell) error {
 
 // pausing is what any pause says.
 type pausing struct {
-	Reason string    `help:"Why; shown with the pause."`
-	Until  time.Time `help:"When it lifts by itself, with a zone."`
+	Reason string    `help:"Reason for the pause, shown with it."`
+	Until  time.Time `help:"Time at which the pause ends by itself, with a zone."`
 }
 
 func (p pausing) request() rest.PauseRequest {
@@ -320,7 +320,7 @@ func (c pauseSchedule) Run(s *shell) error {
 
 type resumeSchedule struct {
 	Name   string `arg:"" help:"Name of the schedule."`
-	Missed string `help:"What becomes of the times it held: drop, last or all; default: as the pause says."`
+	Missed string `help:"Missed times to run: drop, last or all; default: the setting of the pause."`
 }
 
 // Run resumes the schedule.
@@ -334,8 +334,8 @@ func (c resumeSchedule) Run(s *shell) error {
 }
 
 type pauses struct {
-	Scope pause      `arg:"" help:"Hold a task, or everything."`
-	Ls    listPauses `cmd:"" help:"List what is held."`
+	Scope pause      `arg:"" help:"Pause a task or everything."`
+	Ls    listPauses `cmd:"" help:"List the pauses."`
 }
 
 var pauseColumns = []column[rest.PauseView]{
@@ -350,7 +350,7 @@ var pauseColumns = []column[rest.PauseView]{
 func pauseScope(v rest.PauseView) string { return v.Scope }
 
 type pause struct {
-	Scope string `arg:"" help:"all, or task:NAME."`
+	Scope string `arg:"" help:"Scope of the pause: all, or task:NAME."`
 	pausing
 }
 
@@ -386,7 +386,7 @@ func (c listPauses) Run(s *shell) error {
 }
 
 type resume struct {
-	Scope string `arg:"" help:"all, or task:NAME."`
+	Scope string `arg:"" help:"Scope of the pause: all, or task:NAME."`
 }
 
 // Run lifts the pause.

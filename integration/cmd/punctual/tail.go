@@ -14,10 +14,10 @@ import (
 )
 
 type tailJobs struct {
-	Task     string        `help:"Only jobs of a task."`
-	Schedule string        `help:"Only jobs of a schedule."`
-	Every    time.Duration `default:"1s" help:"How often to look."`
-	For      time.Duration `help:"How long; default: until Ctrl-C."`
+	Task     string        `help:"Name of the task whose jobs are shown."`
+	Schedule string        `help:"Name of the schedule whose jobs are shown."`
+	Every    time.Duration `default:"1s" help:"Interval between two queries of the API."`
+	For      time.Duration `help:"Time to watch; default: until Ctrl-C."`
 }
 
 // What tail looks at: jobs that run or have died, whenever they were made, and others that were made within this

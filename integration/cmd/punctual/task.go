@@ -12,7 +12,7 @@ type tasks struct {
 	Ls  listTasks   `cmd:"" help:"List tasks, the built-in ones included."`
 	Get getTask     `cmd:"" help:"Show a task."`
 	Put putTasks    `cmd:"" help:"Create or replace the tasks of a YAML file."`
-	Rm  deleteTasks `cmd:"" help:"Delete tasks; their jobs that wait still run."`
+	Rm  deleteTasks `cmd:"" help:"Delete tasks; their waiting jobs still run."`
 }
 
 var taskColumns = []column[rest.TaskView]{

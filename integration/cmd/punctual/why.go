@@ -11,7 +11,7 @@ import (
 
 type whySchedule struct {
 	Name string    `arg:"" help:"Name of the schedule."`
-	At   time.Time `help:"The time in question, with a zone, such as 2027-03-28T02:30:00+01:00; default: now."`
+	At   time.Time `help:"Nominal time with a zone, such as 2027-03-28T02:30:00+01:00; default: the newest."`
 }
 
 // account is what is known about a time of a schedule.

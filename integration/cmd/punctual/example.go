@@ -1,0 +1,93 @@
+package main
+
+import (
+	"strings"
+
+	"github.com/alecthomas/kong"
+)
+
+// examples are the lines that the help of a verb shows. A test parses each.
+var examples = map[string][]string{
+	"serve": {"punctual serve", "punctual serve --data ~/.punctual",
+		"punctual serve --at 2027-03-28T00:55:00+01:00 --speed 60"},
+	"run": {"punctual run echo -p '{\"hello\":\"world\"}' --wait", "punctual run echo --in 1h --tag team=data",
+		"punctual run echo --at 2027-03-28T01:00:00Z --key my-order"},
+	"get":      {"punctual get 01JQ7Z3W9V5K2M8X4T6B1N0C9D", "punctual get 01JQ7Z3W9V5K2M8X4T6B1N0C9D -o yaml"},
+	"ls":       {"punctual ls --status DEAD --task echo", "punctual ls --limit 0 -o name"},
+	"cancel":   {"punctual cancel 01JQ7Z3W9V5K2M8X4T6B1N0C9D"},
+	"redrive":  {"punctual redrive 01JQ7Z3W9V5K2M8X4T6B1N0C9D"},
+	"attempts": {"punctual attempts 01JQ7Z3W9V5K2M8X4T6B1N0C9D"},
+	"tail":     {"punctual tail --task echo", "punctual tail --for 10s -o json"},
+	"bench":    {"punctual bench -n 50", "punctual bench echo -n 1000 -c 16 --within 2m"},
+	"doctor":   {"punctual doctor", "punctual --context prod doctor"},
+
+	"task ls":  {"punctual task ls"},
+	"task get": {"punctual task get report -o yaml"},
+	"task put": {"punctual task put -f tasks.yaml"},
+	"task rm":  {"punctual task rm report"},
+
+	"schedule apply": {"punctual schedule apply -f schedules.yaml --dry-run",
+		"punctual schedule apply -f team.yaml --prune --tag team=data"},
+	"schedule ls":      {"punctual schedule ls"},
+	"schedule preview": {"punctual schedule preview nightly -n 3"},
+	"schedule why":     {"punctual schedule why nightly --at 2027-03-28T02:30:00+01:00"},
+	"schedule pause":   {"punctual schedule pause nightly --reason 'the source is down'"},
+	"schedule resume":  {"punctual schedule resume nightly --missed last"},
+
+	"dag apply": {"punctual dag apply -f etl.yaml --dry-run", "punctual dag apply -f etl.yaml"},
+	"dag ls":    {"punctual dag ls"},
+	"dag run":   {"punctual dag run etl --wait", "punctual dag run etl -p '{\"day\":\"2027-03-28\"}' --in 1h"},
+	"dag runs":  {"punctual dag runs etl --status FAILED"},
+	"dag watch": {"punctual dag watch 01JQ7Z3W9V5K2M8X4T6B1N0C9D"},
+	"dag graph": {"punctual dag graph 01JQ7Z3W9V5K2M8X4T6B1N0C9D --format svg"},
+	"dag cancel": {
+		"punctual dag cancel 01JQ7Z3W9V5K2M8X4T6B1N0C9D --reason 'not today'"},
+	"dag retry": {"punctual dag retry 01JQ7Z3W9V5K2M8X4T6B1N0C9D",
+		"punctual dag retry 01JQ7Z3W9V5K2M8X4T6B1N0C9D load",
+		"punctual dag retry 01JQ7Z3W9V5K2M8X4T6B1N0C9D --from load"},
+	"dag skip": {"punctual dag skip 01JQ7Z3W9V5K2M8X4T6B1N0C9D load --children skip"},
+	"dag complete": {
+		"punctual dag complete 01JQ7Z3W9V5K2M8X4T6B1N0C9D load --result '{\"rows\":7}'"},
+
+	"dead ls":     {"punctual dead ls --task greet"},
+	"dead groups": {"punctual dead groups"},
+	"dead redrive": {"punctual dead redrive --task greet --dry-run",
+		"punctual dead redrive 01JQ7Z3W9V5K2M8X4T6B1N0C9D"},
+	"dead purge": {"punctual dead purge --all --dry-run"},
+
+	"pause <scope>": {"punctual pause task:echo --reason 'maintenance'",
+		"punctual pause all --until 2027-03-28T03:00:00Z"},
+	"pause ls": {"punctual pause ls"},
+	"resume":   {"punctual resume task:echo"},
+
+	"data check":  {"punctual data check ~/.punctual"},
+	"data repair": {"punctual data repair ~/.punctual"},
+	"login":       {"punctual --context staging login"},
+	"logout":      {"punctual --context staging logout"},
+	"completion":  {"punctual completion bash"},
+}
+
+// nameOf returns a verb as examples has it: "dag run".
+func nameOf(n *kong.Node) string {
+	if n.Parent == nil || n.Parent.Type == kong.ApplicationNode {
+		return nameIn(n)
+	}
+	return nameOf(n.Parent) + " " + nameIn(n)
+}
+
+func nameIn(n *kong.Node) string {
+	if n.Type == kong.ArgumentNode {
+		return "<" + n.Name + ">"
+	}
+	return n.Name
+}
+
+// showExamples puts the examples into the help of each verb. Kong keeps lines that are indented.
+func showExamples(k *kong.Kong) error {
+	for _, verb := range k.Model.Leaves(false) {
+		if lines := examples[nameOf(verb)]; len(lines) > 0 {
+			verb.Detail = "Examples:\n\n    " + strings.Join(lines, "\n    ")
+		}
+	}
+	return nil
+}
