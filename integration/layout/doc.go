@@ -1,6 +1,7 @@
 // Package layout holds the shape of the repository as a test: the fixed top
 // level, the list of folders, a core without a clock, doors without decisions,
-// a doc.go in every package, and documents that name only what exists. Import
+// a doc.go in every package, names and descriptions without the words of
+// words.txt, and documents that name only what exists. Import
 // rules are depguard's, in .golangci.yml.
 //
 // It reads source text only (go/parser) and so needs no build and no network.

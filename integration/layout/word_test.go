@@ -1,0 +1,116 @@
+package layout
+
+import (
+	"bytes"
+	_ "embed"
+	"flag"
+	"fmt"
+	"maps"
+	"os"
+	"slices"
+	"strings"
+	"testing"
+)
+
+//go:embed words.txt
+var words string
+
+// left lists the findings that remain: a folder and a name, or a file and the number of a description in it. It may
+// only shrink.
+//
+//go:embed words_left.txt
+var left string
+
+var update = flag.Bool("update", false, "take what is no longer found out of words_left.txt")
+
+func TestWords_NoNameAndNoDescriptionUsesOneThatGoes(t *testing.T) {
+	t.Parallel()
+	files, err := read(os.DirFS(root))
+	if err != nil {
+		t.Fatal(err)
+	}
+	list := readWords(words)
+	found, why := map[string]bool{}, map[string]string{}
+	for _, f := range files {
+		for _, n := range list.names(f) {
+			found[n.where], why[n.where] = true, n.why
+		}
+		texts := list.texts(f)
+		for i, n := range texts {
+			line := fmt.Sprintf("%s %d", n.where, i+1)
+			found[line], why[line] = true, n.why
+		}
+	}
+	listed := map[string]bool{}
+	for line := range strings.Lines(left) {
+		listed[strings.TrimSpace(line)] = true
+	}
+	for line := range found {
+		if !listed[line] {
+			t.Errorf("%s: %s", line, why[line])
+		}
+	}
+	for line := range listed {
+		if !found[line] && !*update && !strings.Contains(line, ".go ") {
+			t.Errorf("%s is in words_left.txt and no finding: run go test ./integration/layout -update", line)
+		}
+	}
+	if *update {
+		maps.DeleteFunc(listed, func(line string, _ bool) bool { return !found[line] })
+		var b bytes.Buffer
+		for _, line := range slices.Sorted(maps.Keys(listed)) {
+			b.WriteString(line + "\n")
+		}
+		if err := os.WriteFile("words_left.txt", b.Bytes(), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+func TestWords_FindsWhatIsPlanted(t *testing.T) {
+	t.Parallel()
+	list := readWords(words)
+	for name, c := range map[string]struct{ at, text, want string }{
+		"a function":            {"shared/job/a.go", "func JudgeRow() {}", "shared/job JudgeRow"},
+		"an inflection":         {"shared/job/a.go", "var wasJudged bool", "shared/job wasJudged"},
+		"a method":              {"shared/job/a.go", "type T int\nfunc (T) tellAll() {}", "shared/job tellAll"},
+		"a type":                {"shared/job/a.go", "type Misfit int", "shared/job Misfit"},
+		"a field":               {"shared/job/a.go", "type T struct{ owes int }", "shared/job owes"},
+		"a parameter":           {"shared/job/a.go", "func F(again int) {}", "shared/job again"},
+		"a local variable":      {"shared/job/a.go", "func F() { place := 1; _ = place }", "shared/job place"},
+		"a word of a range":     {"shared/job/a.go", "func F() { for look := range 3 {} }", "shared/job look"},
+		"a file":                {"shared/job/misfit.go", "", "shared/job misfit"},
+		"two words":             {"shared/job/a.go", "const PutOffBy = 1", "shared/job PutOffBy"},
+		"a word in its meaning": {"shared/run/a.go", "const inLine = 1", "shared/run inLine"},
+		"that word elsewhere":   {"shared/text/a.go", "const line = 1", ""},
+		"the subject of a test": {"shared/job/a_test.go", "func TestJudge_Judges() {}", "shared/job TestJudge_Judges"},
+		"a test's sentence":     {"shared/job/a_test.go", "func TestRow_IsReadAgain() {}", ""},
+		"a part of a word":      {"shared/job/a.go", "var inPlacement, handler, hotel, action int", ""},
+		"a product's name":      {"infra/a.go", "var CloudWatchAlarm int", ""},
+		"a doc tag": {"functions/api/jobs/a.go", "type T struct{ A int `doc:\"Time of the last look\"` }",
+			"functions/api/jobs/a.go"},
+		"a dangling doc tag": {"functions/api/jobs/a.go", "type T struct{ A int `doc:\"Of its job\"` }",
+			"functions/api/jobs/a.go"},
+		"a good doc tag": {"functions/api/jobs/a.go", "type T struct{ A int `doc:\"Time at which it began\"` }", ""},
+		"a dangling description": {"functions/api/jobs/a.go", `var f = field.Text("name", "What is " + "sent", nil)`,
+			"functions/api/jobs/a.go"},
+		"a dangling summary": {"functions/api/jobs/a.go", `var r = Route{Summary: "Those that ended"}`,
+			"functions/api/jobs/a.go"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			dir := c.at[:strings.LastIndex(c.at, "/")]
+			f, err := parse(c.at, []byte("package "+dir[strings.LastIndex(dir, "/")+1:]+"\n"+c.text+"\n"))
+			if err != nil {
+				t.Fatal(err)
+			}
+			var got []string
+			for _, n := range append(list.names(f), list.texts(f)...) {
+				got = append(got, n.where)
+			}
+			if c.want == "" && len(got) > 0 || c.want != "" && !slices.Equal(got, []string{c.want}) {
+				t.Errorf("found %q, want only %q", got, c.want)
+			}
+		})
+	}
+}
