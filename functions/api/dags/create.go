@@ -26,36 +26,36 @@ import (
 
 // Fields of a new run.
 var (
-	runVersion = field.Whole("version", "Version of the dag; default: the newest.", 1, spec.MaxVersion)
-	runDag     = field.Value("dag", "Definition for this run alone.", dagRequest.Schema).Required()
-	runParams  = spec.Params.About("Values of the dag's params by name; the others have the dag's defaults, and " +
-		"names that the dag does not know are refused.")
+	runVersion = field.Whole("version", "Version of the dag; default: the newest", 1, spec.MaxVersion)
+	runDag     = field.Value("dag", "Definition of the dag, for this run only", dagRequest.Schema).Required()
+	runParams  = spec.Params.About("Values of the dag's params by name; params that are left out have the dag's " +
+		"defaults, and unknown names are refused")
 
-	dagRunRequest = field.NewObject("DagRunRequest", "Run of a dag.", runVersion).With(runOptions...).
+	dagRunRequest = field.NewObject("DagRunRequest", "Run of a dag", runVersion).With(runOptions...).
 			Refusing(field.HasAll("run_at", "delay"))
-	runRequest = field.NewObject("RunRequest", "Run of a definition that is not kept.", runDag).With(runOptions...).
+	runRequest = field.NewObject("RunRequest", "Run of a definition that is not kept under a name", runDag).With(runOptions...).
 			Refusing(field.HasAll("run_at", "delay"))
 	runOptions = []field.Property{runParams,
-		spec.RunAt.About("Time before which no node starts, as of a job. It excludes delay."),
-		spec.Delay.About("Time from now before which no node starts. It excludes run_at."),
+		spec.RunAt.About("Time before which no node starts; excludes delay"),
+		spec.Delay.About("Time from now during which no node starts; excludes run_at"),
 		spec.RunPriority, spec.RunExpireAfter, spec.RunTags,
-		spec.AllowLiterals.About("JSON pointers of strings in params and tags that look like secrets and are not."),
+		spec.AllowLiterals.About("JSON pointers of strings in params and tags that look like secrets and are not"),
 	}
 )
 
 type createDagRunInput struct {
-	Name string `path:"name"`
-	Key  string `header:"Idempotency-Key" doc:"Printable ASCII; names this request for {=key_hours} hours"`
+	Name string `path:"name" doc:"Name of the dag"`
+	Key  string `header:"Idempotency-Key" doc:"Key in printable ASCII that identifies this request for {=key_hours} hours"`
 }
 
 type createRunInput struct {
-	Key string `header:"Idempotency-Key" doc:"Printable ASCII; names this request for {=key_hours} hours"`
+	Key string `header:"Idempotency-Key" doc:"Key in printable ASCII that identifies this request for {=key_hours} hours"`
 }
 
 type createdRunAnswer struct {
 	Status   int
-	Location string `header:"Location"`
-	Replayed string `header:"Idempotency-Replayed"`
+	Location string `header:"Location" doc:"Path of the run"`
+	Replayed string `header:"Idempotency-Replayed" doc:"Value true if an earlier request with the same key made the run; absent otherwise"`
 	Body     spec.RunView
 }
 
@@ -265,7 +265,7 @@ func (s *Handler) mergeParams(
 	unknown := g.UnknownParams(given)
 	for _, name := range unknown[:min(len(unknown), rest.MaxMistakes)] {
 		r.Mistake("/params/"+text.EscapePointer(name), rest.CodeUnknownField, "the params of the dag",
-			"the dag knows no param %s", text.Quoted(name))
+			"the dag has no param %s", text.Quoted(name))
 	}
 	if len(r.Wrong) > 0 {
 		return nil, nil

@@ -17,37 +17,39 @@ func (s *Handler) dagRoutes() {
 		Method: http.MethodPut, Path: "/v1/dags/{name}", ID: "putDag", Tag: spec.TagDags, Scope: spec.MayWrite,
 		Body:    dagRequest,
 		Summary: "Create a dag, or a new version of it",
-		About: "201 when it is new. The same definition again makes no new version. Runs keep the version " +
-			"that they began with.",
+		About: "Answers 201 if the dag is new. Repeating the same definition makes no new version. Runs keep the " +
+			"version that they began with.",
 	}, s.putDag)
 	rest.Register(s.Router, rest.Route{
 		Method: http.MethodGet, Path: "/v1/dags/{name}", ID: "getDag", Tag: spec.TagDags, Scope: spec.MayRead,
-		Summary: "Get a dag", Errors: []int{http.StatusNotFound}, About: "Its newest version, or the one asked for.",
+		Summary: "Get a dag", Errors: []int{http.StatusNotFound},
+		About: "Answers the newest version, or the one that version names.",
 	}, s.getDag)
 	rest.Register(s.Router, rest.Route{
 		Method: http.MethodDelete, Path: "/v1/dags/{name}", ID: "deleteDag", Tag: spec.TagDags, Scope: spec.MayWrite,
 		Summary: "Delete a dag", Errors: []int{http.StatusNotFound, http.StatusConflict},
-		About: "Its runs go on. A dag that is put again under the name goes on counting versions.",
+		About: "Runs of the dag continue. A dag that is put under the same name later continues the version numbers.",
 	}, s.deleteDag)
 	rest.Register(s.Router, rest.Route{
 		Method: http.MethodGet, Path: "/v1/dags", ID: "listDags", Tag: spec.TagDags, Scope: spec.MayRead,
-		Summary: "List dags", About: "By name.",
+		Summary: "List dags", About: "Lists dags by name.",
 	}, s.listDags)
 	rest.Register(s.Router, rest.Route{
 		Method: http.MethodGet, Path: "/v1/dags/{name}/versions", ID: "listDagVersions", Tag: spec.TagDags,
 		Scope:   spec.MayRead,
-		Summary: "List the versions of a dag", Errors: []int{http.StatusNotFound}, About: "Newest first.",
+		Summary: "List the versions of a dag", Errors: []int{http.StatusNotFound},
+		About: "Lists the versions, newest first.",
 	}, s.listDagVersions)
 	rest.Register(s.Router, rest.Route{
 		Method: http.MethodPost, Path: "/v1/dags/validate", ID: "validateDag", Tag: spec.TagDags, Scope: spec.MayRead,
 		Body:    dagRequest,
-		Summary: "Check a draft of a dag", About: "Answers what PUT would refuse, and changes nothing.",
+		Summary: "Validate a draft of a dag", About: "Returns the same errors as PUT and writes nothing.",
 	}, s.validateDag)
 }
 
 type getDagInput struct {
-	Name    string `path:"name"`
-	Version string `query:"version" doc:"Default: the newest"`
+	Name    string `path:"name" doc:"Name of the dag"`
+	Version string `query:"version" doc:"Version of the dag; default: the newest"`
 }
 
 // dagBody reads the definition in the body of a request.
@@ -127,7 +129,7 @@ func (s *Handler) listDags(
 }
 
 type listDagVersionsInput struct {
-	Name string `path:"name"`
+	Name string `path:"name" doc:"Name of the dag"`
 	rest.Paging
 }
 
@@ -156,10 +158,10 @@ func (s *Handler) listDagVersions(
 
 type validateAnswer struct {
 	Body struct {
-		Levels [][]string `json:"levels" doc:"Nodes by the longest chain before each; those of a level may run at the same time"`
-		Nodes  int        `json:"nodes"`
-		Edges  int        `json:"edges"`
-		Notes  []string   `json:"notes,omitempty" doc:"Sentences about formats that the params_schema names and that are not checked"`
+		Levels [][]string `json:"levels" doc:"Names of the nodes by level, which is the length of the longest chain before a node; nodes of a level may run at the same time"`
+		Nodes  int        `json:"nodes" doc:"Number of nodes"`
+		Edges  int        `json:"edges" doc:"Number of dependencies between nodes"`
+		Notes  []string   `json:"notes,omitempty" doc:"Notes about formats that params_schema names and that are not checked"`
 	}
 }
 

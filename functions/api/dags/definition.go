@@ -22,29 +22,28 @@ import (
 
 // Fields of a dag.
 var (
-	dagNodes = field.Value("nodes", "Nodes by name.", field.MapOf(1, dag.MaxNodes, spec.EntryName, nodeRequest.Schema)).
+	dagNodes = field.Value("nodes", "Nodes by name", field.MapOf(1, dag.MaxNodes, spec.EntryName, nodeRequest.Schema)).
 			Required()
-	dagParams = spec.Params.About("Defaults by name, any JSON values. A run may give other values for these names " +
-		"only.")
-	paramsSchema = field.Value("params_schema", "JSON Schema that the merged params of a run must "+
-		"match.", spec.JSONSchema)
-	onFailure = field.Word[dag.Policy]("on_failure", "Effect of a failed node on the nodes downstream of it. "+
-		"cancel_downstream (default): their rules decide, and other branches go on; cancel_run: nothing more starts; "+
-		"continue: the node counts as done for the default rule; hold: nodes that would be cancelled wait for an "+
-		"operator.",
+	dagParams = spec.Params.About("Defaults of the params by name, any JSON values. A run may give other values for " +
+		"these names only.")
+	paramsSchema = field.Value("params_schema", "JSON Schema that the merged params of a run must match",
+		spec.JSONSchema)
+	onFailure = field.Word[dag.Policy]("on_failure", "Effect of a failed node. With cancel_downstream (default) "+
+		"the rules of the downstream nodes apply, and other branches continue; with cancel_run nothing more starts; "+
+		"with continue the node counts as succeeded for the default rule; with hold the nodes that would be "+
+		"cancelled wait for an operator.",
 		rest.CodeInvalidValue, dag.Policies)
-	maxConcurrency = field.Whole("max_concurrency", "Maximum number of jobs of one run at a time; default: no "+
-		"limit.", 1,
-		dag.MaxJobs)
-	dagExpireAfter = spec.ExpireAfter.About("Maximum time from due_at to the end of a run; default: no limit.")
+	maxConcurrency = field.Whole("max_concurrency", "Maximum number of jobs of one run at a time; default: no limit",
+		1, dag.MaxJobs)
+	dagExpireAfter = spec.ExpireAfter.About("Maximum time from due_at to the end of a run; default: no limit")
 	dagPriority    = spec.Priority.About("Priority of the nodes that have none of their own; default: that of their " +
-		"tasks.")
+		"tasks")
 	dagTags = spec.Tags.About("Tags as of a job. Each job of a run has the tags of the dag, of the run and of " +
-		"its node; the nearest one wins.")
+		"its node; for equal names, the node wins over the run, and the run over the dag.")
 	dagLiterals = spec.AllowLiterals.About("JSON pointers of strings in params and tags that look like secrets and " +
-		"are not.")
+		"are not")
 
-	dagRequest = field.NewObject("DagRequest", "Definition of a dag.", dagNodes, dagParams, paramsSchema, onFailure,
+	dagRequest = field.NewObject("DagRequest", "Definition of a dag", dagNodes, dagParams, paramsSchema, onFailure,
 		maxConcurrency, dagExpireAfter, dagPriority, dagTags, dagLiterals)
 )
 
@@ -55,25 +54,24 @@ var (
 		"only if it is the whole URL. The payload is checked against the payload_schema of the task when the node is " +
 		"released; the node is DEAD with invalid_payload if it does not match.")
 	nodeStartWithin = spec.StartWithin.About("Maximum time from the node's release to the start of its first " +
-		"attempt, after which it is EXPIRED; default: no limit.")
-	dependsOn = field.List("depends_on", "Names of the nodes that must end first.", 0, dag.MaxNodes,
+		"attempt, after which it is EXPIRED; default: no limit")
+	dependsOn = field.List("depends_on", "Names of the nodes that must end first", 0, dag.MaxNodes,
 		field.Text("", "", spec.NameForm, func(r *rest.Reader, v rest.Value) (string, bool) {
 			name, _ := r.Name(v)
 			return name, true // a wrong one keeps its index, because errors name it
 		}))
-	nodeRunIf = spec.RunIf("Rule that the outcomes of the nodes in depends_on must match; default: all_succeeded.")
+	nodeRunIf = spec.RunIf("Rule that the outcomes of the nodes in depends_on must match; default: all_succeeded")
 	when      = expression("when", "CEL expression; the node is SKIPPED if it is false. A name with a dash is written "+
 		"nodes[\"my-node\"].")
 	forEach = expression("for_each", "Expression ${…} of a list: the node has one job for each item, and its payload "+
-		"refers to item and index.")
-	maxParallel = field.Whole("max_parallel", "Maximum number of items at a time, together with for_each; default: no "+
-		"limit.",
-		1, dag.MaxItems)
+		"can refer to item and index")
+	maxParallel = field.Whole("max_parallel", "Maximum number of items at a time, with for_each; default: no limit", 1,
+		dag.MaxItems)
 
-	nodeRequest = field.NewObject("NodeRequest", "Node of a dag.", spec.Task, nodePayload,
-		spec.Priority.About("Priority; default: that of the run, then of the dag, then of the task."),
-		spec.Pool, spec.Timeout, nodeStartWithin, spec.Retry, spec.Tags.About("Tags as of a job."),
-		spec.AllowLiterals.About("JSON pointers of strings in payload and tags that look like secrets and are not."),
+	nodeRequest = field.NewObject("NodeRequest", "Node of a dag", spec.Task, nodePayload,
+		spec.Priority.About("Priority; default: that of the run, then of the dag, then of the task"),
+		spec.Pool, spec.Timeout, nodeStartWithin, spec.Retry, spec.Tags.About("Tags as of a job"),
+		spec.AllowLiterals.About("JSON pointers of strings in payload and tags that look like secrets and are not"),
 		dependsOn, nodeRunIf, when, forEach, maxParallel)
 )
 
@@ -86,8 +84,8 @@ func expression(name, about string) field.Field[string] {
 // than a second on an idle processor.
 const longestCheck = 2 * time.Second
 
-// readDefinition reads a dag and checks all of it. Mistakes go to r; the error is for a failed look-up. With mistakes
-// the graph is nil.
+// readDefinition reads a dag and checks all of it. Violations go to r, and then the graph is nil; the error is for a
+// failed look-up.
 func (s *Handler) readDefinition(ctx context.Context, r *rest.Reader, at rest.Value, t tenant.ID) (*dag.Graph, error) {
 	before := len(r.Wrong)
 	f := dagRequest.Read(r, at)
@@ -166,7 +164,7 @@ func unlessEmpty[V any](m map[string]V) map[string]V {
 	return m
 }
 
-// alsoWrong adds the mistakes of dag.Compile, except those at pointers that the reader has blamed already.
+// alsoWrong adds the violations that dag.Compile found, except at pointers that the reader has reported already.
 func alsoWrong(r *rest.Reader, pointer string, before int, mistakes fault.Mistakes) {
 	blamed := map[string]bool{}
 	for _, m := range r.Wrong[before:] {
@@ -192,7 +190,7 @@ func (s *Handler) readNodes(
 	switch {
 	case count == 0:
 		r.Mistake(v.Pointer, rest.CodeMissingField, fmt.Sprintf("1 to %d nodes", dag.MaxNodes),
-			"a dag has at least one node")
+			"a dag needs at least one node")
 		return nil
 	case count > dag.MaxNodes:
 		r.Mistake(v.Pointer, rest.CodeOutOfRange, fmt.Sprintf("1 to %d nodes", dag.MaxNodes), "there are %d nodes",
@@ -209,7 +207,7 @@ func (s *Handler) readNodes(
 			r.Mistake(at.Pointer, rest.CodeDuplicateField, "", "the node %s is given more than once", text.Quoted(name))
 			continue
 		case !rest.IsName(name):
-			r.Mistake(at.Pointer, rest.CodeInvalidValue, rest.NameAllowed, "this is not a name for a node")
+			r.Mistake(at.Pointer, rest.CodeInvalidValue, rest.NameAllowed, "this is not a valid name of a node")
 			continue
 		}
 		node, err := s.readNode(ctx, r, at, book)
@@ -331,7 +329,7 @@ func httpTemplates(r *rest.Reader, pointer string, v rest.Value, templates map[s
 	for _, field := range []string{"/auth/bearer", "/sign_with"} {
 		if templates[pointer+field] {
 			r.Mistake(pointer+field, dag.CodeInvalidExpression, "the ARN of a secret, written out",
-				"a secret is named by its ARN; what an expression gives is text, and names none")
+				"a secret is named by its ARN; the value of an expression is text, and names no secret")
 		}
 	}
 	at := pointer + "/url"

@@ -34,13 +34,13 @@ var (
 )
 
 type runGraphInput struct {
-	ID     string `path:"id" doc:"The run's id"`
-	Format string `query:"format" doc:"Default: by Accept, else mermaid"`
+	ID     string `path:"id" doc:"Identifier of the run"`
+	Format string `query:"format" doc:"Format of the graph; default: the one that Accept prefers, or else mermaid"`
 }
 
 type runGraphAnswer struct {
-	ContentType string `header:"Content-Type"`
-	Vary        string `header:"Vary"`
+	ContentType string `header:"Content-Type" doc:"Media type of the graph"`
+	Vary        string `header:"Vary" doc:"Name of the request header on which the format depends"`
 	Body        []byte
 }
 
@@ -59,15 +59,15 @@ func (s *Handler) documentGraph() {
 
 // graphView is a run's graph as data, for a page that draws it.
 type graphView struct {
-	Levels [][]string      `json:"levels"`
-	Nodes  []graphNodeView `json:"nodes"`
-	Edges  [][2]string     `json:"edges"`
+	Levels [][]string      `json:"levels" doc:"Names of the nodes by level, which is the length of the longest chain before a node"`
+	Nodes  []graphNodeView `json:"nodes" doc:"Nodes of the graph"`
+	Edges  [][2]string     `json:"edges" doc:"Dependencies as pairs of names: a node, and a node that depends on it"`
 }
 
 type graphNodeView struct {
-	Node   string     `json:"node"`
-	Level  int        `json:"level"`
-	Status job.Status `json:"status"`
+	Node   string     `json:"node" doc:"Name of the node"`
+	Level  int        `json:"level" doc:"Index of the node's level, from 0"`
+	Status job.Status `json:"status" doc:"Status of the node"`
 }
 
 func (s *Handler) getRunGraph(ctx context.Context, who tenant.Identity, in *runGraphInput) (*runGraphAnswer, error) {
@@ -81,7 +81,7 @@ func (s *Handler) getRunGraph(ctx context.Context, who tenant.Identity, in *runG
 	}
 	if !slices.Contains(GraphForms, form) {
 		return nil, rest.OneMistake("format", rest.CodeInvalidValue, strings.Join(GraphForms, ", "),
-			"there is no such form of a graph")
+			"this is not a format of a graph")
 	}
 	f, err := s.readRun(ctx, k)
 	if err != nil {

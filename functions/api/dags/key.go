@@ -13,7 +13,7 @@ import (
 )
 
 func errNoRun() error {
-	return rest.NewProblem(rest.CodeNotFound, "there is no such run, or no such node in it")
+	return rest.NewProblem(rest.CodeNotFound, "there is no such run, or the run has no such node")
 }
 
 // runKey returns the key of the run with that id. A text that is no id is a run that does not exist.

@@ -21,29 +21,28 @@ import (
 
 // Fields of operations on runs.
 var (
-	retryFrom = spec.Name("from", "Node to retry: it and every node downstream of it run once more, whatever their "+
-		"outcomes. Default: the failed nodes, and the downstream nodes that they cancelled.")
+	retryFrom = spec.Name("from", "Name of the node to retry: it and every node downstream of it run once more, "+
+		"whatever their outcomes. Default: the failed nodes, and the downstream nodes cancelled by them.")
 	skipChildren = field.Word[string]("children", "Effect on the downstream nodes. run (default): they run as if the "+
-		"node had succeeded, with the result null; skip: they are skipped, as by any skipped "+
-		"parent.", rest.CodeInvalidValue,
-		[]string{"run", "skip"})
-	nodeResult = field.Value("result", "Result of the node, for the nodes downstream of it; default: "+
-		"null.", field.Anything)
+		"node had succeeded, with the result null; skip: they are skipped, as after any skipped node",
+		rest.CodeInvalidValue, []string{"run", "skip"})
+	nodeResult = field.Value("result", "Result of the node, for the nodes downstream of it; default: null",
+		field.Anything)
 
-	runActRequest       = field.NewObject("RunActRequest", "Operation on a run.", spec.Reason)
-	runRetryRequest     = field.NewObject("RunRetryRequest", "Retry of a run.", retryFrom, spec.Reason)
-	nodeSkipRequest     = field.NewObject("NodeSkipRequest", "Skip of a node.", skipChildren, spec.Reason)
-	nodeCompleteRequest = field.NewObject("NodeCompleteRequest", "Completion of a node by an operator.", nodeResult,
-		spec.Reason)
+	runActRequest       = field.NewObject("RunActRequest", "Operation on a run", spec.Reason)
+	runRetryRequest     = field.NewObject("RunRetryRequest", "Retry of a run", retryFrom, spec.Reason)
+	nodeSkipRequest     = field.NewObject("NodeSkipRequest", "Skip of a node", skipChildren, spec.Reason)
+	nodeCompleteRequest = field.NewObject("NodeCompleteRequest", "Completion of a node by operator override",
+		nodeResult, spec.Reason)
 )
 
 type runInput struct {
-	ID string `path:"id" doc:"The run's id"`
+	ID string `path:"id" doc:"Identifier of the run"`
 }
 
 type runNodeInput struct {
-	ID   string `path:"id" doc:"The run's id"`
-	Node string `path:"node"`
+	ID   string `path:"id" doc:"Identifier of the run"`
+	Node string `path:"node" doc:"Name of the node"`
 }
 
 // act reads the body of an act, does it, and answers with the run after it.
@@ -155,7 +154,7 @@ func readResult(r *rest.Reader, v rest.Value) json.RawMessage {
 	return slices.Clone(raw)
 }
 
-// forgetRun forgets a run that is over, its jobs first.
+// forgetRun forgets a run that has ended, its jobs first.
 func (s *Handler) forgetRun(ctx context.Context, who tenant.Identity, in *runInput) (*rest.NoContent, error) {
 	k, err := runKey(who, in.ID)
 	if err != nil {
@@ -166,10 +165,10 @@ func (s *Handler) forgetRun(ctx context.Context, who tenant.Identity, in *runInp
 		return nil, err
 	}
 	if !f.run.Status.Final() {
-		return nil, rest.NewProblem(spec.CodeNotFinished, "the run is not over; cancel it first")
+		return nil, rest.NewProblem(spec.CodeNotFinished, "the run has not ended; cancel it first")
 	}
 	if f.run.MustTell() {
-		return nil, rest.NewProblem(spec.CodeNotFinished, "the run has yet to tell its schedule; try again in a moment")
+		return nil, rest.NewProblem(spec.CodeNotFinished, "the run has not yet notified its schedule; repeat the request in a moment")
 	}
 	if err := s.allStopped(ctx, f); err != nil {
 		return nil, err
@@ -183,7 +182,7 @@ func (s *Handler) forgetRun(ctx context.Context, who tenant.Identity, in *runInp
 	}
 	err = s.Store.ForgetRun(ctx, f.run)
 	if store.Refused(err) != nil {
-		return nil, rest.NewProblem(spec.CodeWrongState, "somebody has acted on the run meanwhile; read it again")
+		return nil, rest.NewProblem(spec.CodeWrongState, "another request has changed the run meanwhile; read it once more")
 	}
 	return &rest.NoContent{}, err
 }
@@ -199,7 +198,7 @@ func (s *Handler) allStopped(ctx context.Context, f *runFacts) error {
 	}
 	rows, err := s.Store.Nodes(ctx, older)
 	if slices.ContainsFunc(rows, job.Row.Unfinished) {
-		return rest.NewProblem(spec.CodeNotFinished, "a job of the run has yet to stop; try again in a moment")
+		return rest.NewProblem(spec.CodeNotFinished, "a job of the run has not stopped yet; repeat the request in a moment")
 	}
 	return err
 }
@@ -232,7 +231,7 @@ func (s *Handler) forgetNode(ctx context.Context, f *runFacts, name string, gene
 	return nil
 }
 
-// clearEffects clears the pending effects of a job whose run is over, because nothing in the run waits for it.
+// clearEffects clears the pending effects of a job whose run has ended, because nothing in the run waits for it.
 func (s *Handler) clearEffects(ctx context.Context, k job.Key) error {
 	rows, err := s.Store.Nodes(ctx, []job.Key{k})
 	if err != nil || !rows[0].PendingEffects.Children() {

@@ -24,43 +24,45 @@ func (s *Handler) runRoutes() {
 		Scope:  spec.MayWrite,
 		Status: http.StatusAccepted, Body: dagRunRequest, OptionalBody: true, Summary: "Run a dag",
 		Errors: []int{http.StatusConflict, http.StatusUnprocessableEntity, http.StatusTooManyRequests},
-		About: "With an Idempotency-Key the same request again answers the run that it made, " +
-			"Idempotency-Replayed: true.",
+		About: "Repeating a request with the same Idempotency-Key answers the run that the first request made, " +
+			"with Idempotency-Replayed: true.",
 	}, s.createDagRun)
 	rest.Register(s.Router, rest.Route{
 		Method: http.MethodPost, Path: "/v1/runs", ID: "createRun", Tag: spec.TagRuns, Scope: spec.MayWrite,
-		Status: http.StatusAccepted, Body: runRequest, Summary: "Run a definition that stands in the request",
+		Status: http.StatusAccepted, Body: runRequest, Summary: "Run a definition that is given in the request",
 		Errors: []int{http.StatusConflict, http.StatusUnprocessableEntity, http.StatusTooManyRequests},
-		About:  "As a run of a dag, without a dag that is kept under a name.",
+		About:  "Makes a run like that of a dag, without keeping the definition under a name.",
 	}, s.createInlineRun)
 	rest.Register(s.Router, rest.Route{
 		Method: http.MethodGet, Path: "/v1/runs", ID: "listRuns", Tag: spec.TagRuns, Scope: spec.MayRead,
-		Summary: "List runs", About: "Newest first, without their nodes.",
+		Summary: "List runs", About: "Lists runs, newest first, without their nodes.",
 	}, s.listRuns)
 	rest.Register(s.Router, rest.Route{
 		Method: http.MethodGet, Path: "/v1/runs/{id}", ID: "getRun", Tag: spec.TagRuns, Scope: spec.MayRead,
-		Summary: "Get a run, and wait for its end", Errors: []int{http.StatusNotFound},
+		Summary: "Get a run, and optionally wait for its end", Errors: []int{http.StatusNotFound},
 	}, s.getRun)
 	rest.Register(s.Router, rest.Route{
 		Method: http.MethodDelete, Path: "/v1/runs/{id}", ID: "deleteRun", Tag: spec.TagRuns, Scope: spec.MayWrite,
-		Summary: "Forget a run that is over", Errors: []int{http.StatusNotFound, http.StatusConflict},
-		About: "With its jobs.",
+		Summary: "Delete a run that has ended", Errors: []int{http.StatusNotFound, http.StatusConflict},
+		About: "Deletes the run and its jobs.",
 	}, s.forgetRun)
 	rest.Register(s.Router, rest.Route{
 		Method: http.MethodGet, Path: "/v1/runs/{id}/nodes/{node}", ID: "getRunNode", Tag: spec.TagRuns,
 		Scope:   spec.MayRead,
 		Summary: "Get a node of a run", Errors: []int{http.StatusNotFound},
-		About: "Its payload as sent, its result and its error; of a node with for_each a page of its items.",
+		About: "Answers the node with its payload as sent, its result and its error; for a node with for_each, with a " +
+			"page of its items.",
 	}, s.getRunNode)
 	rest.Register(s.Router, rest.Route{
 		Method: http.MethodGet, Path: "/v1/runs/{id}/events", ID: "listRunEvents", Tag: spec.TagRuns,
 		Scope:   spec.MayRead,
-		Summary: "List what was done to a run", Errors: []int{http.StatusNotFound}, About: "Oldest first.",
+		Summary: "List the operations on a run", Errors: []int{http.StatusNotFound},
+		About: "Lists the operations, oldest first.",
 	}, s.listRunEvents)
 	rest.Register(s.Router, rest.Route{
 		Method: http.MethodGet, Path: "/v1/runs/{id}/graph", ID: "getRunGraph", Tag: spec.TagRuns, Scope: spec.MayRead,
 		Summary: "Draw a run", Errors: []int{http.StatusNotFound},
-		About: "Mermaid as text/plain, a picture as image/svg+xml, or the nodes and edges as application/json.",
+		About: "Answers Mermaid as text/plain, a picture as image/svg+xml, or nodes and edges as application/json.",
 	}, s.getRunGraph)
 	s.documentGraph()
 	s.runActs()
@@ -76,28 +78,32 @@ func (s *Handler) runActs() {
 		}
 	}
 	rest.Register(s.Router,
-		of("pause", "pauseRun", "Pause a run", "Nothing new starts; what runs ends.", runActRequest),
+		of("pause", "pauseRun", "Pause a run", "Nothing new starts; running jobs continue to their end.", runActRequest),
 		s.runAct(s.Runs.Pause))
-	rest.Register(s.Router, of("resume", "resumeRun", "Resume a run", "", runActRequest), s.runAct(s.Runs.Resume))
+	rest.Register(s.Router,
+		of("resume", "resumeRun", "Resume a run", "Ends the pause of the run.", runActRequest),
+		s.runAct(s.Runs.Resume))
 	rest.Register(s.Router, of("cancel", "cancelRun", "Cancel a run",
-		"What has not started is CANCELLED, and what runs is asked to stop.", runActRequest), s.runAct(s.Runs.Cancel))
-	rest.Register(s.Router, of("retry", "retryRun", "Run again what failed of a run",
-		"And what fell with it; what succeeded does not run again, unless it stands at or below from.",
+		"Jobs that have not started become CANCELLED, and running jobs are asked to stop.", runActRequest),
+		s.runAct(s.Runs.Cancel))
+	rest.Register(s.Router, of("retry", "retryRun", "Retry a run",
+		"Retries failed nodes and the downstream nodes they cancelled; with from, that node and everything downstream.",
 		runRetryRequest),
 		s.retryRun)
 	rest.Register(s.Router,
-		of("nodes/{node}/retry", "retryRunNode", "Run a failed node again", "And what fell with it.", runActRequest),
+		of("nodes/{node}/retry", "retryRunNode", "Retry a failed node",
+			"Retries the node and the downstream nodes it cancelled.", runActRequest),
 		s.retryRunNode)
 	rest.Register(s.Router, of("nodes/{node}/skip", "skipRunNode", "Skip a node",
-		"One that is blocked, waits or has failed.", nodeSkipRequest), s.skipRunNode)
-	rest.Register(s.Router, of("nodes/{node}/complete", "completeRunNode", "Complete a node by hand",
-		"One that is blocked, waits or has failed: it has SUCCEEDED, with that result.", nodeCompleteRequest),
+		"Skips a node that is blocked, waits or has failed.", nodeSkipRequest), s.skipRunNode)
+	rest.Register(s.Router, of("nodes/{node}/complete", "completeRunNode", "Complete a node by operator override",
+		"Sets a node that is blocked, waits or has failed to SUCCEEDED, with the given result.", nodeCompleteRequest),
 		s.completeRunNode)
 }
 
 type getRunInput struct {
-	ID   string `path:"id" doc:"The run's id"`
-	Wait string `query:"wait" doc:"Maximum wait for a final status; on timeout the current state is answered, and at once with Retry-After when too many requests of the tenant wait" example:"20s"`
+	ID   string `path:"id" doc:"Identifier of the run"`
+	Wait string `query:"wait" doc:"Maximum wait for a final status. On timeout the current state is returned, and if too many requests of the tenant wait, at once, with Retry-After" example:"20s"`
 }
 
 func (s *Handler) getRun(ctx context.Context, who tenant.Identity, in *getRunInput) (*waitedRun, error) {
@@ -129,16 +135,16 @@ func (s *Handler) getRun(ctx context.Context, who tenant.Identity, in *getRunInp
 
 // waitedRun answers a request that may have waited for the end of a run.
 type waitedRun struct {
-	RetryAfter string `header:"Retry-After" doc:"Seconds after which to ask again: too many requests of the tenant wait already, so this one did not"`
+	RetryAfter string `header:"Retry-After" doc:"Seconds after which to repeat the request, which did not wait because too many requests of the tenant wait already"`
 	Body       spec.RunView
 }
 
 type listRunsInput struct {
-	Dag           string `query:"dag"`
-	State         string `query:"status"`
-	Schedule      string `query:"schedule"`
-	CreatedAfter  string `query:"created_after" format:"date-time" doc:"Only runs with a created_at from this time on"`
-	CreatedBefore string `query:"created_before" format:"date-time" doc:"Only runs with a created_at before this time"`
+	Dag           string `query:"dag" doc:"Name of the dag whose runs are listed; default: any"`
+	State         string `query:"status" doc:"Status of the runs to list; default: any"`
+	Schedule      string `query:"schedule" doc:"Name of the schedule whose runs are listed; default: any"`
+	CreatedAfter  string `query:"created_after" format:"date-time" doc:"Earliest created_at of the runs to list"`
+	CreatedBefore string `query:"created_before" format:"date-time" doc:"Time before which the runs to list were created"`
 	rest.Paging
 }
 
@@ -250,18 +256,18 @@ func readRunFilter(in *listRunsInput) (store.RunQuery, error) {
 }
 
 type listRunEventsInput struct {
-	ID string `path:"id" doc:"The run's id"`
+	ID string `path:"id" doc:"Identifier of the run"`
 	rest.Paging
 }
 
 type runEventView struct {
-	At     rest.Instant `json:"at"`
-	By     string       `json:"by"`
-	Action string       `json:"action" enum:"create,pause,resume,cancel,retry,skip,complete"`
-	Node   string       `json:"node,omitempty"`
-	Reason string       `json:"reason,omitempty"`
-	From   string       `json:"from,omitempty" doc:"The run's status before"`
-	To     string       `json:"to,omitempty" doc:"The run's status after"`
+	At     rest.Instant `json:"at" doc:"Time of the operation"`
+	By     string       `json:"by" doc:"Subject that requested the operation"`
+	Action string       `json:"action" enum:"create,pause,resume,cancel,retry,skip,complete" doc:"Kind of the operation"`
+	Node   string       `json:"node,omitempty" doc:"Name of the node, for an operation on a node"`
+	Reason string       `json:"reason,omitempty" doc:"Reason that was given for the operation"`
+	From   string       `json:"from,omitempty" doc:"Status of the run before the operation"`
+	To     string       `json:"to,omitempty" doc:"Status of the run after the operation"`
 }
 
 func (s *Handler) listRunEvents(
@@ -294,37 +300,37 @@ func (s *Handler) listRunEvents(
 }
 
 type getRunNodeInput struct {
-	ID   string `path:"id" doc:"The run's id"`
-	Node string `path:"node"`
+	ID   string `path:"id" doc:"Identifier of the run"`
+	Node string `path:"node" doc:"Name of the node"`
 	rest.Paging
 }
 
 // RunNodeDetail shows one node of a run with all its details.
 type RunNodeDetail struct {
-	RunID job.ID `json:"run_id"`
-	Node  string `json:"node"`
+	RunID job.ID `json:"run_id" doc:"Identifier of the run"`
+	Node  string `json:"node" doc:"Name of the node"`
 	spec.NodeState
-	Payload json.RawMessage `json:"payload,omitempty" doc:"As sent; left out when larger than {=item_kib} KB"`
-	Result  json.RawMessage `json:"result,omitempty" doc:"Value that the work returned. For a node with for_each that has ended, list of the results of its items in order, null for one that did not succeed; left out with a cursor"`
-	Partial string          `json:"result_partial,omitempty" enum:"result_too_large,result_lost" doc:"Code with which whatever uses the value of the result fails; absent where result is the value"`
+	Payload json.RawMessage `json:"payload,omitempty" doc:"Payload as sent; absent if larger than {=item_kib} KB"`
+	Result  json.RawMessage `json:"result,omitempty" doc:"Result of the node's job. For a node with for_each that has ended: list of the results of its items in order, with null for an item that did not succeed; absent with a cursor."`
+	Partial string          `json:"result_partial,omitempty" enum:"result_too_large,result_lost" doc:"Code with which an expression that uses the result fails; absent if result is complete"`
 	// ResultIn is given in place of the result of a mapped node that is too large for the answer.
-	ResultIn string                  `json:"result_in,omitempty" enum:"items" doc:"Place of the result of a node with for_each whose list is larger than {=max_result}: each item, or its job, has its part"`
-	Error    *job.Reason             `json:"error,omitempty" doc:"Of the newest attempt that failed"`
-	Items    *rest.Page[runItemView] `json:"items,omitempty" doc:"Of a node with for_each"`
+	ResultIn string                  `json:"result_in,omitempty" enum:"items" doc:"Source of the result of a node with for_each whose list is larger than {=max_result}: each item, or its job, has its part"`
+	Error    *job.Reason             `json:"error,omitempty" doc:"Error of the newest attempt that failed"`
+	Items    *rest.Page[runItemView] `json:"items,omitempty" doc:"Page of the items of a node with for_each"`
 }
 
 type runItemView struct {
-	Item         int             `json:"item" doc:"Its index in the list, from 0"`
-	JobID        job.ID          `json:"job_id,omitempty" doc:"Absent while it waits for its turn"`
-	Status       job.Status      `json:"status" enum:"BLOCKED,SCHEDULED,QUEUED,RUNNING,SUCCEEDED,DEAD,CANCELLED,SKIPPED,EXPIRED"`
-	Attempt      int64           `json:"attempt,omitempty"`
-	StatusReason *job.Reason     `json:"status_reason,omitempty"`
-	StartedAt    rest.Instant    `json:"started_at,omitzero"`
-	FinishedAt   rest.Instant    `json:"finished_at,omitzero"`
-	DurationMS   *int64          `json:"duration_ms,omitempty"`
-	Result       json.RawMessage `json:"result,omitempty" doc:"Only a small one; the job has all of it"`
-	Partial      string          `json:"result_partial,omitempty" enum:"result_too_large,result_lost" doc:"Code with which whatever uses the value of the result fails"`
-	Error        *job.Reason     `json:"error,omitempty"`
+	Item         int             `json:"item" doc:"Index of the item in the list, from 0"`
+	JobID        job.ID          `json:"job_id,omitempty" doc:"Identifier of the item's job; absent while max_parallel keeps the item waiting"`
+	Status       job.Status      `json:"status" enum:"BLOCKED,SCHEDULED,QUEUED,RUNNING,SUCCEEDED,DEAD,CANCELLED,SKIPPED,EXPIRED" doc:"Status of the item's job"`
+	Attempt      int64           `json:"attempt,omitempty" doc:"Number of the attempt, from 1"`
+	StatusReason *job.Reason     `json:"status_reason,omitempty" doc:"Reason for the status"`
+	StartedAt    rest.Instant    `json:"started_at,omitzero" doc:"Time at which the job started"`
+	FinishedAt   rest.Instant    `json:"finished_at,omitzero" doc:"Time at which the job ended"`
+	DurationMS   *int64          `json:"duration_ms,omitempty" doc:"Time from start to end in milliseconds; until now while the job runs"`
+	Result       json.RawMessage `json:"result,omitempty" doc:"Result of the job if it is small; otherwise the job has it"`
+	Partial      string          `json:"result_partial,omitempty" enum:"result_too_large,result_lost" doc:"Code with which an expression that uses the result fails; absent if the result is complete"`
+	Error        *job.Reason     `json:"error,omitempty" doc:"Error of the newest attempt that failed"`
 }
 
 func (s *Handler) getRunNode(

@@ -54,7 +54,7 @@ func (s *Handler) readRun(ctx context.Context, k run.Key) (*runFacts, error) {
 			return nil, err
 		}
 		for i, item := range f.items[name] {
-			if item.Status == "" && row.Status.Final() { // it had not begun when somebody cancelled the node
+			if item.Status == "" && row.Status.Final() { // the node was cancelled before the item began
 				f.items[name][i].Status = job.Cancelled
 			}
 			look(item)
@@ -102,8 +102,8 @@ func (f *runFacts) times(row job.Row) (started, finished time.Time) {
 	return started, finished
 }
 
-// shown returns the run's status. It is HELD as soon as nothing can continue without an operator, even if nobody has
-// written that yet.
+// shown returns the run's status. It is HELD as soon as nothing can continue without an operator, even if its item
+// does not say so yet.
 func (f *runFacts) shown(states map[string]dag.NodeState) run.Status {
 	is := f.run.Shown()
 	if is == run.Running && f.run.Act == nil && f.graph.Outcome(states, f.run.Stop) == run.Held {
@@ -216,7 +216,7 @@ func (f *runFacts) waits(name string, row job.Row, s job.Status, states map[stri
 func (f *runFacts) blocked(name string, states map[string]dag.NodeState) (word, why string) {
 	switch v, _ := f.graph.JudgeNode(name, states); {
 	case v == dag.Held:
-		return "operator", "a node before it failed: retry, skip or complete that node or this one, or cancel the run"
+		return "operator", "an upstream node failed: retry, skip or complete that node or this one, or cancel the run"
 	case v == dag.Wait:
 		return "parents", "waits for " + f.unended(name, states)
 	case v == dag.Run && f.graph.AwaitsRead(name, states) != "":
@@ -225,12 +225,12 @@ func (f *runFacts) blocked(name string, states map[string]dag.NodeState) (word, 
 		return "pause", "the run is paused"
 	case v == dag.Run && f.graph.MaxConcurrency > 0:
 		if f.graph.MaxConcurrency == 1 {
-			return "limit", "another job of the run is under way, and its max_concurrency is 1"
+			return "limit", "another job of the run is active, and the max_concurrency of the run is 1"
 		}
-		return "limit", fmt.Sprintf("%d jobs of the run are under way, which is its max_concurrency",
+		return "limit", fmt.Sprintf("%d jobs of the run are active, which is the max_concurrency of the run",
 			f.graph.MaxConcurrency)
 	case v == dag.Run && f.run.Generation(name) > 1: // it starts once what it ran before has stopped
-		return "parents", "its parents have just ended, or its earlier job has yet to stop"
+		return "parents", "its parents have just ended, or its earlier job has not stopped yet"
 	}
 	return "parents", "its parents have just ended"
 }

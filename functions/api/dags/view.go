@@ -12,45 +12,45 @@ import (
 
 // DagView shows a dag: its definition, with the defaults filled in.
 type DagView struct {
-	Name           string                     `json:"name"`
-	Version        int64                      `json:"version" doc:"From 1; a version never changes"`
-	CreatedAt      rest.Instant               `json:"created_at"`
-	UpdatedAt      rest.Instant               `json:"updated_at" doc:"When this version was made"`
-	Nodes          map[string]dagNodeView     `json:"nodes"`
-	Params         map[string]json.RawMessage `json:"params,omitempty"`
-	ParamsSchema   json.RawMessage            `json:"params_schema,omitempty"`
-	OnFailure      dag.Policy                 `json:"on_failure"`
-	MaxConcurrency int                        `json:"max_concurrency,omitempty"`
-	ExpireAfter    string                     `json:"expire_after,omitempty"`
-	Priority       job.Priority               `json:"priority,omitempty"`
-	Tags           map[string]string          `json:"tags,omitempty"`
-	AllowLiterals  []string                   `json:"allow_literals,omitempty"`
-	Notes          []string                   `json:"notes,omitempty" doc:"Sentences about formats that the params_schema names and that are not checked"`
+	Name           string                     `json:"name" doc:"Name of the dag"`
+	Version        int64                      `json:"version" doc:"Version of the dag, from 1; a version never changes"`
+	CreatedAt      rest.Instant               `json:"created_at" doc:"Time at which the dag was created"`
+	UpdatedAt      rest.Instant               `json:"updated_at" doc:"Time at which this version was made"`
+	Nodes          map[string]dagNodeView     `json:"nodes" doc:"Nodes by name"`
+	Params         map[string]json.RawMessage `json:"params,omitempty" doc:"Defaults of the params by name"`
+	ParamsSchema   json.RawMessage            `json:"params_schema,omitempty" doc:"JSON Schema that the merged params of a run must match"`
+	OnFailure      dag.Policy                 `json:"on_failure" doc:"Effect of a failed node: cancel_downstream, cancel_run, continue or hold"`
+	MaxConcurrency int                        `json:"max_concurrency,omitempty" doc:"Maximum number of jobs of one run at a time; absent if there is no limit"`
+	ExpireAfter    string                     `json:"expire_after,omitempty" doc:"Maximum time from due_at to the end of a run; absent if there is no limit"`
+	Priority       job.Priority               `json:"priority,omitempty" doc:"Priority of the nodes that have none of their own; absent if it is that of their tasks"`
+	Tags           map[string]string          `json:"tags,omitempty" doc:"Tags of the jobs of each run"`
+	AllowLiterals  []string                   `json:"allow_literals,omitempty" doc:"JSON pointers of the strings that were declared not to be secrets"`
+	Notes          []string                   `json:"notes,omitempty" doc:"Notes about formats that params_schema names and that are not checked"`
 }
 
 type dagNodeView struct {
-	Task        string            `json:"task"`
-	Payload     json.RawMessage   `json:"payload,omitempty"`
-	Priority    job.Priority      `json:"priority,omitempty"`
-	Pool        string            `json:"pool,omitempty"`
-	Timeout     string            `json:"timeout,omitempty"`
-	StartWithin string            `json:"start_within,omitempty"`
-	Retry       json.RawMessage   `json:"retry,omitempty"`
-	Tags        map[string]string `json:"tags,omitempty"`
-	Literals    []string          `json:"allow_literals,omitempty"`
-	DependsOn   []string          `json:"depends_on,omitempty"`
-	RunIf       dag.Rule          `json:"run_if"`
-	When        string            `json:"when,omitempty"`
-	ForEach     string            `json:"for_each,omitempty"`
-	MaxParallel int               `json:"max_parallel,omitempty"`
+	Task        string            `json:"task" doc:"Name of the task"`
+	Payload     json.RawMessage   `json:"payload,omitempty" doc:"Payload, whose strings may hold expressions"`
+	Priority    job.Priority      `json:"priority,omitempty" doc:"Priority of the node; absent if it has none of its own"`
+	Pool        string            `json:"pool,omitempty" doc:"Pool of workers that runs the job; absent if it is that of the task"`
+	Timeout     string            `json:"timeout,omitempty" doc:"Maximum duration of one attempt; absent if it is that of the task"`
+	StartWithin string            `json:"start_within,omitempty" doc:"Maximum time from the node's release to the start of its first attempt; absent if there is no limit"`
+	Retry       json.RawMessage   `json:"retry,omitempty" doc:"Retry policy as given; fields that are left out have the values of the task"`
+	Tags        map[string]string `json:"tags,omitempty" doc:"Tags of the node's jobs"`
+	Literals    []string          `json:"allow_literals,omitempty" doc:"JSON pointers of the strings that were declared not to be secrets"`
+	DependsOn   []string          `json:"depends_on,omitempty" doc:"Names of the nodes that must end first"`
+	RunIf       dag.Rule          `json:"run_if" doc:"Rule that the outcomes of the nodes in depends_on must match"`
+	When        string            `json:"when,omitempty" doc:"CEL expression; the node is SKIPPED if it is false"`
+	ForEach     string            `json:"for_each,omitempty" doc:"Expression of a list, for each item of which the node has one job"`
+	MaxParallel int               `json:"max_parallel,omitempty" doc:"Maximum number of items at a time; absent if there is no limit"`
 }
 
 // dagItemView shows a dag, or one version of it, in a list.
 type dagItemView struct {
-	Name      string       `json:"name"`
-	Version   int64        `json:"version"`
-	CreatedAt rest.Instant `json:"created_at"`
-	UpdatedAt rest.Instant `json:"updated_at" doc:"When this version was made"`
+	Name      string       `json:"name" doc:"Name of the dag"`
+	Version   int64        `json:"version" doc:"Version of the dag, from 1"`
+	CreatedAt rest.Instant `json:"created_at" doc:"Time at which the dag was created"`
+	UpdatedAt rest.Instant `json:"updated_at" doc:"Time at which this version was made"`
 }
 
 func (s *Handler) viewDag(d store.Dag, is dag.Definition) DagView {

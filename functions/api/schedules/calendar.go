@@ -17,40 +17,39 @@ import (
 // Fields of a calendar. Package calendar checks what they say, so they are read as texts; the bounds are for the
 // document.
 var (
-	cronRule = calendarText("cron", "Cron rule of five fields, or six with seconds first. It takes @daily and its "+
+	cronRule = calendarText("cron", "Cron rule of five fields, or six with seconds first. It may use @daily and its "+
 		"like, @every 5m, L, L-n, nW, LW, L-nW, nL and n#k; ranges may pass the end of a field (FRI-MON, 22-2). If "+
 		"day of month and day of week are both restricted, a day runs when EITHER matches; a day field that begins "+
-		"with * is no restriction, so beside */2 BOTH must match. A calendar has one of cron, every, dates and rrule.",
+		"with * is no restriction, so with */2 in one of them BOTH must match. A calendar has exactly one of cron, "+
+		"every, dates and rrule.",
 		field.Formatted("cron", `\S`, calendar.MaxCron)).Example("0 9 * * 1-5")
 	every = calendarLength("every", "Period of real time in whole seconds, counted from start_at, or else from "+
-		"1970-01-01T00:00:00Z.", time.Second, calendar.MaxEvery)
-	phase = calendarLength("phase", "Shift of every by less than a period.", 0, calendar.MaxEvery)
-	dates = calendarTexts("dates", "Times of RFC 3339, in any order; fractions are rounded up to a millisecond.", 1,
+		"1970-01-01T00:00:00Z", time.Second, calendar.MaxEvery)
+	phase = calendarLength("phase", "Shift of the times of every by less than a period", 0, calendar.MaxEvery)
+	dates = calendarTexts("dates", "Nominal times of RFC 3339, in any order; fractions are rounded up to a millisecond", 1,
 		calendar.MaxDates, spec.InstantForm)
 	rrule = calendarText("rrule", "Rule of RFC 5545 that begins at start_at. COUNT counts runs. The next time is at "+
 		"most 60 years away.", field.Formatted("rrule", `[Ff][Rr][Ee][Qq]=`, calendar.MaxRRule)).
 		Example("FREQ=MONTHLY;BYDAY=-1FR;BYHOUR=9")
-	timezone = calendarText("timezone", "Name of an IANA time zone; default: "+
-		"UTC.", spec.ZoneForm).Example("Europe/Berlin")
-	startAt = calendarText("start_at", "First instant at which a nominal time counts, itself "+
-		"included.", spec.InstantForm)
-	endAt   = calendarText("end_at", "Instant from which on nominal times do not count.", spec.InstantForm)
-	maxRuns = field.Whole("max_runs", "Maximum number of runs in all; default: no limit.", 1, calendar.MaxRuns)
-	exclude = calendarTexts("exclude", "Names of exclusions. An exclusion that drops a time wins over one that moves "+
+	timezone = calendarText("timezone", "Name of an IANA time zone; default: UTC", spec.ZoneForm).Example("Europe/Berlin")
+	startAt  = calendarText("start_at", "Time from which nominal times count, itself included", spec.InstantForm)
+	endAt    = calendarText("end_at", "Time from which nominal times no longer count", spec.InstantForm)
+	maxRuns  = field.Whole("max_runs", "Maximum number of runs in total; default: no limit", 1, calendar.MaxRuns)
+	exclude  = calendarTexts("exclude", "Names of exclusions. An exclusion that drops a time wins over one that moves "+
 		"it, and an earlier name over a later one.", 0, calendar.MaxExclude, spec.NameForm)
-	missingHour = calendarText("missing_hour", "Treatment of a wall time that a change of the clock skips. Default: "+
-		"run_after, once, at the first instant after the gap. A rule whose second, minute or hour begins with * "+
-		"follows real time, and the times that it loses are listed as skipped.", field.OneOf(calendar.MissingHours))
-	repeatedHour = calendarText("repeated_hour", "Instant at which a repeated wall time runs; default: first. A rule "+
+	missingHour = calendarText("missing_hour", "Treatment of a wall time that a change of the clock skips: run_after "+
+		"(default) runs once, at the first instant after the gap; skip does not run. A rule whose second, minute or "+
+		"hour begins with * follows real time, and the times that it loses are listed as skipped.", field.OneOf(calendar.MissingHours))
+	repeatedHour = calendarText("repeated_hour", "Instant at which a repeated wall time runs: first (default), last or both. A rule "+
 		"whose second, minute or hour begins with * runs at both.", field.OneOf(calendar.RepeatedHours))
-	spread = calendarLength("spread", "Maximum delay of each run, less than the period: evenly spread over schedules "+
-		"and times, always the same for one time. The nominal time and the due time are both shown.", time.Millisecond,
+	spread = calendarLength("spread", "Maximum delay of each run, less than the period. Delays are evenly spread over "+
+		"schedules and times, and always the same for one time; both the nominal time and the due time are shown", time.Millisecond,
 		calendar.MaxSpread)
 
 	// CalendarRequest is replaced in the document by one schema for each form; see calendars.
 	calendarRequest = field.NewObject("CalendarRequest", "Calendar: the nominal times of a "+
-		"schedule.", cronRule, every, phase,
-		dates, rrule, timezone, startAt, endAt, maxRuns, exclude, missingHour, repeatedHour, spread)
+		"schedule", cronRule, every, phase, dates, rrule, timezone, startAt, endAt, maxRuns, exclude, missingHour,
+		repeatedHour, spread)
 )
 
 // calendarText is a field that package calendar reads.
@@ -133,8 +132,8 @@ func readSpec(r *rest.Reader, v rest.Value) (calendar.Spec, bool) {
 	return s, f != nil && len(r.Wrong) == before
 }
 
-// readCalendar reads a calendar with the exclusions that it names. Mistakes go to r, and then it is false; the error is
-// for a failed look-up.
+// readCalendar reads a calendar with the exclusions that it names. Violations go to r, and then it is false; the error
+// is for a failed look-up.
 func (s *Handler) readCalendar(ctx context.Context, r *rest.Reader, v rest.Value, t tenant.ID) (planned, bool, error) {
 	p := planned{}
 	var ok bool

@@ -21,30 +21,29 @@ import (
 
 // Fields of a schedule's dag.
 var (
-	templateDag     = spec.Name("name", "Name of the dag.").Required()
-	templateVersion = field.Whole("version", "Version of the dag; default: the newest at each nominal "+
-		"time.", 1, spec.MaxVersion)
-	templateParams = spec.Params.About("Params as in POST /v1/dags/{name}/runs.")
+	templateDag     = spec.Name("name", "Name of the dag").Required()
+	templateVersion = field.Whole("version", "Version of the dag; default: the newest at each nominal time", 1,
+		spec.MaxVersion)
+	templateParams = spec.Params.About("Params as in POST /v1/dags/{name}/runs")
 	templateStart  = spec.StartWithin.About("Maximum time from due_at to the beginning of the run, after which it is " +
-		"missed; default: no limit.")
+		"missed; default: no limit")
 
 	dagTemplateRequest = field.NewObject("DagTemplateRequest", "Dag of which each nominal time of a schedule makes a "+
-		"run.",
-		templateDag, templateVersion, templateParams, spec.RunPriority, templateStart, spec.RunExpireAfter,
+		"run.", templateDag, templateVersion, templateParams, spec.RunPriority, templateStart, spec.RunExpireAfter,
 		spec.RunTags,
 		spec.AllowLiterals.About("JSON pointers below dag, such as /params/x, of strings that look like secrets and "+
-			"are not."))
+			"are not"))
 )
 
 type dagTemplateView struct {
-	Name        string       `json:"name"`
-	Version     int64        `json:"version,omitempty" doc:"Absent: the newest at each nominal time"`
-	Priority    job.Priority `json:"priority,omitempty" doc:"Absent: the dag's"`
-	StartWithin string       `json:"start_within,omitempty"`
-	ExpireAfter string       `json:"expire_after,omitempty"`
+	Name        string       `json:"name" doc:"Name of the dag"`
+	Version     int64        `json:"version,omitempty" doc:"Version of the dag; absent if it is the newest at each nominal time"`
+	Priority    job.Priority `json:"priority,omitempty" doc:"Priority of the nodes that have none of their own; absent if it is that of the dag"`
+	StartWithin string       `json:"start_within,omitempty" doc:"Maximum time from due_at to the beginning of the run; absent if there is no limit"`
+	ExpireAfter string       `json:"expire_after,omitempty" doc:"Maximum time from due_at to the end of the run; absent if it is that of the dag"`
 	spec.TagsView
-	Literals []string        `json:"allow_literals,omitempty" doc:"The strings of the params that were declared to be no secrets"`
-	Params   json.RawMessage `json:"params,omitempty" doc:"As given, over the dag's own. Left out in lists, and when larger than {=item_kib} KB"`
+	Literals []string        `json:"allow_literals,omitempty" doc:"JSON pointers of the strings that were declared not to be secrets"`
+	Params   json.RawMessage `json:"params,omitempty" doc:"Params as given, without the dag's defaults; absent in lists, and if larger than {=item_kib} KB"`
 }
 
 // readDagTemplate reads the run that each nominal time makes, and checks its params by the dag as it is now.
@@ -129,7 +128,7 @@ func (s *Handler) paramsOfTemplate(
 	merged, unknown := g.MergeParams(given)
 	for _, name := range unknown {
 		r.Mistake(pointer+"/params/"+text.EscapePointer(name), rest.CodeUnknownField, "the params of the dag",
-			"the dag knows no param %s", text.Quoted(name))
+			"the dag has no param %s", text.Quoted(name))
 	}
 	if len(merged) > dag.MaxDefinition {
 		r.Mistake(pointer+"/params", rest.CodeTooLarge, fmt.Sprintf("at most %d bytes", dag.MaxDefinition),
@@ -184,7 +183,7 @@ func (s *Handler) UnusedDag(ctx context.Context, t tenant.ID, name string) error
 	if len(by) > schedulesNamed {
 		by, more = by[:schedulesNamed], " and others"
 	}
-	return rest.NewProblem(spec.CodeWrongState, "schedules make runs of it: %s%s; change or delete these first",
+	return rest.NewProblem(spec.CodeWrongState, "schedules make runs of this dag: %s%s; change or delete them first",
 		strings.Join(by, ", "), more)
 }
 

@@ -20,17 +20,17 @@ const (
 
 // ScheduleDiff is how an edit would change the times of a schedule.
 type ScheduleDiff struct {
-	Added   []occurrenceTime  `json:"added" doc:"At most {=dry_run_listed}"`
-	Lost    []occurrenceTime  `json:"lost" doc:"At most {=dry_run_listed}"`
-	Moved   []movedOccurrence `json:"moved" doc:"At most {=dry_run_listed}: on one local day as many would be lost as added, or only the share of the spread changes"`
-	Through rest.Instant      `json:"through" doc:"What was compared ends here: in {=dry_run_days} days, or earlier when cut"`
-	Changed []string          `json:"changed" doc:"What the edit changes, as JSON pointers such as /calendar/cron; empty: nothing. The pointer to the whole, an empty string: the schedule is new"`
-	Cut     bool              `json:"cut" doc:"There were too many times to compare {=dry_run_days} days, or to list all"`
+	Added   []occurrenceTime  `json:"added" doc:"Times that the schedule would gain; at most {=dry_run_listed}"`
+	Lost    []occurrenceTime  `json:"lost" doc:"Times that the schedule would lose; at most {=dry_run_listed}"`
+	Moved   []movedOccurrence `json:"moved" doc:"Times that would move; at most {=dry_run_listed}. Times of a local day count as moved if as many would be lost as added, and so does a time whose delay by the spread changes."`
+	Through rest.Instant      `json:"through" doc:"End of the compared period: {=dry_run_days} days from now, or earlier if cut is true"`
+	Changed []string          `json:"changed" doc:"JSON pointers of the fields that the edit changes, such as /calendar/cron; empty if it changes nothing. An empty string, the pointer to the whole, means that the schedule is new."`
+	Cut     bool              `json:"cut" doc:"Whether there were too many times to compare {=dry_run_days} days, or to list all of them"`
 }
 
 type movedOccurrence struct {
-	From rest.Instant `json:"from" doc:"Its due_at now"`
-	To   rest.Instant `json:"to" doc:"Its due_at then"`
+	From rest.Instant `json:"from" doc:"Time at which the occurrence is due now"`
+	To   rest.Instant `json:"to" doc:"Time at which the occurrence would be due"`
 }
 
 // tryEdit checks a change as if it were made, and returns what it does to the coming times.

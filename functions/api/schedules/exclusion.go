@@ -31,9 +31,9 @@ func (s *Handler) exclusionRoutes() {
 		Scope:   spec.MayWrite,
 		Body:    exclusionRequest,
 		Summary: "Create or replace an exclusion", Errors: []int{http.StatusTooManyRequests},
-		About: "Days and stretches of time on which nothing runs. 201 when it is new. Schedules that name it " +
-			"follow, as if each had been edited; one that would never fire any more is a reason to refuse. Safe to " +
-			"repeat.",
+		About: "An exclusion is a set of days and ranges of time on which nothing runs. Answers 201 if it is new. " +
+			"Schedules that name it follow, as if each had been edited; if one of them would never run any more, the " +
+			"exclusion is refused. Safe to repeat.",
 	}, s.putExclusion)
 	rest.Register(s.Router, rest.Route{
 		Method: http.MethodGet, Path: "/v1/exclusions/{name}", ID: "getExclusion", Tag: spec.TagSchedules,
@@ -43,8 +43,8 @@ func (s *Handler) exclusionRoutes() {
 	rest.Register(s.Router, rest.Route{
 		Method: http.MethodDelete, Path: "/v1/exclusions/{name}", ID: "deleteExclusion", Tag: spec.TagSchedules,
 		Scope:   spec.MayWrite,
-		Summary: "Delete an exclusion", About: "One that no schedule names.",
-		Errors: []int{http.StatusNotFound, http.StatusConflict},
+		Summary: "Delete an exclusion", Errors: []int{http.StatusNotFound, http.StatusConflict},
+		About: "An exclusion that a schedule names cannot be deleted.",
 	}, s.deleteExclusion)
 	rest.Register(s.Router, rest.Route{
 		Method: http.MethodGet, Path: "/v1/exclusions", ID: "listExclusions", Tag: spec.TagSchedules,
@@ -55,26 +55,24 @@ func (s *Handler) exclusionRoutes() {
 
 // Fields of an exclusion, which must exclude something. Package calendar checks what they say.
 var (
-	excludedDates = calendarTexts("dates", "Whole days.", 0, calendar.MaxDates,
+	excludedDates = calendarTexts("dates", "Whole days that are excluded", 0, calendar.MaxDates,
 		field.Formatted("date", datePattern, len(time.DateOnly))).Example([]string{"2027-12-25"})
-	excludedRanges = field.List("ranges", "Ranges of whole days, with both ends included, or of instants, with the "+
-		"second excluded.", 0, calendar.MaxRanges, field.Nested("", "", exclusionRangeRequest, readDayRange))
-	excludedYearly = calendarTexts("yearly", "Days of every year, as month and day.", 0, maxYearly,
+	excludedRanges = field.List("ranges", "Ranges of whole days, both ends included, or of instants, without the "+
+		"second end", 0, calendar.MaxRanges, field.Nested("", "", exclusionRangeRequest, readDayRange))
+	excludedYearly = calendarTexts("yearly", "Days of every year that are excluded, as month and day", 0, maxYearly,
 		field.Matching(yearlyPattern, len("12-25"))).Example([]string{"12-25"})
-	excludedWeekly = calendarTexts("weekly", "Days of every week, mon to sun; at most {=idle_weekdays}.", 0, MaxWeekly,
+	excludedWeekly = calendarTexts("weekly", "Days of every week that are excluded, mon to sun; at most {=idle_weekdays}", 0, MaxWeekly,
 		field.Matching(field.AnyCase(calendar.Weekdays), 3)).Example([]string{"sat", "sun"})
-	excludedZone = spec.Zone("timezone", "Time zone of the days, an IANA name; default: that of the calendar.")
+	excludedZone = spec.Zone("timezone", "Time zone of the days, an IANA name; default: that of the calendar")
 	excludedMove = field.Word[string]("move", "Treatment of a nominal time on an excluded day: drop (default), or the "+
-		"same time on the next or previous day that is not excluded, within {=move_days} "+
-		"days.", rest.CodeInvalidValue, moveWords)
-	rangeFrom = calendarText("from", "First day, as 2027-12-24, or first instant, as "+
-		"2027-12-24T12:00:00Z.", dayForm).Required()
-	rangeTo = calendarText("to", "Last day, or the instant after the range; of the same kind as "+
-		"from.", dayForm).Required()
+		"same time on the next or previous day that is not excluded, within {=move_days} days", rest.CodeInvalidValue,
+		moveWords)
+	rangeFrom = calendarText("from", "First day, such as 2027-12-24, or first instant, such as 2027-12-24T12:00:00Z",
+		dayForm).Required()
+	rangeTo = calendarText("to", "Last day, or instant after the range; of the same kind as from", dayForm).Required()
 
-	exclusionRangeRequest = field.NewObject("ExclusionRangeRequest", "Range of days or of "+
-		"instants.", rangeFrom, rangeTo)
-	exclusionRequest = field.NewObject("ExclusionRequest", "Days and ranges on which nothing runs.", excludedDates,
+	exclusionRangeRequest = field.NewObject("ExclusionRangeRequest", "Range of days or of instants", rangeFrom, rangeTo)
+	exclusionRequest      = field.NewObject("ExclusionRequest", "Days and ranges on which nothing runs", excludedDates,
 		excludedRanges, excludedYearly, excludedWeekly, excludedZone, excludedMove).
 		Refusing(field.IsNot(field.IsEither(field.HasSome("dates"), field.HasSome("ranges"), field.HasSome("yearly"),
 			field.HasSome("weekly"))))
@@ -97,14 +95,14 @@ const (
 )
 
 type exclusionView struct {
-	Name     string           `json:"name"`
-	Dates    []string         `json:"dates,omitempty"`
-	Ranges   []calendar.Range `json:"ranges,omitempty"`
-	Yearly   []string         `json:"yearly,omitempty"`
-	Weekly   []string         `json:"weekly,omitempty"`
-	Timezone *string          `json:"timezone,omitempty"`
-	Move     string           `json:"move" enum:"drop,next,previous"`
-	Version  int64            `json:"version" doc:"Grows with every change"`
+	Name     string           `json:"name" doc:"Name of the exclusion"`
+	Dates    []string         `json:"dates,omitempty" doc:"Whole days that are excluded"`
+	Ranges   []calendar.Range `json:"ranges,omitempty" doc:"Ranges of whole days, both ends included, or of instants, without the second end"`
+	Yearly   []string         `json:"yearly,omitempty" doc:"Days of every year that are excluded, as month and day"`
+	Weekly   []string         `json:"weekly,omitempty" doc:"Days of every week that are excluded"`
+	Timezone *string          `json:"timezone,omitempty" doc:"Time zone of the days; absent if it is that of the calendar"`
+	Move     string           `json:"move" enum:"drop,next,previous" doc:"Treatment of a nominal time on an excluded day: drop, or the same time on the next or previous day that is not excluded"`
+	Version  int64            `json:"version" doc:"Version, which grows with every change"`
 }
 
 func viewExclusion(e store.Exclusion) exclusionView {
@@ -136,7 +134,7 @@ func (s *Handler) putExclusion(
 					return store.Exclusion{}, err
 				}
 			}
-			return store.Exclusion{Name: in.Name, Exclusion: wanted}, s.judgeExclusion(ctx, who.Tenant, in.Name, wanted)
+			return store.Exclusion{Name: in.Name, Exclusion: wanted}, s.checkExclusion(ctx, who.Tenant, in.Name, wanted)
 		})
 	if err != nil {
 		return nil, err
@@ -193,8 +191,8 @@ func following(c schedule.Schedule, name string, e calendar.Exclusion) schedule.
 	return c
 }
 
-// judgeExclusion refuses an exclusion that makes the calendar of one of the schedules invalid.
-func (s *Handler) judgeExclusion(ctx context.Context, t tenant.ID, name string, e calendar.Exclusion) error {
+// checkExclusion refuses an exclusion that makes the calendar of one of the schedules invalid.
+func (s *Handler) checkExclusion(ctx context.Context, t tenant.ID, name string, e calendar.Exclusion) error {
 	naming, err := s.naming(ctx, t, name)
 	if err != nil {
 		return err
@@ -211,7 +209,7 @@ func (s *Handler) judgeExclusion(ctx context.Context, t tenant.ID, name string, 
 		}
 		var bad *calendar.Error
 		if errors.As(err, &bad) {
-			return rest.OneMistake("", bad.Code, "", "schedule %s names this exclusion, and could not go on: %s",
+			return rest.OneMistake("", bad.Code, "", "schedule %s names this exclusion, and could not continue with it: %s",
 				c.Name, bad.Detail)
 		}
 	}
@@ -279,7 +277,7 @@ func (s *Handler) limitExclusions(ctx context.Context, t tenant.ID) error {
 	}
 	if more {
 		return rest.NewProblem(rest.CodeRateLimited,
-			"there are %d exclusions already, which is the limit; delete one first", contract.MaxExclusions)
+			"there are %d exclusions, which is the limit; delete one first", contract.MaxExclusions)
 	}
 	return nil
 }
@@ -291,7 +289,7 @@ func readExclusion(ctx context.Context) (calendar.Exclusion, error) {
 		return e, err
 	}
 	r := spec.NewReader(doc)
-	r.NoSecrets(rest.Value{}, nil) // before a mistake can repeat a value
+	r.NoSecrets(rest.Value{}, nil) // before an error can repeat a value
 	f := exclusionRequest.Body(r)
 	excludedDates.Into(r, f, &e.Dates)
 	excludedYearly.Into(r, f, &e.Yearly)

@@ -22,39 +22,40 @@ func (s *Handler) occurrenceRoutes() {
 	rest.Register(s.Router, rest.Route{
 		Method: http.MethodGet, Path: "/v1/schedules/{name}/occurrences", ID: "listOccurrences", Tag: spec.TagSchedules,
 		Scope:   spec.MayRead,
-		Summary: "List what became of a schedule's times", Errors: []int{http.StatusNotFound},
-		About: "Begins at now and goes back, newest first; outcome=pending goes forward instead, soonest first, " +
-			"from the last {=pending_before} jobs before now or from after. Times that had the same end for the " +
-			"same reason may share one item, with until and count; one of them that has a job goes by the job's " +
-			"own item. A run that somebody asked for is among them, marked manual, at the time of the asking. Kept " +
-			"for {=finished_days} days, also when the schedule is deleted.",
+		Summary: "List the occurrences of a schedule", Errors: []int{http.StatusNotFound},
+		About: "Lists the outcome of each nominal time, from now backwards, newest first. With outcome=pending the " +
+			"list goes forward instead, soonest first, from after, or else from the last {=pending_before} jobs " +
+			"before now. Consecutive times with the same outcome and reason may share one item, with until and " +
+			"count; if one of them has a job, the item of that job counts. A run on request is listed at the time " +
+			"of the request, marked manual. Occurrences are kept for {=finished_days} days, also after the schedule " +
+			"is deleted.",
 	}, s.listOccurrences)
 }
 
-// occurrenceView shows what became of a nominal time, or of several in a row.
+// occurrenceView shows the outcome of a nominal time, or of several in a row.
 type occurrenceView struct {
-	NominalAt       rest.Instant `json:"nominal_at" doc:"Of several the first; of a manual run when it was asked for"`
-	DueAt           rest.Instant `json:"due_at,omitzero" doc:"Of its job"`
-	Outcome         string       `json:"outcome" enum:"ran,pending,skipped,missed,superseded" doc:"pending: not over yet"`
-	Reason          string       `json:"reason,omitempty" doc:"Of one that did not run, or is held: overlap, paused, excluded, missing_hour, outage, start_within, catch_up_cap, edited, deleted, max_runs, cancelled; of one that ran and failed its error's code"`
-	Why             string       `json:"why,omitempty" doc:"The same as a sentence"`
-	Manual          bool         `json:"manual,omitempty" doc:"No time of the calendar: somebody asked for this run"`
-	JobID           job.ID       `json:"job_id,omitempty"`
-	RunID           job.ID       `json:"run_id,omitempty" doc:"Of a schedule of a dag, once its run has begun: outcome is ran from then on, and status says how it goes on"`
-	Status          string       `json:"status,omitempty" doc:"Of its job, or of its run"`
-	StartLatenessMS *int64       `json:"start_lateness_ms,omitempty" doc:"Of one that started"`
-	Until           rest.Instant `json:"until,omitzero" doc:"The last nominal time of several"`
-	Count           int          `json:"count,omitempty" doc:"How many, of several; absent with until when they were too many to count"`
+	NominalAt       rest.Instant `json:"nominal_at" doc:"Nominal time; the first of several, or the time of the request for a manual run"`
+	DueAt           rest.Instant `json:"due_at,omitzero" doc:"Time at which the job is due"`
+	Outcome         string       `json:"outcome" enum:"ran,pending,skipped,missed,superseded" doc:"Outcome of the nominal time; pending means that it has not ended"`
+	Reason          string       `json:"reason,omitempty" doc:"Reason code. If the time did not run or is held: overlap, paused, excluded, missing_hour, outage, start_within, catch_up_cap, edited, deleted, max_runs or cancelled. If its run failed: the code of the error."`
+	Why             string       `json:"why,omitempty" doc:"Reason in words"`
+	Manual          bool         `json:"manual,omitempty" doc:"Whether the run was requested, and belongs to no time of the calendar"`
+	JobID           job.ID       `json:"job_id,omitempty" doc:"Identifier of the job"`
+	RunID           job.ID       `json:"run_id,omitempty" doc:"Identifier of the run of a dag, once it has begun. From then on outcome is ran, and status is the status of the run."`
+	Status          string       `json:"status,omitempty" doc:"Status of the job or of the run"`
+	StartLatenessMS *int64       `json:"start_lateness_ms,omitempty" doc:"Time from due_at, or from acceptance if that was later, to the start, in milliseconds"`
+	Until           rest.Instant `json:"until,omitzero" doc:"Last of several nominal times"`
+	Count           int          `json:"count,omitempty" doc:"Number of nominal times, if there are several; absent, although until is given, if they were too many to count"`
 
 	row *job.Row // of its job; nil for an entry of the ledger
 }
 
 type occurrencesInput struct {
-	Name string `path:"name"`
+	Name string `path:"name" doc:"Name of the schedule"`
 	rest.Paging
-	Outcome string `query:"outcome" doc:"One outcome"`
-	After   string `query:"after" format:"date-time" doc:"From this nominal time on; several in a row that reach over it count"`
-	Before  string `query:"before" format:"date-time" doc:"Before this nominal time"`
+	Outcome string `query:"outcome" doc:"Outcome of the occurrences to list; default: any"`
+	After   string `query:"after" format:"date-time" doc:"Earliest nominal time to list; an item for several times that reaches beyond it is included"`
+	Before  string `query:"before" format:"date-time" doc:"Nominal time before which occurrences are listed"`
 }
 
 // Outcomes are the values by which occurrences are filtered.
@@ -374,7 +375,7 @@ func pending(of schedule.Schedule, r job.Row, c job.Claim) (outcome, reason, why
 		return schedule.Superseded, job.CodeDeleted, "the schedule was deleted before it started"
 	case standing == schedule.IsPaused && r.Status != job.Running:
 		return schedule.Pending, job.CodePaused,
-			"the schedule is paused; what becomes of it is decided when it is resumed"
+			"the schedule is paused; whether this time runs is decided when the schedule is resumed"
 	case stale && standing == schedule.Passed && of.SkipReason(r).Code == job.CodePaused:
 		return schedule.Skipped, job.CodePaused, of.SkipReason(r).Message
 	case stale && (standing == schedule.Passed || of.Held == nil):

@@ -22,21 +22,22 @@ func (s *Handler) schedulePauseRoutes() {
 		Method: http.MethodPost, Path: "/v1/schedules/{name}/pause", Status: http.StatusOK, ID: "pauseSchedule",
 		Tag: spec.TagSchedules, Scope: spec.MayWrite, Body: spec.PauseRequest, OptionalBody: true,
 		Summary: "Pause a schedule", Errors: []int{http.StatusNotFound, http.StatusPreconditionFailed},
-		About: "Nothing of it starts after effective_at; what runs already, in_flight, goes on. What passes " +
-			"meanwhile is decided when it is resumed or until has passed; what was due before waits, and runs then. " +
-			"A second pause takes the place of the first.",
+		About: "Nothing of the schedule starts after effective_at; running jobs, listed in in_flight, continue. Which " +
+			"of the nominal times in the pause run is decided when the schedule is resumed or until has passed; jobs " +
+			"that were due before the pause wait, and run then. A second pause replaces the first.",
 	}, s.pauseSchedule)
 	rest.Register(s.Router, rest.Route{
 		Method: http.MethodPost, Path: "/v1/schedules/{name}/resume", Status: http.StatusOK, ID: "resumeSchedule",
 		Tag: spec.TagSchedules, Scope: spec.MayWrite, Body: resumeRequest, OptionalBody: true,
 		Summary: "Resume a schedule", Errors: []int{http.StatusNotFound, http.StatusPreconditionFailed},
-		About: "Of the times that passed meanwhile those run that missed names, the pause's unless the body has " +
-			"another. One that is not paused stays as it is.",
+		About: "Runs the nominal times in the pause that missed selects; default: the missed of the pause. Resuming " +
+			"a schedule that is not paused changes nothing.",
 	}, s.resumeSchedule)
 }
 
 var (
-	resumeMissed = spec.Missed.About("Which of the times in the pause run now; default: as the pause says.")
+	resumeMissed = spec.Missed.About("Selection of the nominal times in the pause that run now: drop, last or all; default: " +
+		"that of the pause")
 
 	resumeRequest = field.NewObject("ResumeRequest", "Resumption of a schedule.", resumeMissed)
 )

@@ -20,50 +20,51 @@ func (s *Handler) previewRoutes() {
 		Method: http.MethodPost, Path: "/v1/schedules/preview", Status: http.StatusOK, ID: "previewCalendar",
 		Tag: spec.TagSchedules, Scope: spec.MayRead, Body: previewRequest, AlsoName: true,
 		Summary: "Preview a calendar",
-		About: "Nothing is kept. The exclusions that it names are the tenant's. The times may be past, also all of " +
-			"them; a schedule is refused a calendar that has ended.",
+		About: "Lists the times of a calendar and saves nothing. The exclusions are those of the tenant. All times " +
+			"may lie in the past, although a schedule with a calendar that has ended is refused.",
 	}, s.previewDraft)
 	rest.Register(s.Router, rest.Route{
 		Method: http.MethodGet, Path: "/v1/schedules/{name}/preview", ID: "previewSchedule", Tag: spec.TagSchedules,
 		Scope:   spec.MayRead,
 		Summary: "Preview a schedule", Errors: []int{http.StatusNotFound},
-		About: "By its calendar alone: no pause and no overlap is looked at, nor how often it has run.",
+		About: "Lists the times of the schedule's calendar, without regard to pauses, to overlap and to the number " +
+			"of runs so far.",
 	}, s.previewSchedule)
 }
 
 // Fields of a preview.
 var (
-	previewName  = spec.Name("name", "Name of the schedule that the calendar is for; the spread is computed from it.")
-	previewAfter = spec.Instant("after", "Instant after which the times are listed; default: now. @every without "+
+	previewName  = spec.Name("name", "Name of the schedule that the calendar is for; the spread is computed from it")
+	previewAfter = spec.Instant("after", "Time after which the nominal times are listed; default: now. @every without "+
 		"start_at is counted from it.")
-	previewCount = field.Whole("count", "Number of times; default {=preview_count}.", 1, calendar.MaxPreview)
+	previewCount = field.Whole("count", "Number of times to list; default: {=preview_count}", 1, calendar.MaxPreview)
 
 	previewRequest = field.NewObject("PreviewRequest", "Calendar to preview.",
-		calendarField.About("Calendar whose times are listed."), previewName, previewAfter, previewCount)
+		calendarField.About("Calendar whose times are listed"), previewName, previewAfter, previewCount)
 )
 
 // occurrenceTime shows one time of a calendar.
 type occurrenceTime struct {
-	NominalAt rest.Instant `json:"nominal_at" doc:"What the calendar says"`
-	DueAt     rest.Instant `json:"due_at" doc:"The same after the spread"`
-	Local     string       `json:"local" doc:"nominal_at on the calendar's own clock"`
-	Flags     []string     `json:"flags" doc:"change_over_day: this local day misses or repeats a stretch of the clock; missing_hour: runs for a wall time that a change swallowed; repeated_hour: the clock shows this time twice; moved_later, moved_earlier: from a day that an exclusion closed"`
+	NominalAt rest.Instant `json:"nominal_at" doc:"Nominal time, as the calendar gives it"`
+	DueAt     rest.Instant `json:"due_at" doc:"Nominal time with the delay by the spread"`
+	Local     string       `json:"local" doc:"Nominal time in the time zone of the calendar"`
+	Flags     []string     `json:"flags" doc:"Peculiarities of the time. change_over_day: the clock changes on this local day; missing_hour: the time replaces a wall time that the clock skips; repeated_hour: the clock shows this wall time twice; moved_later, moved_earlier: the time was moved from an excluded day."`
 }
 
 // skippedTime shows a time at which the calendar runs nothing.
 type skippedTime struct {
-	NominalAt rest.Instant `json:"nominal_at"`
-	Local     string       `json:"local"`
-	Reason    string       `json:"reason" enum:"excluded,missing_hour"`
-	Exclusion string       `json:"exclusion,omitempty" doc:"Its name"`
-	Why       string       `json:"why"`
+	NominalAt rest.Instant `json:"nominal_at" doc:"Nominal time that is skipped"`
+	Local     string       `json:"local" doc:"Nominal time in the time zone of the calendar"`
+	Reason    string       `json:"reason" enum:"excluded,missing_hour" doc:"Reason code for skipping the time"`
+	Exclusion string       `json:"exclusion,omitempty" doc:"Name of the exclusion"`
+	Why       string       `json:"why" doc:"Reason in words"`
 }
 
 type previewAnswer struct {
 	Body struct {
-		Items   []occurrenceTime `json:"items" doc:"Fewer than asked when the calendar ends"`
-		Skipped []skippedTime    `json:"skipped,omitempty" doc:"Times among them at which nothing runs, the first {=preview_skipped}"`
-		Notes   []string         `json:"notes,omitempty" doc:"What is easily misread in this calendar"`
+		Items   []occurrenceTime `json:"items" doc:"Times of the calendar, in order; fewer than count if the calendar ends"`
+		Skipped []skippedTime    `json:"skipped,omitempty" doc:"First {=preview_skipped} times in the listed period at which nothing runs"`
+		Notes   []string         `json:"notes,omitempty" doc:"Notes about details of the calendar that are easily misread"`
 	}
 }
 
@@ -100,16 +101,16 @@ func (s *Handler) previewDraft(ctx context.Context, who tenant.Identity, _ *rest
 	}
 	out := preview(p.calendar.For(schedule.Key{Tenant: who.Tenant, Name: name}.ID(), after), after, count)
 	if now := s.Now(); p.calendar.Check(now) != nil {
-		out.Body.Notes = append(slices.Clip(out.Body.Notes), "the calendar has no time after now, "+
-			now.UTC().Format(time.RFC3339)+": a schedule with it is refused")
+		out.Body.Notes = append(slices.Clip(out.Body.Notes), "The calendar has no time after now, "+
+			now.UTC().Format(time.RFC3339)+"; a schedule with it is refused.")
 	}
 	return out, nil
 }
 
 type previewInput struct {
-	Name  string `path:"name"`
-	After string `query:"after" format:"date-time" doc:"Only times after this one; default now"`
-	Count string `query:"count" doc:"How many times"`
+	Name  string `path:"name" doc:"Name of the schedule"`
+	After string `query:"after" format:"date-time" doc:"Time after which the nominal times are listed; default: now"`
+	Count string `query:"count" doc:"Number of times to list"`
 }
 
 func (s *Handler) previewSchedule(ctx context.Context, who tenant.Identity, in *previewInput) (*previewAnswer, error) {
@@ -118,7 +119,7 @@ func (s *Handler) previewSchedule(ctx context.Context, who tenant.Identity, in *
 		t, ok := rest.ParseInstant(in.After)
 		if !ok {
 			return nil, rest.OneMistake("after", rest.CodeInvalidValue, rest.InstantAllowed+" (in a URL + is "+
-				"written %2B)", "this is not a time with a zone: %s", calendar.WhyNoInstant(in.After))
+				"written %2B)", "the value is not a time with a time zone: %s", calendar.WhyNoInstant(in.After))
 		}
 		after = t
 	}

@@ -65,6 +65,6 @@ func (s *Handler) takeQuota(t tenant.ID, amount int64) item.Write {
 // errQuota has no Retry-After: waiting does not help, only deleting does.
 func (s *Handler) errQuota(amount int64) error {
 	return rest.NewProblem(rest.CodeRateLimited,
-		"a tenant's schedules may run %d times a minute in all, each at its busiest and at least once; "+
-			"there is not room for %d more: delete one, or let some run less often", s.ScheduleQuota, amount)
+		"the schedules of a tenant may run %d times a minute in total, each counted at its busiest minute and at "+
+			"least once; %d more exceed this: delete a schedule, or let some run less often", s.ScheduleQuota, amount)
 }

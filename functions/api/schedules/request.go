@@ -19,21 +19,21 @@ import (
 
 // Fields of a schedule.
 var (
-	calendarField = field.Value("calendar", "Calendar that says when the schedule "+
-		"runs.", calendarRequest.Schema).Required()
+	calendarField = field.Value("calendar", "Calendar with the times at which the schedule runs",
+		calendarRequest.Schema).Required()
 	jobField = field.Value("job", "Job that each nominal time makes: a job as in POST /v1/jobs, without run_at "+
-		"and delay.", jobTemplateRequest.Schema)
-	dagField = field.Value("dag", "Dag of which each nominal time makes a run, in place of job. Whatever is said of "+
-		"jobs here then applies to runs; a FAILED run counts as a job that failed for good.", dagTemplateRequest.Schema)
+		"and delay", jobTemplateRequest.Schema)
+	dagField = field.Value("dag", "Dag of which each nominal time makes a run, in place of job. Statements about jobs "+
+		"of the schedule then apply to runs; a FAILED run counts as a job that failed for good.", dagTemplateRequest.Schema)
 	overlap = field.Word[schedule.Overlap]("overlap", "Treatment of a run that is due while an earlier one has not "+
 		"ended (a job that waits for a retry counts as ended); default: allow. With buffer_all runs start in the "+
 		"order of their nominal times.", rest.CodeInvalidValue, schedule.Overlaps)
-	catchUp = field.Value("catch_up", "Policy for nominal times whose run could not start in "+
-		"time.", catchUpRequest.Schema)
+	catchUp = field.Value("catch_up", "Policy for nominal times whose run could not start in time",
+		catchUpRequest.Schema)
 	pauseAfterFailures = field.Whole("pause_after_failures", "Number of jobs in a row that fail for good after which "+
-		"the schedule is paused; default: 0, never.", 0, schedule.MaxPauseAfter)
+		"the schedule is paused; default: 0, never", 0, schedule.MaxPauseAfter)
 
-	scheduleRequest = field.NewObject("ScheduleRequest", "Schedule: what it runs, when, and under which policies.",
+	scheduleRequest = field.NewObject("ScheduleRequest", "Schedule: calendar, job or dag, and policies",
 		calendarField, jobField, dagField, overlap, catchUp, pauseAfterFailures).
 		Refusing(field.IsEither(field.HasAll("job", "dag"), field.IsNot(field.IsEither(field.HasAll("job"),
 			field.HasAll("dag")))))
@@ -41,32 +41,30 @@ var (
 
 // Fields of a catch-up policy.
 var (
-	catchUpPolicy = field.Word[schedule.Policy]("policy", "Which late runs start: none, the last one, or all; "+
-		"default: last.",
-		rest.CodeInvalidValue, schedule.Policies)
-	catchUpWindow = field.Duration("window", "Age of a nominal time beyond which its run does not start; default "+
-		"{=catch_up_window}.", contract.MinWindow, schedule.MaxCatchUpWindow)
+	catchUpPolicy = field.Word[schedule.Policy]("policy", "Selection of late runs that start: none, the last one, "+
+		"or all; default: last", rest.CodeInvalidValue, schedule.Policies)
+	catchUpWindow = field.Duration("window", "Age of a nominal time beyond which its run does not start; default: "+
+		"{=catch_up_window}", contract.MinWindow, schedule.MaxCatchUpWindow)
 	catchUpCap = field.Whole("cap", "Maximum number of late runs that start with the policy all, the newest first; "+
-		"default {=catch_up_cap}.", 1, schedule.MaxCatchUpCap)
-	catchUpAfter = field.Duration("after", "Time after due_at from which a run that has not started is late and the "+
-		"policy decides, because of an outage or because no worker was free. Time spent behind an earlier run, under "+
-		"a limit or under a pause does not count; default "+
-		"{=catch_up_after}.", schedule.MinCatchUpAfter, schedule.MaxCatchUpAfter)
+		"default: {=catch_up_cap}", 1, schedule.MaxCatchUpCap)
+	catchUpAfter = field.Duration("after", "Time after due_at from which a run that has not started, because of an "+
+		"outage or because no worker was free, is late and the policy applies. Time spent behind an earlier run, "+
+		"under a limit or under a pause does not count; default: {=catch_up_after}", schedule.MinCatchUpAfter, schedule.MaxCatchUpAfter)
 
-	catchUpRequest = field.NewObject("CatchUpRequest", "Catch-up policy of a schedule.", catchUpPolicy, catchUpWindow,
+	catchUpRequest = field.NewObject("CatchUpRequest", "Catch-up policy of a schedule", catchUpPolicy, catchUpWindow,
 		catchUpCap, catchUpAfter)
 )
 
 // jobTemplateRequest is a JobRequest without a time.
-var jobTemplateRequest = field.NewObject("JobTemplateRequest", "Job that each nominal time of a schedule makes.",
-	spec.Task, spec.Payload.About("Payload as in POST /v1/jobs."),
-	spec.Priority.About("Priority; default: that of the task at the time when the schedule is put."),
+var jobTemplateRequest = field.NewObject("JobTemplateRequest", "Job that each nominal time of a schedule makes",
+	spec.Task, spec.Payload.About("Payload as in POST /v1/jobs"),
+	spec.Priority.About("Priority; default: that of the task at the time when the schedule is put"),
 	spec.Pool, spec.Timeout,
 	spec.StartWithin.About("Maximum time from due_at to the start of the first attempt, after which the run is "+
-		"missed; default: no limit."),
+		"missed; default: no limit"),
 	spec.ExpireAfter, spec.Retry, spec.Tags, spec.Metadata,
 	spec.AllowLiterals.About("JSON pointers below the job, such as /payload/x, of strings that look like secrets and "+
-		"are not."))
+		"are not"))
 
 // scheduleChange holds the new values of a schedule; nil for what does not change.
 type scheduleChange struct {
@@ -159,7 +157,7 @@ func (s *Handler) readSchedule(
 			}
 		}
 	} else if whole {
-		r.Mistake("/job", rest.CodeMissingField, "job, or dag in its place", "job is missing")
+		r.Mistake("/job", rest.CodeMissingField, "job or dag", "a schedule needs a job or a dag")
 	}
 	policies(r, f, whole, &c)
 	return c, r.Wrong.Err()

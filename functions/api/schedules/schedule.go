@@ -35,68 +35,69 @@ func (s *Handler) scheduleRoutes() {
 		Body:    scheduleRequest,
 		Summary: "Create or replace a schedule",
 		Errors:  []int{http.StatusPreconditionFailed, http.StatusTooManyRequests},
-		About: fmt.Sprintf("201 when it is new. The same body again changes nothing. One that is replaced goes on "+
-			"with its first time after now, and a pause stays: times due up to effective_at keep the job, overlap and "+
-			"catch_up that they had. "+
-			"The schedules of a tenant may run %d times a minute in all, each counted at its busiest and at least "+
-			"once (a deployment may set another number); beyond that is 429.", contract.ScheduleQuota),
+		About: fmt.Sprintf("Answers 201 if the schedule is new. Repeating the same body changes nothing. A replaced "+
+			"schedule continues with its first time after now, and stays paused if it is: times due up to "+
+			"effective_at keep their former job, overlap and catch_up. The schedules of a tenant may run %d times a "+
+			"minute in total, each counted at its busiest minute and at least once (a deployment may set another "+
+			"number); beyond that the answer is 429.", contract.ScheduleQuota),
 	}, s.putSchedule)
 	rest.Register(s.Router, rest.Route{
 		Method: http.MethodPost, Path: "/v1/schedules/{name}/dry-run", ID: "dryRunSchedule", Tag: spec.TagSchedules,
 		Scope: spec.MayWrite, Body: scheduleRequest,
-		Summary: "See what putting a schedule would do",
+		Summary: "Preview the effect of putting a schedule",
 		Errors:  []int{http.StatusPreconditionFailed, http.StatusTooManyRequests},
-		About: "Nothing is written. What putting it would be refused for, this is; otherwise the answer says which " +
-			"times of the next {=dry_run_days} days would be added, lost and moved.",
+		About: "Dry run. Returns the same errors as PUT and writes nothing. The answer lists the times of the next " +
+			"{=dry_run_days} days that would be added, lost and moved.",
 	}, s.dryRunSchedule)
 	rest.Register(s.Router, rest.Route{
 		Method: http.MethodGet, Path: "/v1/schedules/{name}", ID: "getSchedule", Tag: spec.TagSchedules,
 		Scope:   spec.MayRead,
-		Summary: "Get a schedule", About: "With its next times and its last.", Errors: []int{http.StatusNotFound},
+		Summary: "Get a schedule", Errors: []int{http.StatusNotFound},
+		About: "Answers the schedule with its next times and its last one.",
 	}, s.getSchedule)
 	rest.Register(s.Router, rest.Route{
 		Method: http.MethodPatch, Path: "/v1/schedules/{name}", ID: "patchSchedule", Tag: spec.TagSchedules,
 		Scope: spec.MayWrite, Body: schedulePatchRequest, MergePatch: true,
-		Summary: "Change a part, or see what that would change",
+		Summary: "Change a part of a schedule, or preview the change",
 		Errors:  []int{http.StatusNotFound, http.StatusPreconditionFailed, http.StatusTooManyRequests},
-		About: "A merge patch (RFC 7396): objects merge at every depth, null removes a field or gives it its " +
-			"default, everything else replaces. Another form of calendar takes the place of the one before, and " +
-			"another task brings its own settings. With dry_run=true nothing is written, and the answer says which " +
-			"times of the next {=dry_run_days} days would be added, lost and moved.",
+		About: "The body is a merge patch (RFC 7396): objects merge at every depth, null removes a field or restores " +
+			"its default, and any other value replaces. A calendar of another form replaces the calendar, and " +
+			"another task brings its own settings. With dry_run=true nothing is written, and the answer lists the " +
+			"times of the next {=dry_run_days} days that would be added, lost and moved.",
 	}, s.patchSchedule)
 	rest.Register(s.Router, rest.Route{
 		Method: http.MethodDelete, Path: "/v1/schedules/{name}", ID: "deleteSchedule", Tag: spec.TagSchedules,
 		Scope:   spec.MayWrite,
 		Summary: "Delete a schedule", Errors: []int{http.StatusNotFound, http.StatusPreconditionFailed},
-		About: "Nothing of it starts after the time in the header Punctual-Effective-At; what runs already, named " +
-			"in Punctual-In-Flight, goes on. The name may be used again, and its occurrences stay readable for " +
-			"{=finished_days} days.",
+		About: "Nothing of the schedule starts after the time in the header Punctual-Effective-At; running jobs, " +
+			"named in Punctual-In-Flight, continue. The name is free for a new schedule, and the occurrences stay " +
+			"readable for {=finished_days} days.",
 	}, s.deleteSchedule)
 	rest.Register(s.Router, rest.Route{
 		Method: http.MethodGet, Path: "/v1/schedules", ID: "listSchedules", Tag: spec.TagSchedules, Scope: spec.MayRead,
-		Summary: "List schedules", About: "By name, without payloads and last runs.",
+		Summary: "List schedules", About: "Lists schedules by name, without payloads and last runs.",
 	}, s.listSchedules)
 	rest.Register(s.Router, rest.Route{
 		Method: http.MethodPost, Path: "/v1/schedules/{name}/run-now", Status: http.StatusAccepted,
 		ID: "runScheduleNow", Tag: spec.TagSchedules, Scope: spec.MayWrite, Body: runNowRequest, OptionalBody: true,
-		Summary: "Run a schedule's job, or its dag, once, now", Errors: []int{http.StatusNotFound, http.StatusConflict},
-		About: "A job or run of its own, apart from the schedule's times: neither a pause of the schedule nor " +
-			"max_runs touches it, and overlap only where it is asked for. While an earlier run is not over, overlap " +
-			"obey then answers the job as it is: SKIPPED, or waiting for that run. A run that has not begun is " +
-			"answered as a job, too, and has the same id. It is listed among the occurrences as manual.",
+		Summary: "Run the job or the dag of a schedule once, now", Errors: []int{http.StatusNotFound, http.StatusConflict},
+		About: "Makes a job or a run in addition to the schedule's times. A pause of the schedule and max_runs do " +
+			"not apply to it, and the overlap policy applies only on request: with overlap obey, and an earlier run " +
+			"that has not ended, the answer is a job that is SKIPPED or waits for that run. A run that has not begun " +
+			"is also answered as a job, with the same id. The occurrences list it as manual.",
 	}, s.runScheduleNow)
 	s.schedulePauseRoutes()
 }
 
-// ScheduleInput names a schedule, and its epoch in If-Match.
+// ScheduleInput names a schedule, and its version in If-Match.
 type ScheduleInput struct {
-	Name    string `path:"name"`
-	IfMatch string `header:"If-Match" doc:"The ETag that was read: another version meanwhile is 412"`
+	Name    string `path:"name" doc:"Name of the schedule"`
+	IfMatch string `header:"If-Match" doc:"ETag of the version to change; the answer is 412 if the schedule has another version"`
 }
 
 type scheduleAnswer struct {
 	Status int
-	ETag   string `header:"ETag" doc:"The version in quotes, for If-Match"`
+	ETag   string `header:"ETag" doc:"Version in quotes, for If-Match"`
 	Body   ScheduleView
 }
 
@@ -163,7 +164,7 @@ func (s *Handler) updateSchedule(
 }
 
 func errStaleSchedule(is, asked int64) error {
-	return rest.NewProblem(spec.CodeStaleVersion, "the schedule is at version %d, not %d", is, asked)
+	return rest.NewProblem(spec.CodeStaleVersion, "the schedule has version %d, not %d", is, asked)
 }
 
 func (s *Handler) putSchedule(ctx context.Context, who tenant.Identity, in *ScheduleInput) (*scheduleAnswer, error) {
@@ -187,8 +188,8 @@ func (s *Handler) putSchedule(ctx context.Context, who tenant.Identity, in *Sche
 	return out, err
 }
 
-// promoteFirst makes the jobs of a schedule's times that are due by now, so that an edit or a pause that follows does
-// not decide about them. Usually they are made already.
+// promoteFirst makes the jobs of a schedule's times that are due by now, so that they are made before an edit or a pause
+// takes effect. Usually they exist already.
 func (s *Handler) promoteFirst(ctx context.Context, k schedule.Key) error {
 	found, err := s.Store.Schedule(ctx, k)
 	if err != nil || found.Deleted() || found.Paused != nil || found.Next.IsZero() || found.Next.After(s.Now()) {
@@ -199,7 +200,7 @@ func (s *Handler) promoteFirst(ctx context.Context, k schedule.Key) error {
 	if _, err = s.Engine.Recur.Promote(within, k); fault.Retryable(err) {
 		return err
 	}
-	return nil // a calendar that cannot be read has no times
+	return nil // an unreadable calendar has no times
 }
 
 type dryRunAnswer struct{ Body ScheduleDiff }
@@ -244,7 +245,7 @@ func (s *Handler) putOrTry(
 		case err != nil:
 			return nil, err
 		case epoch != 0 && (old == nil || old.Deleted()):
-			return nil, rest.NewProblem(spec.CodeStaleVersion, "there is no such schedule any more")
+			return nil, rest.NewProblem(spec.CodeStaleVersion, "the schedule no longer exists")
 		case epoch != 0 && old.Epoch != epoch:
 			return nil, errStaleSchedule(old.Epoch, epoch)
 		}
@@ -303,7 +304,7 @@ func (s *Handler) editSchedule(
 // forgetReplaced deletes a payload that a write has replaced. A failure only leaves a blob that nobody needs.
 func (s *Handler) forgetReplaced(ctx context.Context, old, after schedule.Schedule) {
 	if err := s.Store.ForgetReplaced(ctx, old, after); err != nil {
-		s.Log.WarnContext(ctx, "the payload that a schedule had before was not deleted", telemetry.Tenant,
+		s.Log.WarnContext(ctx, "the former payload of a schedule was not deleted", telemetry.Tenant,
 			after.Tenant, "schedule", after.Name, telemetry.Err, err)
 	}
 }
@@ -336,7 +337,7 @@ func (s *Handler) scheduleWrites(
 			return nil, fmt.Errorf("keeping the payload of schedule %q: %w", after.Name, err)
 		}
 		if n := len(c.job.Literals); n > 0 {
-			s.Log.InfoContext(ctx, "a schedule declared literals to be no secrets", telemetry.Tenant, after.Tenant,
+			s.Log.InfoContext(ctx, "a schedule declared that literals are not secrets", telemetry.Tenant, after.Tenant,
 				"schedule", after.Name, "literals", n, "by", who.Subject)
 		}
 	}
@@ -373,13 +374,13 @@ func (s *Handler) promote(ctx context.Context, k schedule.Key) {
 	if err == nil {
 		return
 	}
-	s.Log.WarnContext(ctx, "a schedule's near jobs are left to dispatch", telemetry.Tenant, k.Tenant, "schedule",
+	s.Log.WarnContext(ctx, "making a schedule's near jobs was left to dispatch", telemetry.Tenant, k.Tenant, "schedule",
 		k.Name, telemetry.Err, err)
 	within, cancel = context.WithTimeout(context.WithoutCancel(ctx), spec.SendTimeout)
 	defer cancel()
 	ask := message.Outgoing{Group: string(k.Tenant), Body: message.Encode(recur.Ask(k, s.Now()))}
 	if err := s.Queues.Send(within, contract.DispatchQueue, ask); err != nil {
-		s.Log.WarnContext(ctx, "a schedule's near jobs wait for the sweeper", telemetry.Tenant, k.Tenant, "schedule",
+		s.Log.WarnContext(ctx, "making a schedule's near jobs was left to the sweeper", telemetry.Tenant, k.Tenant, "schedule",
 			k.Name, telemetry.Err, err)
 	}
 }
@@ -404,11 +405,11 @@ func (s *Handler) getSchedule(ctx context.Context, who tenant.Identity, in *rest
 
 type patchScheduleInput struct {
 	ScheduleInput
-	DryRun string `query:"dry_run" doc:"true: only say what would change"`
+	DryRun string `query:"dry_run" doc:"Whether to answer what the patch would change, and to write nothing; default: false"`
 }
 
 type patchScheduleAnswer struct {
-	ETag string `header:"ETag" doc:"The version in quotes, for If-Match"`
+	ETag string `header:"ETag" doc:"Version in quotes, for If-Match"`
 	Body rest.Either[ScheduleView, ScheduleDiff]
 }
 
@@ -416,7 +417,7 @@ func (s *Handler) patchSchedule(
 	ctx context.Context, who tenant.Identity, in *patchScheduleInput,
 ) (*patchScheduleAnswer, error) {
 	if in.DryRun != "" && in.DryRun != "true" && in.DryRun != "false" {
-		return nil, rest.OneMistake("dry_run", rest.CodeInvalidValue, "true, false", "dry_run is true or false")
+		return nil, rest.OneMistake("dry_run", rest.CodeInvalidValue, "true, false", "dry_run is neither true nor false")
 	}
 	k, epoch, err := in.asked(ctx, who)
 	if err != nil {
@@ -516,11 +517,11 @@ func (s *Handler) deleteSchedule(ctx context.Context, who tenant.Identity, in *S
 	if err != nil {
 		return nil, err
 	}
-	// The delete happened just now, and a worker may still act on what it read before.
+	// The delete happened just now; a worker may still use what it read before.
 	out := &deletedAnswer{EffectiveAt: s.Now().Add(contract.EffectiveAfter).Format(rest.InstantLayout)}
 	running, err := s.inFlight(ctx, k)
 	if err != nil { // the schedule is deleted anyway, and a second DELETE would be 404
-		s.Log.WarnContext(ctx, "the jobs in flight of a deleted schedule could not be read", telemetry.Tenant,
+		s.Log.WarnContext(ctx, "the running jobs of a deleted schedule could not be read", telemetry.Tenant,
 			k.Tenant, "schedule", k.Name, telemetry.Err, err)
 	}
 	out.InFlight = strings.Join(rest.WordsOf(running), ", ")
@@ -529,8 +530,8 @@ func (s *Handler) deleteSchedule(ctx context.Context, who tenant.Identity, in *S
 
 // deletedAnswer has headers and no body.
 type deletedAnswer struct {
-	EffectiveAt string `header:"Punctual-Effective-At" doc:"Nothing of it starts after this time"`
-	InFlight    string `header:"Punctual-In-Flight" doc:"Those of its newest {=in_flight_looked} jobs that a worker is at, by comma; absent: none"`
+	EffectiveAt string `header:"Punctual-Effective-At" doc:"Time after which nothing of the schedule starts"`
+	InFlight    string `header:"Punctual-In-Flight" doc:"Identifiers of the jobs that are running, among the newest {=in_flight_looked} of the schedule, separated by commas; absent if there are none"`
 }
 
 func (s *Handler) listSchedules(
@@ -590,16 +591,16 @@ func (s *Handler) withContents(ctx context.Context, k schedule.Key) (schedule.Sc
 
 // runNowAnswer is the answer with a job or a run.
 type runNowAnswer struct {
-	Location string `header:"Location"`
-	ETag     string `header:"ETag" doc:"Of a job: the version in quotes, for If-Match"`
+	Location string `header:"Location" doc:"Path of the job or run"`
+	ETag     string `header:"ETag" doc:"Version of the job in quotes, for If-Match; absent for a run"`
 	Body     rest.Either[spec.JobView, spec.RunView]
 }
 
 var (
-	runNowOverlap = field.Word[string]("overlap", "Whether the run obeys the overlap policy of the schedule: ignore "+
-		"(default) or obey.", rest.CodeInvalidValue, []string{"ignore", "obey"})
+	runNowOverlap = field.Word[string]("overlap", "Whether the overlap policy of the schedule applies to this run: "+
+		"ignore (default) or obey", rest.CodeInvalidValue, []string{"ignore", "obey"})
 
-	runNowRequest = field.NewObject("RunNowRequest", "Run of a schedule now.", runNowOverlap)
+	runNowRequest = field.NewObject("RunNowRequest", "Options of a run of a schedule now.", runNowOverlap)
 )
 
 func readRunNow(ctx context.Context) (obey bool, err error) {

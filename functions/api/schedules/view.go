@@ -19,57 +19,57 @@ import (
 
 // ScheduleView shows a schedule.
 type ScheduleView struct {
-	Name               string                         `json:"name"`
-	Calendar           calendarView                   `json:"calendar"`
-	Job                *jobTemplateView               `json:"job,omitempty" doc:"Absent where each nominal time makes a run"`
-	Dag                *dagTemplateView               `json:"dag,omitempty" doc:"In place of job"`
-	Overlap            schedule.Overlap               `json:"overlap" enum:"allow,skip,buffer_one,buffer_all,cancel_running"`
-	CatchUp            catchUpView                    `json:"catch_up"`
-	PauseAfterFailures int                            `json:"pause_after_failures" doc:"0: no number of failures pauses it"`
-	Version            int64                          `json:"version" doc:"Grows with every edit, pause and resume; the ETag is this in quotes"`
-	CreatedAt          rest.Instant                   `json:"created_at"`
-	UpdatedAt          rest.Instant                   `json:"updated_at"`
-	Next               []rest.Instant                 `json:"next" doc:"The next {=next_shown} nominal times; none while it is paused without an end, or has ended"`
-	Last               rest.OrNull[occurrenceView]    `json:"last,omitzero" doc:"The newest time that has passed; null before the first, absent in lists"`
-	Paused             rest.OrNull[schedulePauseView] `json:"paused" doc:"null: it is not"`
-	EffectiveAt        rest.Instant                   `json:"effective_at,omitzero" doc:"In the answer to a pause: nothing of it starts after this time. In the answer to an edit: times due up to then keep the job, overlap and catch_up that they had"`
-	InFlight           []job.ID                       `json:"in_flight,omitzero" doc:"In the answer to a pause: those of its newest {=in_flight_looked} jobs that a worker is at"`
-	EndedBy            string                         `json:"ended_by,omitempty" doc:"max_runs: it has run as often as it may"`
-	FailuresInARow     int64                          `json:"failures_in_a_row,omitempty" doc:"Jobs that failed for good since the last that succeeded, while pause_after_failures counts them"`
-	Notes              []string                       `json:"notes,omitempty" doc:"What is easily misread in its calendar"`
+	Name               string                         `json:"name" doc:"Name of the schedule"`
+	Calendar           calendarView                   `json:"calendar" doc:"Calendar as it was written"`
+	Job                *jobTemplateView               `json:"job,omitempty" doc:"Job that each nominal time makes; absent if there is a dag"`
+	Dag                *dagTemplateView               `json:"dag,omitempty" doc:"Dag of which each nominal time makes a run, in place of job"`
+	Overlap            schedule.Overlap               `json:"overlap" enum:"allow,skip,buffer_one,buffer_all,cancel_running" doc:"Treatment of a run that is due while an earlier one has not ended"`
+	CatchUp            catchUpView                    `json:"catch_up" doc:"Policy for nominal times whose run could not start in time"`
+	PauseAfterFailures int                            `json:"pause_after_failures" doc:"Number of jobs in a row that fail for good after which the schedule is paused; 0 is never"`
+	Version            int64                          `json:"version" doc:"Version, which grows with every edit, pause and resume; in quotes it is the ETag"`
+	CreatedAt          rest.Instant                   `json:"created_at" doc:"Time at which the schedule was created"`
+	UpdatedAt          rest.Instant                   `json:"updated_at" doc:"Time of the newest change"`
+	Next               []rest.Instant                 `json:"next" doc:"Next {=next_shown} nominal times; empty while the schedule is paused without an end, or if it has ended"`
+	Last               rest.OrNull[occurrenceView]    `json:"last,omitzero" doc:"Newest nominal time that has passed; null before the first, absent in lists"`
+	Paused             rest.OrNull[schedulePauseView] `json:"paused" doc:"Pause of the schedule; null if it is not paused"`
+	EffectiveAt        rest.Instant                   `json:"effective_at,omitzero" doc:"In the answer to a pause, time after which nothing of the schedule starts. In the answer to an edit, time up to which due times keep their former job, overlap and catch_up."`
+	InFlight           []job.ID                       `json:"in_flight,omitzero" doc:"Identifiers of the jobs that are running, among the newest {=in_flight_looked} of the schedule; only in the answer to a pause"`
+	EndedBy            string                         `json:"ended_by,omitempty" doc:"Reason why the schedule has ended: max_runs, because the maximum number of runs is reached"`
+	FailuresInARow     int64                          `json:"failures_in_a_row,omitempty" doc:"Number of jobs that failed for good since the last success; only counted for pause_after_failures"`
+	Notes              []string                       `json:"notes,omitempty" doc:"Notes about details of the calendar that are easily misread"`
 }
 
 // calendarView shows a calendar as it was written.
 type calendarView calendar.Spec
 
 type jobTemplateView struct {
-	Task        string          `json:"task"`
-	Pool        string          `json:"pool"`
-	Priority    job.Priority    `json:"priority"`
-	Timeout     string          `json:"timeout"`
-	StartWithin string          `json:"start_within,omitempty"`
-	ExpireAfter string          `json:"expire_after,omitempty"`
-	Retry       *spec.RetryView `json:"retry"`
+	Task        string          `json:"task" doc:"Name of the task"`
+	Pool        string          `json:"pool" doc:"Pool of workers that runs the job"`
+	Priority    job.Priority    `json:"priority" doc:"Priority of the job"`
+	Timeout     string          `json:"timeout" doc:"Maximum duration of one attempt"`
+	StartWithin string          `json:"start_within,omitempty" doc:"Maximum time from due_at to the start of the first attempt; absent if there is no limit"`
+	ExpireAfter string          `json:"expire_after,omitempty" doc:"Maximum time from due_at to the end of the job; absent if there is no limit"`
+	Retry       *spec.RetryView `json:"retry" doc:"Retry policy of the job"`
 	spec.LabelsView
-	Literals    []string        `json:"allow_literals,omitempty" doc:"The strings of the payload that were declared to be no secrets"`
-	PayloadSize int64           `json:"payload_size,omitempty" doc:"Bytes"`
-	Payload     json.RawMessage `json:"payload,omitempty" doc:"Left out in lists, and when larger than {=item_kib} KB"`
+	Literals    []string        `json:"allow_literals,omitempty" doc:"JSON pointers of the strings that were declared not to be secrets"`
+	PayloadSize int64           `json:"payload_size,omitempty" doc:"Size of the payload in bytes"`
+	Payload     json.RawMessage `json:"payload,omitempty" doc:"Input of the job; absent in lists, and if larger than {=item_kib} KB"`
 }
 
 type catchUpView struct {
-	Policy schedule.Policy `json:"policy" enum:"none,last,all"`
-	Window string          `json:"window"`
-	Cap    int             `json:"cap"`
-	After  string          `json:"after"`
+	Policy schedule.Policy `json:"policy" enum:"none,last,all" doc:"Selection of late runs that start: none, the last one, or all"`
+	Window string          `json:"window" doc:"Age of a nominal time beyond which its run does not start"`
+	Cap    int             `json:"cap" doc:"Maximum number of late runs that start with the policy all, the newest first"`
+	After  string          `json:"after" doc:"Time after due_at from which a run that has not started is late"`
 }
 
 type schedulePauseView struct {
-	Reason      string       `json:"reason,omitempty"`
-	By          string       `json:"by,omitempty" doc:"Who, or punctual after failures in a row"`
-	Since       rest.Instant `json:"since"`
-	EffectiveAt rest.Instant `json:"effective_at" doc:"Nothing starts later"`
-	Until       rest.Instant `json:"until,omitzero"`
-	Missed      string       `json:"missed,omitempty" doc:"Which of the times in it run after it; absent: as catch_up says"`
+	Reason      string       `json:"reason,omitempty" doc:"Reason for the pause"`
+	By          string       `json:"by,omitempty" doc:"Subject that paused the schedule, or punctual after failures in a row"`
+	Since       rest.Instant `json:"since" doc:"Time at which the pause was made"`
+	EffectiveAt rest.Instant `json:"effective_at" doc:"Time after which nothing of the schedule starts"`
+	Until       rest.Instant `json:"until,omitzero" doc:"Time at which the pause ends by itself; absent if it does not"`
+	Missed      string       `json:"missed,omitempty" doc:"Selection of the nominal times in the pause that run after it; absent if catch_up selects them"`
 }
 
 func viewTemplate(t schedule.Template) *jobTemplateView {
@@ -110,7 +110,7 @@ func viewSchedule(c schedule.Schedule, now time.Time) ScheduleView {
 	}
 	cal, err := c.Calendar()
 	if err != nil {
-		v.Notes = []string{fmt.Sprintf("nothing runs: the calendar cannot be read: %s", err)}
+		v.Notes = []string{fmt.Sprintf("The schedule does not run, because its calendar cannot be read: %s", err)}
 		return v
 	}
 	v.Notes = cal.Notes()

@@ -894,18 +894,18 @@ type BatchRequest struct {
 
 // CalendarPatchRequest defines model for CalendarPatchRequest.
 type CalendarPatchRequest struct {
-	// Cron Cron rule of five fields, or six with seconds first. It takes @daily and its like, @every 5m, L, L-n, nW, LW, L-nW, nL and n#k; ranges may pass the end of a field (FRI-MON, 22-2). If day of month and day of week are both restricted, a day runs when EITHER matches; a day field that begins with * is no restriction, so beside */2 BOTH must match. A calendar has one of cron, every, dates and rrule.
+	// Cron Cron rule of five fields, or six with seconds first. It may use @daily and its like, @every 5m, L, L-n, nW, LW, L-nW, nL and n#k; ranges may pass the end of a field (FRI-MON, 22-2). If day of month and day of week are both restricted, a day runs when EITHER matches; a day field that begins with * is no restriction, so with */2 in one of them BOTH must match. A calendar has exactly one of cron, every, dates and rrule.
 	//
 	// Examples: 0 9 * * 1-5
 	Cron *string `json:"cron,omitempty"`
 
-	// Dates Times of RFC 3339, in any order; fractions are rounded up to a millisecond.
+	// Dates Nominal times of RFC 3339, in any order; fractions are rounded up to a millisecond
 	Dates *[]time.Time `json:"dates,omitempty"`
 
-	// EndAt Instant from which on nominal times do not count.
+	// EndAt Time from which nominal times no longer count
 	EndAt *time.Time `json:"end_at,omitempty"`
 
-	// Every Period of real time in whole seconds, counted from start_at, or else from 1970-01-01T00:00:00Z.; 1s to 36525d
+	// Every Period of real time in whole seconds, counted from start_at, or else from 1970-01-01T00:00:00Z; 1s to 36525d
 	//
 	// Examples: 30s
 	Every *string `json:"every,omitempty"`
@@ -913,18 +913,18 @@ type CalendarPatchRequest struct {
 	// Exclude Names of exclusions. An exclusion that drops a time wins over one that moves it, and an earlier name over a later one.
 	Exclude *[]string `json:"exclude,omitempty"`
 
-	// MaxRuns Maximum number of runs in all; default: no limit.
+	// MaxRuns Maximum number of runs in total; default: no limit
 	MaxRuns *int64 `json:"max_runs,omitempty"`
 
-	// MissingHour Treatment of a wall time that a change of the clock skips. Default: run_after, once, at the first instant after the gap. A rule whose second, minute or hour begins with * follows real time, and the times that it loses are listed as skipped.
+	// MissingHour Treatment of a wall time that a change of the clock skips: run_after (default) runs once, at the first instant after the gap; skip does not run. A rule whose second, minute or hour begins with * follows real time, and the times that it loses are listed as skipped.
 	MissingHour *CalendarPatchRequestMissingHour `json:"missing_hour,omitempty"`
 
-	// Phase Shift of every by less than a period.; 0s to 36525d
+	// Phase Shift of the times of every by less than a period; 0s to 36525d
 	//
 	// Examples: 30s
 	Phase *string `json:"phase,omitempty"`
 
-	// RepeatedHour Instant at which a repeated wall time runs; default: first. A rule whose second, minute or hour begins with * runs at both.
+	// RepeatedHour Instant at which a repeated wall time runs: first (default), last or both. A rule whose second, minute or hour begins with * runs at both.
 	RepeatedHour *CalendarPatchRequestRepeatedHour `json:"repeated_hour,omitempty"`
 
 	// Rrule Rule of RFC 5545 that begins at start_at. COUNT counts runs. The next time is at most 60 years away.
@@ -932,40 +932,40 @@ type CalendarPatchRequest struct {
 	// Examples: FREQ=MONTHLY;BYDAY=-1FR;BYHOUR=9
 	Rrule *string `json:"rrule,omitempty"`
 
-	// Spread Maximum delay of each run, less than the period: evenly spread over schedules and times, always the same for one time. The nominal time and the due time are both shown.; 1ms to 1h
+	// Spread Maximum delay of each run, less than the period. Delays are evenly spread over schedules and times, and always the same for one time; both the nominal time and the due time are shown; 1ms to 1h
 	//
 	// Examples: 30s
 	Spread *string `json:"spread,omitempty"`
 
-	// StartAt First instant at which a nominal time counts, itself included.
+	// StartAt Time from which nominal times count, itself included
 	StartAt *time.Time `json:"start_at,omitempty"`
 
-	// Timezone Name of an IANA time zone; default: UTC.
+	// Timezone Name of an IANA time zone; default: UTC
 	//
 	// Examples: Europe/Berlin
 	Timezone *string `json:"timezone,omitempty"`
 }
 
-// CalendarPatchRequestMissingHour Treatment of a wall time that a change of the clock skips. Default: run_after, once, at the first instant after the gap. A rule whose second, minute or hour begins with * follows real time, and the times that it loses are listed as skipped.
+// CalendarPatchRequestMissingHour Treatment of a wall time that a change of the clock skips: run_after (default) runs once, at the first instant after the gap; skip does not run. A rule whose second, minute or hour begins with * follows real time, and the times that it loses are listed as skipped.
 type CalendarPatchRequestMissingHour string
 
-// CalendarPatchRequestRepeatedHour Instant at which a repeated wall time runs; default: first. A rule whose second, minute or hour begins with * runs at both.
+// CalendarPatchRequestRepeatedHour Instant at which a repeated wall time runs: first (default), last or both. A rule whose second, minute or hour begins with * runs at both.
 type CalendarPatchRequestRepeatedHour string
 
-// CalendarRequest Calendar: the nominal times of a schedule.
+// CalendarRequest Calendar: the nominal times of a schedule
 type CalendarRequest struct {
-	// Cron Cron rule of five fields, or six with seconds first. It takes @daily and its like, @every 5m, L, L-n, nW, LW, L-nW, nL and n#k; ranges may pass the end of a field (FRI-MON, 22-2). If day of month and day of week are both restricted, a day runs when EITHER matches; a day field that begins with * is no restriction, so beside */2 BOTH must match. A calendar has one of cron, every, dates and rrule.
+	// Cron Cron rule of five fields, or six with seconds first. It may use @daily and its like, @every 5m, L, L-n, nW, LW, L-nW, nL and n#k; ranges may pass the end of a field (FRI-MON, 22-2). If day of month and day of week are both restricted, a day runs when EITHER matches; a day field that begins with * is no restriction, so with */2 in one of them BOTH must match. A calendar has exactly one of cron, every, dates and rrule.
 	//
 	// Examples: 0 9 * * 1-5
 	Cron *string `json:"cron,omitempty"`
 
-	// Dates Times of RFC 3339, in any order; fractions are rounded up to a millisecond.
+	// Dates Nominal times of RFC 3339, in any order; fractions are rounded up to a millisecond
 	Dates *[]time.Time `json:"dates,omitempty"`
 
-	// EndAt Instant from which on nominal times do not count.
+	// EndAt Time from which nominal times no longer count
 	EndAt *time.Time `json:"end_at,omitempty"`
 
-	// Every Period of real time in whole seconds, counted from start_at, or else from 1970-01-01T00:00:00Z.; 1s to 36525d
+	// Every Period of real time in whole seconds, counted from start_at, or else from 1970-01-01T00:00:00Z; 1s to 36525d
 	//
 	// Examples: 30s
 	Every *string `json:"every,omitempty"`
@@ -973,18 +973,18 @@ type CalendarRequest struct {
 	// Exclude Names of exclusions. An exclusion that drops a time wins over one that moves it, and an earlier name over a later one.
 	Exclude *[]string `json:"exclude,omitempty"`
 
-	// MaxRuns Maximum number of runs in all; default: no limit.
+	// MaxRuns Maximum number of runs in total; default: no limit
 	MaxRuns *int64 `json:"max_runs,omitempty"`
 
-	// MissingHour Treatment of a wall time that a change of the clock skips. Default: run_after, once, at the first instant after the gap. A rule whose second, minute or hour begins with * follows real time, and the times that it loses are listed as skipped.
+	// MissingHour Treatment of a wall time that a change of the clock skips: run_after (default) runs once, at the first instant after the gap; skip does not run. A rule whose second, minute or hour begins with * follows real time, and the times that it loses are listed as skipped.
 	MissingHour *CalendarRequestMissingHour `json:"missing_hour,omitempty"`
 
-	// Phase Shift of every by less than a period.; 0s to 36525d
+	// Phase Shift of the times of every by less than a period; 0s to 36525d
 	//
 	// Examples: 30s
 	Phase *string `json:"phase,omitempty"`
 
-	// RepeatedHour Instant at which a repeated wall time runs; default: first. A rule whose second, minute or hour begins with * runs at both.
+	// RepeatedHour Instant at which a repeated wall time runs: first (default), last or both. A rule whose second, minute or hour begins with * runs at both.
 	RepeatedHour *CalendarRequestRepeatedHour `json:"repeated_hour,omitempty"`
 
 	// Rrule Rule of RFC 5545 that begins at start_at. COUNT counts runs. The next time is at most 60 years away.
@@ -992,24 +992,24 @@ type CalendarRequest struct {
 	// Examples: FREQ=MONTHLY;BYDAY=-1FR;BYHOUR=9
 	Rrule *string `json:"rrule,omitempty"`
 
-	// Spread Maximum delay of each run, less than the period: evenly spread over schedules and times, always the same for one time. The nominal time and the due time are both shown.; 1ms to 1h
+	// Spread Maximum delay of each run, less than the period. Delays are evenly spread over schedules and times, and always the same for one time; both the nominal time and the due time are shown; 1ms to 1h
 	//
 	// Examples: 30s
 	Spread *string `json:"spread,omitempty"`
 
-	// StartAt First instant at which a nominal time counts, itself included.
+	// StartAt Time from which nominal times count, itself included
 	StartAt *time.Time `json:"start_at,omitempty"`
 
-	// Timezone Name of an IANA time zone; default: UTC.
+	// Timezone Name of an IANA time zone; default: UTC
 	//
 	// Examples: Europe/Berlin
 	Timezone *string `json:"timezone,omitempty"`
 }
 
-// CalendarRequestMissingHour Treatment of a wall time that a change of the clock skips. Default: run_after, once, at the first instant after the gap. A rule whose second, minute or hour begins with * follows real time, and the times that it loses are listed as skipped.
+// CalendarRequestMissingHour Treatment of a wall time that a change of the clock skips: run_after (default) runs once, at the first instant after the gap; skip does not run. A rule whose second, minute or hour begins with * follows real time, and the times that it loses are listed as skipped.
 type CalendarRequestMissingHour string
 
-// CalendarRequestRepeatedHour Instant at which a repeated wall time runs; default: first. A rule whose second, minute or hour begins with * runs at both.
+// CalendarRequestRepeatedHour Instant at which a repeated wall time runs: first (default), last or both. A rule whose second, minute or hour begins with * runs at both.
 type CalendarRequestRepeatedHour string
 
 // CalendarView defines model for CalendarView.
@@ -1031,57 +1031,64 @@ type CalendarView struct {
 
 // CatchUpPatchRequest defines model for CatchUpPatchRequest.
 type CatchUpPatchRequest struct {
-	// After Time after due_at from which a run that has not started is late and the policy decides, because of an outage or because no worker was free. Time spent behind an earlier run, under a limit or under a pause does not count; default 1m.; 1m to 1d
+	// After Time after due_at from which a run that has not started, because of an outage or because no worker was free, is late and the policy applies. Time spent behind an earlier run, under a limit or under a pause does not count; default: 1m; 1m to 1d
 	//
 	// Examples: 1m
 	After *string `json:"after,omitempty"`
 
-	// Cap Maximum number of late runs that start with the policy all, the newest first; default 100.
+	// Cap Maximum number of late runs that start with the policy all, the newest first; default: 100
 	Cap *int64 `json:"cap,omitempty"`
 
-	// Policy Which late runs start: none, the last one, or all; default: last.
+	// Policy Selection of late runs that start: none, the last one, or all; default: last
 	Policy *CatchUpPatchRequestPolicy `json:"policy,omitempty"`
 
-	// Window Age of a nominal time beyond which its run does not start; default 1h.; 1s to 30d
+	// Window Age of a nominal time beyond which its run does not start; default: 1h; 1s to 30d
 	//
 	// Examples: 30s
 	Window *string `json:"window,omitempty"`
 }
 
-// CatchUpPatchRequestPolicy Which late runs start: none, the last one, or all; default: last.
+// CatchUpPatchRequestPolicy Selection of late runs that start: none, the last one, or all; default: last
 type CatchUpPatchRequestPolicy string
 
-// CatchUpRequest Catch-up policy of a schedule.
+// CatchUpRequest Catch-up policy of a schedule
 type CatchUpRequest struct {
-	// After Time after due_at from which a run that has not started is late and the policy decides, because of an outage or because no worker was free. Time spent behind an earlier run, under a limit or under a pause does not count; default 1m.; 1m to 1d
+	// After Time after due_at from which a run that has not started, because of an outage or because no worker was free, is late and the policy applies. Time spent behind an earlier run, under a limit or under a pause does not count; default: 1m; 1m to 1d
 	//
 	// Examples: 1m
 	After *string `json:"after,omitempty"`
 
-	// Cap Maximum number of late runs that start with the policy all, the newest first; default 100.
+	// Cap Maximum number of late runs that start with the policy all, the newest first; default: 100
 	Cap *int64 `json:"cap,omitempty"`
 
-	// Policy Which late runs start: none, the last one, or all; default: last.
+	// Policy Selection of late runs that start: none, the last one, or all; default: last
 	Policy *CatchUpRequestPolicy `json:"policy,omitempty"`
 
-	// Window Age of a nominal time beyond which its run does not start; default 1h.; 1s to 30d
+	// Window Age of a nominal time beyond which its run does not start; default: 1h; 1s to 30d
 	//
 	// Examples: 30s
 	Window *string `json:"window,omitempty"`
 }
 
-// CatchUpRequestPolicy Which late runs start: none, the last one, or all; default: last.
+// CatchUpRequestPolicy Selection of late runs that start: none, the last one, or all; default: last
 type CatchUpRequestPolicy string
 
 // CatchUpView defines model for CatchUpView.
 type CatchUpView struct {
-	After  string            `json:"after"`
-	Cap    int64             `json:"cap"`
+	// After Time after due_at from which a run that has not started is late
+	After string `json:"after"`
+
+	// Cap Maximum number of late runs that start with the policy all, the newest first
+	Cap int64 `json:"cap"`
+
+	// Policy Selection of late runs that start: none, the last one, or all
 	Policy CatchUpViewPolicy `json:"policy"`
-	Window string            `json:"window"`
+
+	// Window Age of a nominal time beyond which its run does not start
+	Window string `json:"window"`
 }
 
-// CatchUpViewPolicy defines model for CatchUpView.Policy.
+// CatchUpViewPolicy Selection of late runs that start: none, the last one, or all
 type CatchUpViewPolicy string
 
 // DagItemPage defines model for DagItemPage.
@@ -1094,79 +1101,112 @@ type DagItemPage struct {
 
 // DagItemView defines model for DagItemView.
 type DagItemView struct {
-	// CreatedAt Examples: 2027-03-28T01:00:00.000Z
+	// CreatedAt Time at which the dag was created
+	//
+	// Examples: 2027-03-28T01:00:00.000Z
 	CreatedAt time.Time `json:"created_at"`
-	Name      string    `json:"name"`
 
-	// UpdatedAt When this version was made
+	// Name Name of the dag
+	Name string `json:"name"`
+
+	// UpdatedAt Time at which this version was made
 	//
 	// Examples: 2027-03-28T01:00:00.000Z
 	UpdatedAt time.Time `json:"updated_at"`
-	Version   int64     `json:"version"`
+
+	// Version Version of the dag, from 1
+	Version int64 `json:"version"`
 }
 
 // DagNodeView defines model for DagNodeView.
 type DagNodeView struct {
-	AllowLiterals *[]string          `json:"allow_literals,omitempty"`
-	DependsOn     *[]string          `json:"depends_on,omitempty"`
-	ForEach       *string            `json:"for_each,omitempty"`
-	MaxParallel   *int64             `json:"max_parallel,omitempty"`
-	Payload       json.RawMessage    `json:"payload,omitempty"`
-	Pool          *string            `json:"pool,omitempty"`
-	Priority      *string            `json:"priority,omitempty"`
-	Retry         interface{}        `json:"retry,omitempty"`
-	RunIf         string             `json:"run_if"`
-	StartWithin   *string            `json:"start_within,omitempty"`
-	Tags          *map[string]string `json:"tags,omitempty"`
-	Task          string             `json:"task"`
-	Timeout       *string            `json:"timeout,omitempty"`
-	When          *string            `json:"when,omitempty"`
-}
-
-// DagRequest Definition of a dag.
-type DagRequest struct {
-	// AllowLiterals JSON pointers of strings in params and tags that look like secrets and are not.
+	// AllowLiterals JSON pointers of the strings that were declared not to be secrets
 	AllowLiterals *[]string `json:"allow_literals,omitempty"`
 
-	// ExpireAfter Maximum time from due_at to the end of a run; default: no limit.; 1s to 30d
+	// DependsOn Names of the nodes that must end first
+	DependsOn *[]string `json:"depends_on,omitempty"`
+
+	// ForEach Expression of a list, for each item of which the node has one job
+	ForEach *string `json:"for_each,omitempty"`
+
+	// MaxParallel Maximum number of items at a time; absent if there is no limit
+	MaxParallel *int64 `json:"max_parallel,omitempty"`
+
+	// Payload Payload, whose strings may hold expressions
+	Payload json.RawMessage `json:"payload,omitempty"`
+
+	// Pool Pool of workers that runs the job; absent if it is that of the task
+	Pool *string `json:"pool,omitempty"`
+
+	// Priority Priority of the node; absent if it has none of its own
+	Priority *string `json:"priority,omitempty"`
+
+	// Retry Retry policy as given; fields that are left out have the values of the task
+	Retry interface{} `json:"retry,omitempty"`
+
+	// RunIf Rule that the outcomes of the nodes in depends_on must match
+	RunIf string `json:"run_if"`
+
+	// StartWithin Maximum time from the node's release to the start of its first attempt; absent if there is no limit
+	StartWithin *string `json:"start_within,omitempty"`
+
+	// Tags Tags of the node's jobs
+	Tags *map[string]string `json:"tags,omitempty"`
+
+	// Task Name of the task
+	Task string `json:"task"`
+
+	// Timeout Maximum duration of one attempt; absent if it is that of the task
+	Timeout *string `json:"timeout,omitempty"`
+
+	// When CEL expression; the node is SKIPPED if it is false
+	When *string `json:"when,omitempty"`
+}
+
+// DagRequest Definition of a dag
+type DagRequest struct {
+	// AllowLiterals JSON pointers of strings in params and tags that look like secrets and are not
+	AllowLiterals *[]string `json:"allow_literals,omitempty"`
+
+	// ExpireAfter Maximum time from due_at to the end of a run; default: no limit; 1s to 30d
 	//
 	// Examples: 30s
 	ExpireAfter *string `json:"expire_after,omitempty"`
 
-	// MaxConcurrency Maximum number of jobs of one run at a time; default: no limit.
+	// MaxConcurrency Maximum number of jobs of one run at a time; default: no limit
 	MaxConcurrency *int64 `json:"max_concurrency,omitempty"`
 
-	// Nodes Nodes by name.
+	// Nodes Nodes by name
 	Nodes map[string]NodeRequest `json:"nodes"`
 
-	// OnFailure Effect of a failed node on the nodes downstream of it. cancel_downstream (default): their rules decide, and other branches go on; cancel_run: nothing more starts; continue: the node counts as done for the default rule; hold: nodes that would be cancelled wait for an operator.
+	// OnFailure Effect of a failed node. With cancel_downstream (default) the rules of the downstream nodes apply, and other branches continue; with cancel_run nothing more starts; with continue the node counts as succeeded for the default rule; with hold the nodes that would be cancelled wait for an operator.
 	OnFailure *DagRequestOnFailure `json:"on_failure,omitempty"`
 
-	// Params Defaults by name, any JSON values. A run may give other values for these names only.
+	// Params Defaults of the params by name, any JSON values. A run may give other values for these names only.
 	Params *map[string]interface{} `json:"params,omitempty"`
 
-	// ParamsSchema JSON Schema that the merged params of a run must match.
+	// ParamsSchema JSON Schema that the merged params of a run must match
 	ParamsSchema any `json:"params_schema,omitempty"`
 
-	// Priority Priority of the nodes that have none of their own; default: that of their tasks.
+	// Priority Priority of the nodes that have none of their own; default: that of their tasks
 	Priority *DagRequestPriority `json:"priority,omitempty"`
 
-	// Tags Tags as of a job. Each job of a run has the tags of the dag, of the run and of its node; the nearest one wins.
+	// Tags Tags as of a job. Each job of a run has the tags of the dag, of the run and of its node; for equal names, the node wins over the run, and the run over the dag.
 	Tags *map[string]string `json:"tags,omitempty"`
 }
 
-// DagRequestOnFailure Effect of a failed node on the nodes downstream of it. cancel_downstream (default): their rules decide, and other branches go on; cancel_run: nothing more starts; continue: the node counts as done for the default rule; hold: nodes that would be cancelled wait for an operator.
+// DagRequestOnFailure Effect of a failed node. With cancel_downstream (default) the rules of the downstream nodes apply, and other branches continue; with cancel_run nothing more starts; with continue the node counts as succeeded for the default rule; with hold the nodes that would be cancelled wait for an operator.
 type DagRequestOnFailure string
 
-// DagRequestPriority Priority of the nodes that have none of their own; default: that of their tasks.
+// DagRequestPriority Priority of the nodes that have none of their own; default: that of their tasks
 type DagRequestPriority string
 
-// DagRunRequest Run of a dag.
+// DagRunRequest Run of a dag
 type DagRunRequest struct {
-	// AllowLiterals JSON pointers of strings in params and tags that look like secrets and are not.
+	// AllowLiterals JSON pointers of strings in params and tags that look like secrets and are not
 	AllowLiterals *[]string `json:"allow_literals,omitempty"`
 
-	// Delay Time from now before which no node starts. It excludes run_at.; 0s to 732d
+	// Delay Time from now during which no node starts; excludes run_at; 0s to 732d
 	//
 	// Examples: 30s
 	Delay *string `json:"delay,omitempty"`
@@ -1176,19 +1216,19 @@ type DagRunRequest struct {
 	// Examples: 30s
 	ExpireAfter *string `json:"expire_after,omitempty"`
 
-	// Params Values of the dag's params by name; the others have the dag's defaults, and names that the dag does not know are refused.
+	// Params Values of the dag's params by name; params that are left out have the dag's defaults, and unknown names are refused
 	Params *map[string]interface{} `json:"params,omitempty"`
 
 	// Priority Priority of the nodes that have none of their own; default: that of the dag.
 	Priority *DagRunRequestPriority `json:"priority,omitempty"`
 
-	// RunAt Time before which no node starts, as of a job. It excludes delay.
+	// RunAt Time before which no node starts; excludes delay
 	RunAt *time.Time `json:"run_at,omitempty"`
 
 	// Tags Tags as of a job, which win over those of the dag.
 	Tags *map[string]string `json:"tags,omitempty"`
 
-	// Version Version of the dag; default: the newest.
+	// Version Version of the dag; default: the newest
 	Version *int64 `json:"version,omitempty"`
 }
 
@@ -1197,7 +1237,7 @@ type DagRunRequestPriority string
 
 // DagTemplatePatchRequest defines model for DagTemplatePatchRequest.
 type DagTemplatePatchRequest struct {
-	// AllowLiterals JSON pointers below dag, such as /params/x, of strings that look like secrets and are not.
+	// AllowLiterals JSON pointers below dag, such as /params/x, of strings that look like secrets and are not
 	AllowLiterals *[]string `json:"allow_literals,omitempty"`
 
 	// ExpireAfter Maximum time from due_at to the end of the run; default: that of the dag.; 1s to 30d
@@ -1205,16 +1245,16 @@ type DagTemplatePatchRequest struct {
 	// Examples: 30s
 	ExpireAfter *string `json:"expire_after,omitempty"`
 
-	// Name Name of the dag.
+	// Name Name of the dag
 	Name *string `json:"name,omitempty"`
 
-	// Params Params as in POST /v1/dags/{name}/runs.
+	// Params Params as in POST /v1/dags/{name}/runs
 	Params *map[string]interface{} `json:"params,omitempty"`
 
 	// Priority Priority of the nodes that have none of their own; default: that of the dag.
 	Priority *DagTemplatePatchRequestPriority `json:"priority,omitempty"`
 
-	// StartWithin Maximum time from due_at to the beginning of the run, after which it is missed; default: no limit.; 1s to 30d
+	// StartWithin Maximum time from due_at to the beginning of the run, after which it is missed; default: no limit; 1s to 30d
 	//
 	// Examples: 30s
 	StartWithin *string `json:"start_within,omitempty"`
@@ -1222,7 +1262,7 @@ type DagTemplatePatchRequest struct {
 	// Tags Tags as of a job, which win over those of the dag.
 	Tags *map[string]*string `json:"tags,omitempty"`
 
-	// Version Version of the dag; default: the newest at each nominal time.
+	// Version Version of the dag; default: the newest at each nominal time
 	Version *int64 `json:"version,omitempty"`
 }
 
@@ -1231,7 +1271,7 @@ type DagTemplatePatchRequestPriority string
 
 // DagTemplateRequest Dag of which each nominal time of a schedule makes a run.
 type DagTemplateRequest struct {
-	// AllowLiterals JSON pointers below dag, such as /params/x, of strings that look like secrets and are not.
+	// AllowLiterals JSON pointers below dag, such as /params/x, of strings that look like secrets and are not
 	AllowLiterals *[]string `json:"allow_literals,omitempty"`
 
 	// ExpireAfter Maximum time from due_at to the end of the run; default: that of the dag.; 1s to 30d
@@ -1239,16 +1279,16 @@ type DagTemplateRequest struct {
 	// Examples: 30s
 	ExpireAfter *string `json:"expire_after,omitempty"`
 
-	// Name Name of the dag.
+	// Name Name of the dag
 	Name string `json:"name"`
 
-	// Params Params as in POST /v1/dags/{name}/runs.
+	// Params Params as in POST /v1/dags/{name}/runs
 	Params *map[string]interface{} `json:"params,omitempty"`
 
 	// Priority Priority of the nodes that have none of their own; default: that of the dag.
 	Priority *DagTemplateRequestPriority `json:"priority,omitempty"`
 
-	// StartWithin Maximum time from due_at to the beginning of the run, after which it is missed; default: no limit.; 1s to 30d
+	// StartWithin Maximum time from due_at to the beginning of the run, after which it is missed; default: no limit; 1s to 30d
 	//
 	// Examples: 30s
 	StartWithin *string `json:"start_within,omitempty"`
@@ -1256,7 +1296,7 @@ type DagTemplateRequest struct {
 	// Tags Tags as of a job, which win over those of the dag.
 	Tags *map[string]string `json:"tags,omitempty"`
 
-	// Version Version of the dag; default: the newest at each nominal time.
+	// Version Version of the dag; default: the newest at each nominal time
 	Version *int64 `json:"version,omitempty"`
 }
 
@@ -1265,48 +1305,75 @@ type DagTemplateRequestPriority string
 
 // DagTemplateView defines model for DagTemplateView.
 type DagTemplateView struct {
-	// AllowLiterals The strings of the params that were declared to be no secrets
+	// AllowLiterals JSON pointers of the strings that were declared not to be secrets
 	AllowLiterals *[]string `json:"allow_literals,omitempty"`
-	ExpireAfter   *string   `json:"expire_after,omitempty"`
-	Name          string    `json:"name"`
 
-	// Params As given, over the dag's own. Left out in lists, and when larger than 256 KB
+	// ExpireAfter Maximum time from due_at to the end of the run; absent if it is that of the dag
+	ExpireAfter *string `json:"expire_after,omitempty"`
+
+	// Name Name of the dag
+	Name string `json:"name"`
+
+	// Params Params as given, without the dag's defaults; absent in lists, and if larger than 256 KB
 	Params json.RawMessage `json:"params,omitempty"`
 
-	// Priority Absent: the dag's
-	Priority    *string            `json:"priority,omitempty"`
+	// Priority Priority of the nodes that have none of their own; absent if it is that of the dag
+	Priority *string `json:"priority,omitempty"`
+
+	// StartWithin Maximum time from due_at to the beginning of the run; absent if there is no limit
 	StartWithin *string            `json:"start_within,omitempty"`
 	Tags        *map[string]string `json:"tags,omitempty"`
 
-	// Version Absent: the newest at each nominal time
+	// Version Version of the dag; absent if it is the newest at each nominal time
 	Version *int64 `json:"version,omitempty"`
 }
 
 // DagView defines model for DagView.
 type DagView struct {
+	// AllowLiterals JSON pointers of the strings that were declared not to be secrets
 	AllowLiterals *[]string `json:"allow_literals,omitempty"`
 
-	// CreatedAt Examples: 2027-03-28T01:00:00.000Z
-	CreatedAt      time.Time              `json:"created_at"`
-	ExpireAfter    *string                `json:"expire_after,omitempty"`
-	MaxConcurrency *int64                 `json:"max_concurrency,omitempty"`
-	Name           string                 `json:"name"`
-	Nodes          map[string]DagNodeView `json:"nodes"`
+	// CreatedAt Time at which the dag was created
+	//
+	// Examples: 2027-03-28T01:00:00.000Z
+	CreatedAt time.Time `json:"created_at"`
 
-	// Notes Sentences about formats that the params_schema names and that are not checked
-	Notes        *[]string               `json:"notes,omitempty"`
-	OnFailure    string                  `json:"on_failure"`
-	Params       *map[string]interface{} `json:"params,omitempty"`
-	ParamsSchema interface{}             `json:"params_schema,omitempty"`
-	Priority     *string                 `json:"priority,omitempty"`
-	Tags         *map[string]string      `json:"tags,omitempty"`
+	// ExpireAfter Maximum time from due_at to the end of a run; absent if there is no limit
+	ExpireAfter *string `json:"expire_after,omitempty"`
 
-	// UpdatedAt When this version was made
+	// MaxConcurrency Maximum number of jobs of one run at a time; absent if there is no limit
+	MaxConcurrency *int64 `json:"max_concurrency,omitempty"`
+
+	// Name Name of the dag
+	Name string `json:"name"`
+
+	// Nodes Nodes by name
+	Nodes map[string]DagNodeView `json:"nodes"`
+
+	// Notes Notes about formats that params_schema names and that are not checked
+	Notes *[]string `json:"notes,omitempty"`
+
+	// OnFailure Effect of a failed node: cancel_downstream, cancel_run, continue or hold
+	OnFailure string `json:"on_failure"`
+
+	// Params Defaults of the params by name
+	Params *map[string]interface{} `json:"params,omitempty"`
+
+	// ParamsSchema JSON Schema that the merged params of a run must match
+	ParamsSchema interface{} `json:"params_schema,omitempty"`
+
+	// Priority Priority of the nodes that have none of their own; absent if it is that of their tasks
+	Priority *string `json:"priority,omitempty"`
+
+	// Tags Tags of the jobs of each run
+	Tags *map[string]string `json:"tags,omitempty"`
+
+	// UpdatedAt Time at which this version was made
 	//
 	// Examples: 2027-03-28T01:00:00.000Z
 	UpdatedAt time.Time `json:"updated_at"`
 
-	// Version From 1; a version never changes
+	// Version Version of the dag, from 1; a version never changes
 	Version int64 `json:"version"`
 }
 
@@ -1503,60 +1570,73 @@ type ExclusionPage struct {
 	NextCursor *string `json:"next_cursor"`
 }
 
-// ExclusionRangeRequest Range of days or of instants.
+// ExclusionRangeRequest Range of days or of instants
 type ExclusionRangeRequest struct {
-	// From First day, as 2027-12-24, or first instant, as 2027-12-24T12:00:00Z.
+	// From First day, such as 2027-12-24, or first instant, such as 2027-12-24T12:00:00Z
 	From string `json:"from"`
 
-	// To Last day, or the instant after the range; of the same kind as from.
+	// To Last day, or instant after the range; of the same kind as from
 	To string `json:"to"`
 }
 
-// ExclusionRequest Days and ranges on which nothing runs.
+// ExclusionRequest Days and ranges on which nothing runs
 type ExclusionRequest struct {
-	// Dates Whole days.
+	// Dates Whole days that are excluded
 	//
 	// Examples: ["2027-12-25"]
 	Dates *[]string `json:"dates,omitempty"`
 
-	// Move Treatment of a nominal time on an excluded day: drop (default), or the same time on the next or previous day that is not excluded, within 31 days.
+	// Move Treatment of a nominal time on an excluded day: drop (default), or the same time on the next or previous day that is not excluded, within 31 days
 	Move *ExclusionRequestMove `json:"move,omitempty"`
 
-	// Ranges Ranges of whole days, with both ends included, or of instants, with the second excluded.
+	// Ranges Ranges of whole days, both ends included, or of instants, without the second end
 	Ranges *[]ExclusionRangeRequest `json:"ranges,omitempty"`
 
-	// Timezone Time zone of the days, an IANA name; default: that of the calendar.
+	// Timezone Time zone of the days, an IANA name; default: that of the calendar
 	Timezone *string `json:"timezone,omitempty"`
 
-	// Weekly Days of every week, mon to sun; at most six.
+	// Weekly Days of every week that are excluded, mon to sun; at most six
 	//
 	// Examples: ["sat","sun"]
 	Weekly *[]string `json:"weekly,omitempty"`
 
-	// Yearly Days of every year, as month and day.
+	// Yearly Days of every year that are excluded, as month and day
 	//
 	// Examples: ["12-25"]
 	Yearly *[]string `json:"yearly,omitempty"`
 }
 
-// ExclusionRequestMove Treatment of a nominal time on an excluded day: drop (default), or the same time on the next or previous day that is not excluded, within 31 days.
+// ExclusionRequestMove Treatment of a nominal time on an excluded day: drop (default), or the same time on the next or previous day that is not excluded, within 31 days
 type ExclusionRequestMove string
 
 // ExclusionView defines model for ExclusionView.
 type ExclusionView struct {
-	Dates    *[]string         `json:"dates,omitempty"`
-	Move     ExclusionViewMove `json:"move"`
-	Name     string            `json:"name"`
-	Ranges   *[]Range          `json:"ranges,omitempty"`
-	Timezone *string           `json:"timezone,omitempty"`
+	// Dates Whole days that are excluded
+	Dates *[]string `json:"dates,omitempty"`
 
-	// Version Grows with every change
-	Version int64     `json:"version"`
-	Weekly  *[]string `json:"weekly,omitempty"`
-	Yearly  *[]string `json:"yearly,omitempty"`
+	// Move Treatment of a nominal time on an excluded day: drop, or the same time on the next or previous day that is not excluded
+	Move ExclusionViewMove `json:"move"`
+
+	// Name Name of the exclusion
+	Name string `json:"name"`
+
+	// Ranges Ranges of whole days, both ends included, or of instants, without the second end
+	Ranges *[]Range `json:"ranges,omitempty"`
+
+	// Timezone Time zone of the days; absent if it is that of the calendar
+	Timezone *string `json:"timezone,omitempty"`
+
+	// Version Version, which grows with every change
+	Version int64 `json:"version"`
+
+	// Weekly Days of every week that are excluded
+	Weekly *[]string `json:"weekly,omitempty"`
+
+	// Yearly Days of every year that are excluded, as month and day
+	Yearly *[]string `json:"yearly,omitempty"`
 }
 
-// ExclusionViewMove defines model for ExclusionView.Move.
+// ExclusionViewMove Treatment of a nominal time on an excluded day: drop, or the same time on the next or previous day that is not excluded
 type ExclusionViewMove string
 
 // Explanation defines model for Explanation.
@@ -1582,16 +1662,26 @@ type ExplanationPage struct {
 
 // GraphNodeView defines model for GraphNodeView.
 type GraphNodeView struct {
-	Level  int64  `json:"level"`
-	Node   string `json:"node"`
+	// Level Index of the node's level, from 0
+	Level int64 `json:"level"`
+
+	// Node Name of the node
+	Node string `json:"node"`
+
+	// Status Status of the node
 	Status string `json:"status"`
 }
 
 // GraphView defines model for GraphView.
 type GraphView struct {
-	Edges  [][]string      `json:"edges"`
-	Levels [][]string      `json:"levels"`
-	Nodes  []GraphNodeView `json:"nodes"`
+	// Edges Dependencies as pairs of names: a node, and a node that depends on it
+	Edges [][]string `json:"edges"`
+
+	// Levels Names of the nodes by level, which is the length of the longest chain before a node
+	Levels [][]string `json:"levels"`
+
+	// Nodes Nodes of the graph
+	Nodes []GraphNodeView `json:"nodes"`
 }
 
 // HTTPAuth defines model for HTTPAuth.
@@ -1737,7 +1827,7 @@ type JobRequestRunIf string
 
 // JobTemplatePatchRequest defines model for JobTemplatePatchRequest.
 type JobTemplatePatchRequest struct {
-	// AllowLiterals JSON pointers below the job, such as /payload/x, of strings that look like secrets and are not.
+	// AllowLiterals JSON pointers below the job, such as /payload/x, of strings that look like secrets and are not
 	AllowLiterals *[]string `json:"allow_literals,omitempty"`
 
 	// ExpireAfter Maximum time from due_at to the end of the job, after which the job is EXPIRED; default: no limit.; 1s to 30d
@@ -1748,17 +1838,17 @@ type JobTemplatePatchRequest struct {
 	// Metadata Object for people who look at the job: shown with the job, in lists and in its dead letter, and kept by redrives; nothing acts on it. Up to 2048 bytes of compact JSON, without control characters and characters that change the direction of text.
 	Metadata *map[string]interface{} `json:"metadata,omitempty"`
 
-	// Payload Payload as in POST /v1/jobs.
+	// Payload Payload as in POST /v1/jobs
 	Payload any `json:"payload,omitempty"`
 
 	// Pool Pool of workers that runs the job; default: that of the task.
 	Pool *JobTemplatePatchRequestPool `json:"pool,omitempty"`
 
-	// Priority Priority; default: that of the task at the time when the schedule is put.
+	// Priority Priority; default: that of the task at the time when the schedule is put
 	Priority *JobTemplatePatchRequestPriority `json:"priority,omitempty"`
 	Retry    *RetryPatchRequest               `json:"retry,omitempty"`
 
-	// StartWithin Maximum time from due_at to the start of the first attempt, after which the run is missed; default: no limit.; 1s to 30d
+	// StartWithin Maximum time from due_at to the start of the first attempt, after which the run is missed; default: no limit; 1s to 30d
 	//
 	// Examples: 30s
 	StartWithin *string `json:"start_within,omitempty"`
@@ -1780,12 +1870,12 @@ type JobTemplatePatchRequest struct {
 // JobTemplatePatchRequestPool Pool of workers that runs the job; default: that of the task.
 type JobTemplatePatchRequestPool string
 
-// JobTemplatePatchRequestPriority Priority; default: that of the task at the time when the schedule is put.
+// JobTemplatePatchRequestPriority Priority; default: that of the task at the time when the schedule is put
 type JobTemplatePatchRequestPriority string
 
-// JobTemplateRequest Job that each nominal time of a schedule makes.
+// JobTemplateRequest Job that each nominal time of a schedule makes
 type JobTemplateRequest struct {
-	// AllowLiterals JSON pointers below the job, such as /payload/x, of strings that look like secrets and are not.
+	// AllowLiterals JSON pointers below the job, such as /payload/x, of strings that look like secrets and are not
 	AllowLiterals *[]string `json:"allow_literals,omitempty"`
 
 	// ExpireAfter Maximum time from due_at to the end of the job, after which the job is EXPIRED; default: no limit.; 1s to 30d
@@ -1796,19 +1886,19 @@ type JobTemplateRequest struct {
 	// Metadata Object for people who look at the job: shown with the job, in lists and in its dead letter, and kept by redrives; nothing acts on it. Up to 2048 bytes of compact JSON, without control characters and characters that change the direction of text.
 	Metadata *map[string]interface{} `json:"metadata,omitempty"`
 
-	// Payload Payload as in POST /v1/jobs.
+	// Payload Payload as in POST /v1/jobs
 	Payload any `json:"payload,omitempty"`
 
 	// Pool Pool of workers that runs the job; default: that of the task.
 	Pool *JobTemplateRequestPool `json:"pool,omitempty"`
 
-	// Priority Priority; default: that of the task at the time when the schedule is put.
+	// Priority Priority; default: that of the task at the time when the schedule is put
 	Priority *JobTemplateRequestPriority `json:"priority,omitempty"`
 
 	// Retry Retry policy of a job.
 	Retry *RetryRequest `json:"retry,omitempty"`
 
-	// StartWithin Maximum time from due_at to the start of the first attempt, after which the run is missed; default: no limit.; 1s to 30d
+	// StartWithin Maximum time from due_at to the start of the first attempt, after which the run is missed; default: no limit; 1s to 30d
 	//
 	// Examples: 30s
 	StartWithin *string `json:"start_within,omitempty"`
@@ -1830,36 +1920,48 @@ type JobTemplateRequest struct {
 // JobTemplateRequestPool Pool of workers that runs the job; default: that of the task.
 type JobTemplateRequestPool string
 
-// JobTemplateRequestPriority Priority; default: that of the task at the time when the schedule is put.
+// JobTemplateRequestPriority Priority; default: that of the task at the time when the schedule is put
 type JobTemplateRequestPriority string
 
 // JobTemplateView defines model for JobTemplateView.
 type JobTemplateView struct {
-	// AllowLiterals The strings of the payload that were declared to be no secrets
+	// AllowLiterals JSON pointers of the strings that were declared not to be secrets
 	AllowLiterals *[]string `json:"allow_literals,omitempty"`
-	ExpireAfter   *string   `json:"expire_after,omitempty"`
+
+	// ExpireAfter Maximum time from due_at to the end of the job; absent if there is no limit
+	ExpireAfter *string `json:"expire_after,omitempty"`
 
 	// Metadata As it was given, its names in order
 	Metadata json.RawMessage `json:"metadata,omitempty"`
 
-	// Payload Left out in lists, and when larger than 256 KB
+	// Payload Input of the job; absent in lists, and if larger than 256 KB
 	Payload json.RawMessage `json:"payload,omitempty"`
 
-	// PayloadSize Bytes
-	PayloadSize *int64                  `json:"payload_size,omitempty"`
-	Pool        JobTemplateViewPool     `json:"pool"`
-	Priority    JobTemplateViewPriority `json:"priority"`
-	Retry       RetryView               `json:"retry"`
-	StartWithin *string                 `json:"start_within,omitempty"`
-	Tags        *map[string]string      `json:"tags,omitempty"`
-	Task        string                  `json:"task"`
-	Timeout     string                  `json:"timeout"`
+	// PayloadSize Size of the payload in bytes
+	PayloadSize *int64 `json:"payload_size,omitempty"`
+
+	// Pool Pool of workers that runs the job
+	Pool JobTemplateViewPool `json:"pool"`
+
+	// Priority Priority of the job
+	Priority JobTemplateViewPriority `json:"priority"`
+	Retry    RetryView               `json:"retry"`
+
+	// StartWithin Maximum time from due_at to the start of the first attempt; absent if there is no limit
+	StartWithin *string            `json:"start_within,omitempty"`
+	Tags        *map[string]string `json:"tags,omitempty"`
+
+	// Task Name of the task
+	Task string `json:"task"`
+
+	// Timeout Maximum duration of one attempt
+	Timeout string `json:"timeout"`
 }
 
-// JobTemplateViewPool defines model for JobTemplateView.Pool.
+// JobTemplateViewPool Pool of workers that runs the job
 type JobTemplateViewPool string
 
-// JobTemplateViewPriority defines model for JobTemplateView.Priority.
+// JobTemplateViewPriority Priority of the job
 type JobTemplateViewPriority string
 
 // JobView defines model for JobView.
@@ -2003,38 +2105,38 @@ type MistakeCode string
 
 // MovedOccurrence defines model for MovedOccurrence.
 type MovedOccurrence struct {
-	// From Its due_at now
+	// From Time at which the occurrence is due now
 	//
 	// Examples: 2027-03-28T01:00:00.000Z
 	From time.Time `json:"from"`
 
-	// To Its due_at then
+	// To Time at which the occurrence would be due
 	//
 	// Examples: 2027-03-28T01:00:00.000Z
 	To time.Time `json:"to"`
 }
 
-// NodeCompleteRequest Completion of a node by an operator.
+// NodeCompleteRequest Completion of a node by operator override
 type NodeCompleteRequest struct {
 	// Reason Reason for the operation, shown in the run's events.
 	Reason *string `json:"reason,omitempty"`
 
-	// Result Result of the node, for the nodes downstream of it; default: null.
+	// Result Result of the node, for the nodes downstream of it; default: null
 	Result interface{} `json:"result,omitempty"`
 }
 
-// NodeRequest Node of a dag.
+// NodeRequest Node of a dag
 type NodeRequest struct {
-	// AllowLiterals JSON pointers of strings in payload and tags that look like secrets and are not.
+	// AllowLiterals JSON pointers of strings in payload and tags that look like secrets and are not
 	AllowLiterals *[]string `json:"allow_literals,omitempty"`
 
-	// DependsOn Names of the nodes that must end first.
+	// DependsOn Names of the nodes that must end first
 	DependsOn *[]string `json:"depends_on,omitempty"`
 
-	// ForEach Expression ${…} of a list: the node has one job for each item, and its payload refers to item and index.
+	// ForEach Expression ${…} of a list: the node has one job for each item, and its payload can refer to item and index
 	ForEach *string `json:"for_each,omitempty"`
 
-	// MaxParallel Maximum number of items at a time, together with for_each; default: no limit.
+	// MaxParallel Maximum number of items at a time, with for_each; default: no limit
 	MaxParallel *int64 `json:"max_parallel,omitempty"`
 
 	// Payload Payload as in POST /v1/jobs, whose strings may hold expressions: ${…}. The value of an expression is text: it names no secret, and it chooses the host of a URL only if it is the whole URL. The payload is checked against the payload_schema of the task when the node is released; the node is DEAD with invalid_payload if it does not match.
@@ -2043,21 +2145,21 @@ type NodeRequest struct {
 	// Pool Pool of workers that runs the job; default: that of the task.
 	Pool *NodeRequestPool `json:"pool,omitempty"`
 
-	// Priority Priority; default: that of the run, then of the dag, then of the task.
+	// Priority Priority; default: that of the run, then of the dag, then of the task
 	Priority *NodeRequestPriority `json:"priority,omitempty"`
 
 	// Retry Retry policy of a job.
 	Retry *RetryRequest `json:"retry,omitempty"`
 
-	// RunIf Rule that the outcomes of the nodes in depends_on must match; default: all_succeeded.
+	// RunIf Rule that the outcomes of the nodes in depends_on must match; default: all_succeeded
 	RunIf *NodeRequestRunIf `json:"run_if,omitempty"`
 
-	// StartWithin Maximum time from the node's release to the start of its first attempt, after which it is EXPIRED; default: no limit.; 1s to 30d
+	// StartWithin Maximum time from the node's release to the start of its first attempt, after which it is EXPIRED; default: no limit; 1s to 30d
 	//
 	// Examples: 30s
 	StartWithin *string `json:"start_within,omitempty"`
 
-	// Tags Tags as of a job.
+	// Tags Tags as of a job
 	Tags *map[string]string `json:"tags,omitempty"`
 
 	// Task Name of the task: echo, http, lambda, or one of your own.
@@ -2077,22 +2179,22 @@ type NodeRequest struct {
 // NodeRequestPool Pool of workers that runs the job; default: that of the task.
 type NodeRequestPool string
 
-// NodeRequestPriority Priority; default: that of the run, then of the dag, then of the task.
+// NodeRequestPriority Priority; default: that of the run, then of the dag, then of the task
 type NodeRequestPriority string
 
-// NodeRequestRunIf Rule that the outcomes of the nodes in depends_on must match; default: all_succeeded.
+// NodeRequestRunIf Rule that the outcomes of the nodes in depends_on must match; default: all_succeeded
 type NodeRequestRunIf string
 
-// NodeSkipRequest Skip of a node.
+// NodeSkipRequest Skip of a node
 type NodeSkipRequest struct {
-	// Children Effect on the downstream nodes. run (default): they run as if the node had succeeded, with the result null; skip: they are skipped, as by any skipped parent.
+	// Children Effect on the downstream nodes. run (default): they run as if the node had succeeded, with the result null; skip: they are skipped, as after any skipped node
 	Children *NodeSkipRequestChildren `json:"children,omitempty"`
 
 	// Reason Reason for the operation, shown in the run's events.
 	Reason *string `json:"reason,omitempty"`
 }
 
-// NodeSkipRequestChildren Effect on the downstream nodes. run (default): they run as if the node had succeeded, with the result null; skip: they are skipped, as by any skipped parent.
+// NodeSkipRequestChildren Effect on the downstream nodes. run (default): they run as if the node had succeeded, with the result null; skip: they are skipped, as after any skipped node
 type NodeSkipRequestChildren string
 
 // OccurrencePage defines model for OccurrencePage.
@@ -2105,18 +2207,18 @@ type OccurrencePage struct {
 
 // OccurrenceTime defines model for OccurrenceTime.
 type OccurrenceTime struct {
-	// DueAt The same after the spread
+	// DueAt Nominal time with the delay by the spread
 	//
 	// Examples: 2027-03-28T01:00:00.000Z
 	DueAt time.Time `json:"due_at"`
 
-	// Flags change_over_day: this local day misses or repeats a stretch of the clock; missing_hour: runs for a wall time that a change swallowed; repeated_hour: the clock shows this time twice; moved_later, moved_earlier: from a day that an exclusion closed
+	// Flags Peculiarities of the time. change_over_day: the clock changes on this local day; missing_hour: the time replaces a wall time that the clock skips; repeated_hour: the clock shows this wall time twice; moved_later, moved_earlier: the time was moved from an excluded day.
 	Flags []string `json:"flags"`
 
-	// Local nominal_at on the calendar's own clock
+	// Local Nominal time in the time zone of the calendar
 	Local string `json:"local"`
 
-	// NominalAt What the calendar says
+	// NominalAt Nominal time, as the calendar gives it
 	//
 	// Examples: 2027-03-28T01:00:00.000Z
 	NominalAt time.Time `json:"nominal_at"`
@@ -2124,48 +2226,50 @@ type OccurrenceTime struct {
 
 // OccurrenceView defines model for OccurrenceView.
 type OccurrenceView struct {
-	// Count How many, of several; absent with until when they were too many to count
+	// Count Number of nominal times, if there are several; absent, although until is given, if they were too many to count
 	Count *int64 `json:"count,omitempty"`
 
-	// DueAt Of its job
+	// DueAt Time at which the job is due
 	//
 	// Examples: 2027-03-28T01:00:00.000Z
 	DueAt *time.Time `json:"due_at,omitempty"`
-	JobID *string    `json:"job_id,omitempty"`
 
-	// Manual No time of the calendar: somebody asked for this run
+	// JobID Identifier of the job
+	JobID *string `json:"job_id,omitempty"`
+
+	// Manual Whether the run was requested, and belongs to no time of the calendar
 	Manual *bool `json:"manual,omitempty"`
 
-	// NominalAt Of several the first; of a manual run when it was asked for
+	// NominalAt Nominal time; the first of several, or the time of the request for a manual run
 	//
 	// Examples: 2027-03-28T01:00:00.000Z
 	NominalAt time.Time `json:"nominal_at"`
 
-	// Outcome pending: not over yet
+	// Outcome Outcome of the nominal time; pending means that it has not ended
 	Outcome OccurrenceViewOutcome `json:"outcome"`
 
-	// Reason Of one that did not run, or is held: overlap, paused, excluded, missing_hour, outage, start_within, catch_up_cap, edited, deleted, max_runs, cancelled; of one that ran and failed its error's code
+	// Reason Reason code. If the time did not run or is held: overlap, paused, excluded, missing_hour, outage, start_within, catch_up_cap, edited, deleted, max_runs or cancelled. If its run failed: the code of the error.
 	Reason *string `json:"reason,omitempty"`
 
-	// RunID Of a schedule of a dag, once its run has begun: outcome is ran from then on, and status says how it goes on
+	// RunID Identifier of the run of a dag, once it has begun. From then on outcome is ran, and status is the status of the run.
 	RunID *string `json:"run_id,omitempty"`
 
-	// StartLatenessMs Of one that started
+	// StartLatenessMs Time from due_at, or from acceptance if that was later, to the start, in milliseconds
 	StartLatenessMs *int64 `json:"start_lateness_ms,omitempty"`
 
-	// Status Of its job, or of its run
+	// Status Status of the job or of the run
 	Status *string `json:"status,omitempty"`
 
-	// Until The last nominal time of several
+	// Until Last of several nominal times
 	//
 	// Examples: 2027-03-28T01:00:00.000Z
 	Until *time.Time `json:"until,omitempty"`
 
-	// Why The same as a sentence
+	// Why Reason in words
 	Why *string `json:"why,omitempty"`
 }
 
-// OccurrenceViewOutcome pending: not over yet
+// OccurrenceViewOutcome Outcome of the nominal time; pending means that it has not ended
 type OccurrenceViewOutcome string
 
 // PausePage defines model for PausePage.
@@ -2217,28 +2321,28 @@ type PauseViewMissed string
 
 // PreviewAnswer defines model for PreviewAnswer.
 type PreviewAnswer struct {
-	// Items Fewer than asked when the calendar ends
+	// Items Times of the calendar, in order; fewer than count if the calendar ends
 	Items []OccurrenceTime `json:"items"`
 
-	// Notes What is easily misread in this calendar
+	// Notes Notes about details of the calendar that are easily misread
 	Notes *[]string `json:"notes,omitempty"`
 
-	// Skipped Times among them at which nothing runs, the first 100
+	// Skipped First 100 times in the listed period at which nothing runs
 	Skipped *[]SkippedTime `json:"skipped,omitempty"`
 }
 
 // PreviewRequest Calendar to preview.
 type PreviewRequest struct {
-	// After Instant after which the times are listed; default: now. @every without start_at is counted from it.
+	// After Time after which the nominal times are listed; default: now. @every without start_at is counted from it.
 	After *time.Time `json:"after,omitempty"`
 
-	// Calendar Calendar: the nominal times of a schedule.
+	// Calendar Calendar: the nominal times of a schedule
 	Calendar CalendarRequest `json:"calendar"`
 
-	// Count Number of times; default 5.
+	// Count Number of times to list; default: 5
 	Count *int64 `json:"count,omitempty"`
 
-	// Name Name of the schedule that the calendar is for; the spread is computed from it.
+	// Name Name of the schedule that the calendar is for; the spread is computed from it
 	Name *string `json:"name,omitempty"`
 }
 
@@ -2337,11 +2441,11 @@ type Reason struct {
 
 // ResumeRequest Resumption of a schedule.
 type ResumeRequest struct {
-	// Missed Which of the times in the pause run now; default: as the pause says.
+	// Missed Selection of the nominal times in the pause that run now: drop, last or all; default: that of the pause
 	Missed *ResumeRequestMissed `json:"missed,omitempty"`
 }
 
-// ResumeRequestMissed Which of the times in the pause run now; default: as the pause says.
+// ResumeRequestMissed Selection of the nominal times in the pause that run now: drop, last or all; default: that of the pause
 type ResumeRequestMissed string
 
 // RetryPatchRequest defines model for RetryPatchRequest.
@@ -2413,7 +2517,7 @@ type RetryView struct {
 // RetryViewOnWorkerLost defines model for RetryView.OnWorkerLost.
 type RetryViewOnWorkerLost string
 
-// RunActRequest Operation on a run.
+// RunActRequest Operation on a run
 type RunActRequest struct {
 	// Reason Reason for the operation, shown in the run's events.
 	Reason *string `json:"reason,omitempty"`
@@ -2445,22 +2549,31 @@ type RunEventPage struct {
 
 // RunEventView defines model for RunEventView.
 type RunEventView struct {
+	// Action Kind of the operation
 	Action RunEventViewAction `json:"action"`
 
-	// At Examples: 2027-03-28T01:00:00.000Z
+	// At Time of the operation
+	//
+	// Examples: 2027-03-28T01:00:00.000Z
 	At time.Time `json:"at"`
-	By string    `json:"by"`
 
-	// From The run's status before
-	From   *string `json:"from,omitempty"`
-	Node   *string `json:"node,omitempty"`
+	// By Subject that requested the operation
+	By string `json:"by"`
+
+	// From Status of the run before the operation
+	From *string `json:"from,omitempty"`
+
+	// Node Name of the node, for an operation on a node
+	Node *string `json:"node,omitempty"`
+
+	// Reason Reason that was given for the operation
 	Reason *string `json:"reason,omitempty"`
 
-	// To The run's status after
+	// To Status of the run after the operation
 	To *string `json:"to,omitempty"`
 }
 
-// RunEventViewAction defines model for RunEventView.Action.
+// RunEventViewAction Kind of the operation
 type RunEventViewAction string
 
 // RunItemPage defines model for RunItemPage.
@@ -2473,35 +2586,44 @@ type RunItemPage struct {
 
 // RunItemView defines model for RunItemView.
 type RunItemView struct {
-	Attempt    *int64  `json:"attempt,omitempty"`
+	// Attempt Number of the attempt, from 1
+	Attempt *int64 `json:"attempt,omitempty"`
+
+	// DurationMs Time from start to end in milliseconds; until now while the job runs
 	DurationMs *int64  `json:"duration_ms,omitempty"`
 	Error      *Reason `json:"error,omitempty"`
 
-	// FinishedAt Examples: 2027-03-28T01:00:00.000Z
+	// FinishedAt Time at which the job ended
+	//
+	// Examples: 2027-03-28T01:00:00.000Z
 	FinishedAt *time.Time `json:"finished_at,omitempty"`
 
-	// Item Its index in the list, from 0
+	// Item Index of the item in the list, from 0
 	Item int64 `json:"item"`
 
-	// JobID Absent while it waits for its turn
+	// JobID Identifier of the item's job; absent while max_parallel keeps the item waiting
 	JobID *string `json:"job_id,omitempty"`
 
-	// Result Only a small one; the job has all of it
+	// Result Result of the job if it is small; otherwise the job has it
 	Result json.RawMessage `json:"result,omitempty"`
 
-	// ResultPartial Code with which whatever uses the value of the result fails
+	// ResultPartial Code with which an expression that uses the result fails; absent if the result is complete
 	ResultPartial *RunItemViewResultPartial `json:"result_partial,omitempty"`
 
-	// StartedAt Examples: 2027-03-28T01:00:00.000Z
-	StartedAt    *time.Time        `json:"started_at,omitempty"`
+	// StartedAt Time at which the job started
+	//
+	// Examples: 2027-03-28T01:00:00.000Z
+	StartedAt *time.Time `json:"started_at,omitempty"`
+
+	// Status Status of the item's job
 	Status       RunItemViewStatus `json:"status"`
 	StatusReason *Reason           `json:"status_reason,omitempty"`
 }
 
-// RunItemViewResultPartial Code with which whatever uses the value of the result fails
+// RunItemViewResultPartial Code with which an expression that uses the result fails; absent if the result is complete
 type RunItemViewResultPartial string
 
-// RunItemViewStatus defines model for RunItemView.Status.
+// RunItemViewStatus Status of the item's job
 type RunItemViewStatus string
 
 // RunNodeDetail defines model for RunNodeDetail.
@@ -2525,23 +2647,27 @@ type RunNodeDetail struct {
 	Items      *RunItemPage `json:"items,omitempty"`
 
 	// JobID Absent until the node is released
-	JobID       *string `json:"job_id,omitempty"`
-	Node        string  `json:"node"`
-	Parents     int64   `json:"parents"`
-	ParentsDone int64   `json:"parents_done"`
+	JobID *string `json:"job_id,omitempty"`
 
-	// Payload As sent; left out when larger than 256 KB
+	// Node Name of the node
+	Node        string `json:"node"`
+	Parents     int64  `json:"parents"`
+	ParentsDone int64  `json:"parents_done"`
+
+	// Payload Payload as sent; absent if larger than 256 KB
 	Payload json.RawMessage `json:"payload,omitempty"`
 
-	// Result Value that the work returned. For a node with for_each that has ended, list of the results of its items in order, null for one that did not succeed; left out with a cursor
+	// Result Result of the node's job. For a node with for_each that has ended: list of the results of its items in order, with null for an item that did not succeed; absent with a cursor.
 	Result json.RawMessage `json:"result,omitempty"`
 
-	// ResultIn Place of the result of a node with for_each whose list is larger than 256KiB: each item, or its job, has its part
+	// ResultIn Source of the result of a node with for_each whose list is larger than 256KiB: each item, or its job, has its part
 	ResultIn *RunNodeDetailResultIn `json:"result_in,omitempty"`
 
-	// ResultPartial Code with which whatever uses the value of the result fails; absent where result is the value
+	// ResultPartial Code with which an expression that uses the result fails; absent if result is complete
 	ResultPartial *RunNodeDetailResultPartial `json:"result_partial,omitempty"`
-	RunID         string                      `json:"run_id"`
+
+	// RunID Identifier of the run
+	RunID string `json:"run_id"`
 
 	// StartedAt Examples: 2027-03-28T01:00:00.000Z
 	StartedAt    *time.Time               `json:"started_at,omitempty"`
@@ -2553,10 +2679,10 @@ type RunNodeDetail struct {
 	Why *string `json:"why,omitempty"`
 }
 
-// RunNodeDetailResultIn Place of the result of a node with for_each whose list is larger than 256KiB: each item, or its job, has its part
+// RunNodeDetailResultIn Source of the result of a node with for_each whose list is larger than 256KiB: each item, or its job, has its part
 type RunNodeDetailResultIn string
 
-// RunNodeDetailResultPartial Code with which whatever uses the value of the result fails; absent where result is the value
+// RunNodeDetailResultPartial Code with which an expression that uses the result fails; absent if result is complete
 type RunNodeDetailResultPartial string
 
 // RunNodeDetailStatus defines model for RunNodeDetail.Status.
@@ -2605,13 +2731,13 @@ type RunNodeViewStatus string
 // RunNodeViewWaitingFor defines model for RunNodeView.WaitingFor.
 type RunNodeViewWaitingFor string
 
-// RunNowRequest Run of a schedule now.
+// RunNowRequest Options of a run of a schedule now.
 type RunNowRequest struct {
-	// Overlap Whether the run obeys the overlap policy of the schedule: ignore (default) or obey.
+	// Overlap Whether the overlap policy of the schedule applies to this run: ignore (default) or obey
 	Overlap *RunNowRequestOverlap `json:"overlap,omitempty"`
 }
 
-// RunNowRequestOverlap Whether the run obeys the overlap policy of the schedule: ignore (default) or obey.
+// RunNowRequestOverlap Whether the overlap policy of the schedule applies to this run: ignore (default) or obey
 type RunNowRequestOverlap string
 
 // RunPage defines model for RunPage.
@@ -2622,15 +2748,15 @@ type RunPage struct {
 	NextCursor *string `json:"next_cursor"`
 }
 
-// RunRequest Run of a definition that is not kept.
+// RunRequest Run of a definition that is not kept under a name
 type RunRequest struct {
-	// AllowLiterals JSON pointers of strings in params and tags that look like secrets and are not.
+	// AllowLiterals JSON pointers of strings in params and tags that look like secrets and are not
 	AllowLiterals *[]string `json:"allow_literals,omitempty"`
 
-	// Dag Definition of a dag.
+	// Dag Definition of a dag
 	Dag DagRequest `json:"dag"`
 
-	// Delay Time from now before which no node starts. It excludes run_at.; 0s to 732d
+	// Delay Time from now during which no node starts; excludes run_at; 0s to 732d
 	//
 	// Examples: 30s
 	Delay *string `json:"delay,omitempty"`
@@ -2640,13 +2766,13 @@ type RunRequest struct {
 	// Examples: 30s
 	ExpireAfter *string `json:"expire_after,omitempty"`
 
-	// Params Values of the dag's params by name; the others have the dag's defaults, and names that the dag does not know are refused.
+	// Params Values of the dag's params by name; params that are left out have the dag's defaults, and unknown names are refused
 	Params *map[string]interface{} `json:"params,omitempty"`
 
 	// Priority Priority of the nodes that have none of their own; default: that of the dag.
 	Priority *RunRequestPriority `json:"priority,omitempty"`
 
-	// RunAt Time before which no node starts, as of a job. It excludes delay.
+	// RunAt Time before which no node starts; excludes delay
 	RunAt *time.Time `json:"run_at,omitempty"`
 
 	// Tags Tags as of a job, which win over those of the dag.
@@ -2656,9 +2782,9 @@ type RunRequest struct {
 // RunRequestPriority Priority of the nodes that have none of their own; default: that of the dag.
 type RunRequestPriority string
 
-// RunRetryRequest Retry of a run.
+// RunRetryRequest Retry of a run
 type RunRetryRequest struct {
-	// From Node to retry: it and every node downstream of it run once more, whatever their outcomes. Default: the failed nodes, and the downstream nodes that they cancelled.
+	// From Name of the node to retry: it and every node downstream of it run once more, whatever their outcomes. Default: the failed nodes, and the downstream nodes cancelled by them.
 	From *string `json:"from,omitempty"`
 
 	// Reason Reason for the operation, shown in the run's events.
@@ -2729,22 +2855,22 @@ type SQSPayload struct {
 
 // ScheduleDiff defines model for ScheduleDiff.
 type ScheduleDiff struct {
-	// Added At most 1000
+	// Added Times that the schedule would gain; at most 1000
 	Added []OccurrenceTime `json:"added"`
 
-	// Changed What the edit changes, as JSON pointers such as /calendar/cron; empty: nothing. The pointer to the whole, an empty string: the schedule is new
+	// Changed JSON pointers of the fields that the edit changes, such as /calendar/cron; empty if it changes nothing. An empty string, the pointer to the whole, means that the schedule is new.
 	Changed []string `json:"changed"`
 
-	// Cut There were too many times to compare 30 days, or to list all
+	// Cut Whether there were too many times to compare 30 days, or to list all of them
 	Cut bool `json:"cut"`
 
-	// Lost At most 1000
+	// Lost Times that the schedule would lose; at most 1000
 	Lost []OccurrenceTime `json:"lost"`
 
-	// Moved At most 1000: on one local day as many would be lost as added, or only the share of the spread changes
+	// Moved Times that would move; at most 1000. Times of a local day count as moved if as many would be lost as added, and so does a time whose delay by the spread changes.
 	Moved []MovedOccurrence `json:"moved"`
 
-	// Through What was compared ends here: in 30 days, or earlier when cut
+	// Through End of the compared period: 30 days from now, or earlier if cut is true
 	//
 	// Examples: 2027-03-28T01:00:00.000Z
 	Through time.Time `json:"through"`
@@ -2768,7 +2894,7 @@ type SchedulePatchRequest struct {
 	// Overlap Treatment of a run that is due while an earlier one has not ended (a job that waits for a retry counts as ended); default: allow. With buffer_all runs start in the order of their nominal times.
 	Overlap *SchedulePatchRequestOverlap `json:"overlap,omitempty"`
 
-	// PauseAfterFailures Number of jobs in a row that fail for good after which the schedule is paused; default: 0, never.
+	// PauseAfterFailures Number of jobs in a row that fail for good after which the schedule is paused; default: 0, never
 	PauseAfterFailures *int64 `json:"pause_after_failures,omitempty"`
 }
 
@@ -2777,46 +2903,52 @@ type SchedulePatchRequestOverlap string
 
 // SchedulePauseView defines model for SchedulePauseView.
 type SchedulePauseView struct {
-	// By Who, or punctual after failures in a row
+	// By Subject that paused the schedule, or punctual after failures in a row
 	By *string `json:"by,omitempty"`
 
-	// EffectiveAt Nothing starts later
+	// EffectiveAt Time after which nothing of the schedule starts
 	//
 	// Examples: 2027-03-28T01:00:00.000Z
 	EffectiveAt time.Time `json:"effective_at"`
 
-	// Missed Which of the times in it run after it; absent: as catch_up says
+	// Missed Selection of the nominal times in the pause that run after it; absent if catch_up selects them
 	Missed *SchedulePauseViewMissed `json:"missed,omitempty"`
-	Reason *string                  `json:"reason,omitempty"`
 
-	// Since Examples: 2027-03-28T01:00:00.000Z
+	// Reason Reason for the pause
+	Reason *string `json:"reason,omitempty"`
+
+	// Since Time at which the pause was made
+	//
+	// Examples: 2027-03-28T01:00:00.000Z
 	Since time.Time `json:"since"`
 
-	// Until Examples: 2027-03-28T01:00:00.000Z
+	// Until Time at which the pause ends by itself; absent if it does not
+	//
+	// Examples: 2027-03-28T01:00:00.000Z
 	Until *time.Time `json:"until,omitempty"`
 }
 
-// SchedulePauseViewMissed Which of the times in it run after it; absent: as catch_up says
+// SchedulePauseViewMissed Selection of the nominal times in the pause that run after it; absent if catch_up selects them
 type SchedulePauseViewMissed string
 
-// ScheduleRequest Schedule: what it runs, when, and under which policies.
+// ScheduleRequest Schedule: calendar, job or dag, and policies
 type ScheduleRequest struct {
-	// Calendar Calendar: the nominal times of a schedule.
+	// Calendar Calendar: the nominal times of a schedule
 	Calendar CalendarRequest `json:"calendar"`
 
-	// CatchUp Catch-up policy of a schedule.
+	// CatchUp Catch-up policy of a schedule
 	CatchUp *CatchUpRequest `json:"catch_up,omitempty"`
 
 	// Dag Dag of which each nominal time of a schedule makes a run.
 	Dag *DagTemplateRequest `json:"dag,omitempty"`
 
-	// Job Job that each nominal time of a schedule makes.
+	// Job Job that each nominal time of a schedule makes
 	Job *JobTemplateRequest `json:"job,omitempty"`
 
 	// Overlap Treatment of a run that is due while an earlier one has not ended (a job that waits for a retry counts as ended); default: allow. With buffer_all runs start in the order of their nominal times.
 	Overlap *ScheduleRequestOverlap `json:"overlap,omitempty"`
 
-	// PauseAfterFailures Number of jobs in a row that fail for good after which the schedule is paused; default: 0, never.
+	// PauseAfterFailures Number of jobs in a row that fail for good after which the schedule is paused; default: 0, never
 	PauseAfterFailures *int64 `json:"pause_after_failures,omitempty"`
 }
 
@@ -2828,65 +2960,81 @@ type ScheduleView struct {
 	Calendar CalendarView `json:"calendar"`
 	CatchUp  CatchUpView  `json:"catch_up"`
 
-	// CreatedAt Examples: 2027-03-28T01:00:00.000Z
+	// CreatedAt Time at which the schedule was created
+	//
+	// Examples: 2027-03-28T01:00:00.000Z
 	CreatedAt time.Time        `json:"created_at"`
 	Dag       *DagTemplateView `json:"dag,omitempty"`
 
-	// EffectiveAt In the answer to a pause: nothing of it starts after this time. In the answer to an edit: times due up to then keep the job, overlap and catch_up that they had
+	// EffectiveAt In the answer to a pause, time after which nothing of the schedule starts. In the answer to an edit, time up to which due times keep their former job, overlap and catch_up.
 	//
 	// Examples: 2027-03-28T01:00:00.000Z
 	EffectiveAt *time.Time `json:"effective_at,omitempty"`
 
-	// EndedBy max_runs: it has run as often as it may
+	// EndedBy Reason why the schedule has ended: max_runs, because the maximum number of runs is reached
 	EndedBy *string `json:"ended_by,omitempty"`
 
-	// FailuresInARow Jobs that failed for good since the last that succeeded, while pause_after_failures counts them
+	// FailuresInARow Number of jobs that failed for good since the last success; only counted for pause_after_failures
 	FailuresInARow *int64 `json:"failures_in_a_row,omitempty"`
 
-	// InFlight In the answer to a pause: those of its newest 100 jobs that a worker is at
+	// InFlight Identifiers of the jobs that are running, among the newest 100 of the schedule; only in the answer to a pause
 	InFlight *[]string        `json:"in_flight,omitempty"`
 	Job      *JobTemplateView `json:"job,omitempty"`
 
-	// Last The newest time that has passed; null before the first, absent in lists
+	// Last Newest nominal time that has passed; null before the first, absent in lists
 	Last *OccurrenceView `json:"last,omitempty"`
-	Name string          `json:"name"`
 
-	// Next The next three nominal times; none while it is paused without an end, or has ended
+	// Name Name of the schedule
+	Name string `json:"name"`
+
+	// Next Next three nominal times; empty while the schedule is paused without an end, or if it has ended
 	Next []time.Time `json:"next"`
 
-	// Notes What is easily misread in its calendar
-	Notes   *[]string           `json:"notes,omitempty"`
+	// Notes Notes about details of the calendar that are easily misread
+	Notes *[]string `json:"notes,omitempty"`
+
+	// Overlap Treatment of a run that is due while an earlier one has not ended
 	Overlap ScheduleViewOverlap `json:"overlap"`
 
-	// PauseAfterFailures 0: no number of failures pauses it
+	// PauseAfterFailures Number of jobs in a row that fail for good after which the schedule is paused; 0 is never
 	PauseAfterFailures int64 `json:"pause_after_failures"`
 
-	// Paused null: it is not
+	// Paused Pause of the schedule; null if it is not paused
 	Paused *SchedulePauseView `json:"paused"`
 
-	// UpdatedAt Examples: 2027-03-28T01:00:00.000Z
+	// UpdatedAt Time of the newest change
+	//
+	// Examples: 2027-03-28T01:00:00.000Z
 	UpdatedAt time.Time `json:"updated_at"`
 
-	// Version Grows with every edit, pause and resume; the ETag is this in quotes
+	// Version Version, which grows with every edit, pause and resume; in quotes it is the ETag
 	Version int64 `json:"version"`
 }
 
-// ScheduleViewOverlap defines model for ScheduleView.Overlap.
+// ScheduleViewOverlap Treatment of a run that is due while an earlier one has not ended
 type ScheduleViewOverlap string
 
 // SkippedTime defines model for SkippedTime.
 type SkippedTime struct {
-	// Exclusion Its name
+	// Exclusion Name of the exclusion
 	Exclusion *string `json:"exclusion,omitempty"`
-	Local     string  `json:"local"`
 
-	// NominalAt Examples: 2027-03-28T01:00:00.000Z
-	NominalAt time.Time         `json:"nominal_at"`
-	Reason    SkippedTimeReason `json:"reason"`
-	Why       string            `json:"why"`
+	// Local Nominal time in the time zone of the calendar
+	Local string `json:"local"`
+
+	// NominalAt Nominal time that is skipped
+	//
+	// Examples: 2027-03-28T01:00:00.000Z
+	NominalAt time.Time `json:"nominal_at"`
+
+	// Reason Reason code for skipping the time
+	Reason SkippedTimeReason `json:"reason"`
+
+	// Why Reason in words
+	Why string `json:"why"`
 }
 
-// SkippedTimeReason defines model for SkippedTime.Reason.
+// SkippedTimeReason Reason code for skipping the time
 type SkippedTimeReason string
 
 // TaskPage defines model for TaskPage.
@@ -2972,13 +3120,16 @@ type TaskViewPriority string
 
 // ValidateAnswer defines model for ValidateAnswer.
 type ValidateAnswer struct {
+	// Edges Number of dependencies between nodes
 	Edges int64 `json:"edges"`
 
-	// Levels Nodes by the longest chain before each; those of a level may run at the same time
+	// Levels Names of the nodes by level, which is the length of the longest chain before a node; nodes of a level may run at the same time
 	Levels [][]string `json:"levels"`
-	Nodes  int64      `json:"nodes"`
 
-	// Notes Sentences about formats that the params_schema names and that are not checked
+	// Nodes Number of nodes
+	Nodes int64 `json:"nodes"`
+
+	// Notes Notes about formats that params_schema names and that are not checked
 	Notes *[]string `json:"notes,omitempty"`
 }
 
@@ -3016,13 +3167,13 @@ type ListDagsParams struct {
 
 // GetDagParams defines parameters for GetDag.
 type GetDagParams struct {
-	// Version Default: the newest
+	// Version Version of the dag; default: the newest
 	Version *int `form:"version,omitempty" json:"version,omitempty"`
 }
 
 // CreateDagRunParams defines parameters for CreateDagRun.
 type CreateDagRunParams struct {
-	// IdempotencyKey Printable ASCII; names this request for 24 hours
+	// IdempotencyKey Key in printable ASCII that identifies this request for 24 hours
 	IdempotencyKey *string `json:"Idempotency-Key,omitempty"`
 }
 
@@ -3130,14 +3281,19 @@ type ListProblemsParams struct {
 
 // ListRunsParams defines parameters for ListRuns.
 type ListRunsParams struct {
-	Dag      *string               `form:"dag,omitempty" json:"dag,omitempty"`
-	Status   *ListRunsParamsStatus `form:"status,omitempty" json:"status,omitempty"`
-	Schedule *string               `form:"schedule,omitempty" json:"schedule,omitempty"`
+	// Dag Name of the dag whose runs are listed; default: any
+	Dag *string `form:"dag,omitempty" json:"dag,omitempty"`
 
-	// CreatedAfter Only runs with a created_at from this time on
+	// Status Status of the runs to list; default: any
+	Status *ListRunsParamsStatus `form:"status,omitempty" json:"status,omitempty"`
+
+	// Schedule Name of the schedule whose runs are listed; default: any
+	Schedule *string `form:"schedule,omitempty" json:"schedule,omitempty"`
+
+	// CreatedAfter Earliest created_at of the runs to list
 	CreatedAfter *time.Time `form:"created_after,omitempty" json:"created_after,omitempty"`
 
-	// CreatedBefore Only runs with a created_at before this time
+	// CreatedBefore Time before which the runs to list were created
 	CreatedBefore *time.Time `form:"created_before,omitempty" json:"created_before,omitempty"`
 
 	// Limit Items of one page
@@ -3152,13 +3308,13 @@ type ListRunsParamsStatus string
 
 // CreateRunParams defines parameters for CreateRun.
 type CreateRunParams struct {
-	// IdempotencyKey Printable ASCII; names this request for 24 hours
+	// IdempotencyKey Key in printable ASCII that identifies this request for 24 hours
 	IdempotencyKey *string `json:"Idempotency-Key,omitempty"`
 }
 
 // GetRunParams defines parameters for GetRun.
 type GetRunParams struct {
-	// Wait Maximum wait for a final status; on timeout the current state is answered, and at once with Retry-After when too many requests of the tenant wait; 0s to 25s
+	// Wait Maximum wait for a final status. On timeout the current state is returned, and if too many requests of the tenant wait, at once, with Retry-After; 0s to 25s
 	Wait *string `form:"wait,omitempty" json:"wait,omitempty"`
 }
 
@@ -3173,7 +3329,7 @@ type ListRunEventsParams struct {
 
 // GetRunGraphParams defines parameters for GetRunGraph.
 type GetRunGraphParams struct {
-	// Format Default: by Accept, else mermaid
+	// Format Format of the graph; default: the one that Accept prefers, or else mermaid
 	Format *GetRunGraphParamsFormat `form:"format,omitempty" json:"format,omitempty"`
 }
 
@@ -3200,28 +3356,28 @@ type ListSchedulesParams struct {
 
 // DeleteScheduleParams defines parameters for DeleteSchedule.
 type DeleteScheduleParams struct {
-	// IfMatch The ETag that was read: another version meanwhile is 412
+	// IfMatch ETag of the version to change; the answer is 412 if the schedule has another version
 	IfMatch *string `json:"If-Match,omitempty"`
 }
 
 // PatchScheduleParams defines parameters for PatchSchedule.
 type PatchScheduleParams struct {
-	// DryRun true: only say what would change
+	// DryRun Whether to answer what the patch would change, and to write nothing; default: false
 	DryRun *bool `form:"dry_run,omitempty" json:"dry_run,omitempty"`
 
-	// IfMatch The ETag that was read: another version meanwhile is 412
+	// IfMatch ETag of the version to change; the answer is 412 if the schedule has another version
 	IfMatch *string `json:"If-Match,omitempty"`
 }
 
 // PutScheduleParams defines parameters for PutSchedule.
 type PutScheduleParams struct {
-	// IfMatch The ETag that was read: another version meanwhile is 412
+	// IfMatch ETag of the version to change; the answer is 412 if the schedule has another version
 	IfMatch *string `json:"If-Match,omitempty"`
 }
 
 // DryRunScheduleParams defines parameters for DryRunSchedule.
 type DryRunScheduleParams struct {
-	// IfMatch The ETag that was read: another version meanwhile is 412
+	// IfMatch ETag of the version to change; the answer is 412 if the schedule has another version
 	IfMatch *string `json:"If-Match,omitempty"`
 }
 
@@ -3233,13 +3389,13 @@ type ListOccurrencesParams struct {
 	// Cursor next_cursor of the page before, with the same filters
 	Cursor *string `form:"cursor,omitempty" json:"cursor,omitempty"`
 
-	// Outcome One outcome
+	// Outcome Outcome of the occurrences to list; default: any
 	Outcome *ListOccurrencesParamsOutcome `form:"outcome,omitempty" json:"outcome,omitempty"`
 
-	// After From this nominal time on; several in a row that reach over it count
+	// After Earliest nominal time to list; an item for several times that reaches beyond it is included
 	After *time.Time `form:"after,omitempty" json:"after,omitempty"`
 
-	// Before Before this nominal time
+	// Before Nominal time before which occurrences are listed
 	Before *time.Time `form:"before,omitempty" json:"before,omitempty"`
 }
 
@@ -3248,22 +3404,22 @@ type ListOccurrencesParamsOutcome string
 
 // PauseScheduleParams defines parameters for PauseSchedule.
 type PauseScheduleParams struct {
-	// IfMatch The ETag that was read: another version meanwhile is 412
+	// IfMatch ETag of the version to change; the answer is 412 if the schedule has another version
 	IfMatch *string `json:"If-Match,omitempty"`
 }
 
 // PreviewScheduleParams defines parameters for PreviewSchedule.
 type PreviewScheduleParams struct {
-	// After Only times after this one; default now
+	// After Time after which the nominal times are listed; default: now
 	After *time.Time `form:"after,omitempty" json:"after,omitempty"`
 
-	// Count How many times
+	// Count Number of times to list
 	Count *int `form:"count,omitempty" json:"count,omitempty"`
 }
 
 // ResumeScheduleParams defines parameters for ResumeSchedule.
 type ResumeScheduleParams struct {
-	// IfMatch The ETag that was read: another version meanwhile is 412
+	// IfMatch ETag of the version to change; the answer is 412 if the schedule has another version
 	IfMatch *string `json:"If-Match,omitempty"`
 }
 
