@@ -55,10 +55,10 @@ func New(d Deps) http.Handler {
 }
 
 // about is the introduction in the OpenAPI document.
-const about = "Say what to run and when; it runs once, on time, retried, ordered, and accounted for. " +
-	"v1 only grows: ignore what you don't know. Times are RFC 3339 in UTC with milliseconds. " +
-	"Errors are problems of RFC 9457 with a stable code. Every answer has X-Request-Id; " +
-	"503 carries Retry-After, and 429 where waiting helps."
+const about = "Punctual runs jobs when they are due, retries and orders them, and records their outcomes. " +
+	"Version 1 only grows: clients must ignore fields that they do not know. Times are RFC 3339 in UTC with " +
+	"milliseconds. Errors are problems of RFC 9457 with a stable code. Every answer has X-Request-Id; 503 has " +
+	"Retry-After, and so has 429 where waiting helps."
 
 // WithIdentity returns a context with the caller's identity; see rest.WithIdentity.
 func WithIdentity(ctx context.Context, id tenant.Identity) context.Context {

@@ -314,7 +314,7 @@ func TestBatch_AcknowledgesAcceptedJobsDespiteManyMistakes(t *testing.T) {
 	for i, item := range r.body["items"].([]any) {
 		if i < 70 {
 			p := item.(map[string]any)["problem"].(map[string]any)
-			if len(p["errors"].([]any)) != 2 || !strings.HasPrefix(p["detail"].(string), "50 mistakes") {
+			if len(p["errors"].([]any)) != 2 || !strings.HasPrefix(p["detail"].(string), "50 errors") {
 				t.Fatalf("item %d: %v", i, p)
 			}
 		} else if item.(map[string]any)["job"].(map[string]any)["job_id"] == "" {

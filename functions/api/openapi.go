@@ -79,7 +79,7 @@ func (f fieldBounds) and(more fieldBounds) fieldBounds {
 // bounds are the bounds of fields in answers, by the names of schemas.
 var bounds = map[string]fieldBounds{
 	"JobView": shownBounds.and(fieldBounds{"run_if": field.OneOf(dag.Rules)}), "DeadLetter": shownBounds,
-	"Problem": {"code": field.OneOf(codes())}, "Mistake": {"code": field.OneOf(codes())},
+	"Problem": {"code": field.OneOf(codes())}, "ProblemError": {"code": field.OneOf(codes())},
 	"TaskView": shownBounds.and(fieldBounds{"executor": field.OneOf(executor.Names())}), "JobTemplateView": shownBounds,
 	"PauseView":         {"scope": scopeForm, "missed": field.OneOf(spec.MissedWords)},
 	"SchedulePauseView": {"missed": field.OneOf(spec.MissedWords)},
@@ -136,6 +136,7 @@ func schemaName(t reflect.Type, hint string) string {
 // document completes the OpenAPI document of the routes. Answers may grow, so their schemas allow unknown fields; the
 // bodies that we read must not have any.
 func document(doc *huma.OpenAPI) ([]byte, error) {
+	doc.Tags, doc.Servers = tags, []*huma.Server{{URL: "/", Description: "The server of this document"}}
 	registry := doc.Components.Schemas
 	documentPayloads(registry)
 	schemas := registry.Map()
@@ -149,10 +150,13 @@ func document(doc *huma.OpenAPI) ([]byte, error) {
 			schema.AdditionalProperties = nil
 		}
 	}
+	describe(schemas)
 	schedules.Document(schemas)
-	for _, path := range doc.Paths {
-		for _, op := range operations(path) {
+	describe(schemas) // those that it has added
+	for path, item := range doc.Paths {
+		for _, op := range operations(item) {
 			documentOperation(op)
+			describeOperation(path, op)
 		}
 	}
 	whole, err := text.JSON(doc)

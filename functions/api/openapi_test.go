@@ -175,12 +175,15 @@ func TestDocument_AsksForATokenOnlyWhereOneIsNeeded(t *testing.T) {
 		}
 		return string(b)
 	}
-	for _, word := range []string{`"securitySchemes"`, `"401"`} {
-		if !strings.Contains(text(Deps{Store: &store.Store{}}), word) {
-			t.Errorf("a deployment's document lacks %s", word)
+	optional := `"security":[{},{"bearer":["punctual:read"]}]`
+	for word, on := range map[string]struct{ deployment, laptop bool }{
+		`"securitySchemes"`: {true, true}, `"401"`: {true, false}, optional: {false, true},
+	} {
+		if strings.Contains(text(Deps{Store: &store.Store{}}), word) != on.deployment {
+			t.Errorf("a deployment's document has %s: %v, want %v", word, !on.deployment, on.deployment)
 		}
-		if strings.Contains(text(Deps{Store: &store.Store{}, NoSignIn: true}), word) {
-			t.Errorf("a laptop's document has %s", word)
+		if strings.Contains(text(Deps{Store: &store.Store{}, NoSignIn: true}), word) != on.laptop {
+			t.Errorf("a laptop's document has %s: %v, want %v", word, !on.laptop, on.laptop)
 		}
 	}
 }

@@ -242,16 +242,14 @@ func TestDocument_Has201ForEveryPut(t *testing.T) {
 			for path, methods := range paths {
 				for method, op := range methods.(map[string]any) {
 					op := op.(map[string]any)
-					if security, _ := op["security"].([]any); laptop && len(security) > 0 {
+					security, _ := op["security"].([]any)
+					if laptop && len(security) > 0 && len(security[0].(map[string]any)) > 0 {
 						t.Errorf("%s %s asks for %v", method, path, security)
 					}
 					if _, has := op["responses"].(map[string]any)["201"]; has != (method == "put") {
 						t.Errorf("%s %s: 201 in the document is %v", method, path, has)
 					}
 				}
-			}
-			if _, has := doc["components"].(map[string]any)["securitySchemes"]; has == laptop {
-				t.Errorf("security schemes in the document: %v", has)
 			}
 			if security := paths["/v1/ready"].(map[string]any)["get"].(map[string]any)["security"].([]any); !laptop &&
 				len(security) == 0 {

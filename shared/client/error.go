@@ -46,7 +46,7 @@ func (e *Error) Error() string {
 }
 
 // where is the place of a mistake, and what would have been taken there.
-func where(m rest.Mistake) string {
+func where(m rest.ProblemError) string {
 	if m.Allowed == nil || *m.Allowed == "" {
 		return m.Pointer
 	}
@@ -55,7 +55,7 @@ func where(m rest.Mistake) string {
 
 // Mistakes returns every mistake in the request: its place (a JSON pointer into the body, or the name of
 // a parameter), its code, a sentence, and what would have been taken. None is no error.
-func (e *Error) Mistakes() []rest.Mistake {
+func (e *Error) Mistakes() []rest.ProblemError {
 	if e.Errors == nil {
 		return nil
 	}

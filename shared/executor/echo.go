@@ -11,7 +11,7 @@ const Echo = "echo"
 // EchoPayload is what the echo executor looks at in a payload that is an object.
 type EchoPayload struct {
 	Sleep string `json:"sleep,omitempty"`
-	Fail  int    `json:"fail,omitempty" doc:"So many first attempts fail"`
+	Fail  int    `json:"fail,omitempty" doc:"Number of first attempts that fail"`
 }
 
 // maxFails is more attempts than a job can have.
@@ -22,7 +22,7 @@ var echoKind = Kind{
 	About: "answers with the payload, to try pools, priorities, pauses and limits without a server",
 	Bounds: map[string]Fields{"EchoPayload": {
 		"sleep": {
-			"description": "How long it sleeps before it answers; 0s to " + span.Format(contract.MaxAhead),
+			"description": "Duration of the work; 0s to " + span.Format(contract.MaxAhead),
 			"pattern":     contract.DurationPattern, "maxLength": span.MaxText, "examples": []string{"30s"},
 			"x-minimum": "0s", "x-maximum": span.Format(contract.MaxAhead),
 		},

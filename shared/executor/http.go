@@ -21,11 +21,11 @@ const HTTP = "http"
 // way to Auth; a header whose value is a secret's ARN is sent with the secret; a body that is null
 // is none.
 type HTTPPayload struct {
-	Method   string            `json:"method,omitempty" doc:"Default POST"`
-	URL      string            `json:"url" format:"uri" doc:"http or https, to a public address"`
-	Headers  map[string]string `json:"headers,omitempty"`
-	Body     json.RawMessage   `json:"body,omitempty" doc:"A string is sent as it is, anything else as JSON"`
-	Auth     HTTPAuth          `json:"auth,omitempty"`
+	Method   string            `json:"method,omitempty" doc:"Method of the request; default: POST"`
+	URL      string            `json:"url" format:"uri" doc:"URL with http or https, to a public address"`
+	Headers  map[string]string `json:"headers,omitempty" doc:"Headers of the request by name"`
+	Body     json.RawMessage   `json:"body,omitempty" doc:"Body of the request; a string is sent unchanged, any other value as JSON"`
+	Auth     HTTPAuth          `json:"auth,omitempty" doc:"Credentials of the request"`
 	SignWith string            `json:"sign_with,omitempty"`
 }
 

@@ -12,7 +12,7 @@ const Lambda = "lambda"
 // LambdaPayload is what a job of the lambda executor calls. Without an input it is {}.
 type LambdaPayload struct {
 	Function string          `json:"function"`
-	Input    json.RawMessage `json:"input,omitempty"`
+	Input    json.RawMessage `json:"input,omitempty" doc:"Input of the function"`
 }
 
 const functionPattern = `^(arn:aws[a-z-]*:lambda:[a-z0-9-]+:\d{12}:function:)?[a-zA-Z0-9_-]{1,64}` +

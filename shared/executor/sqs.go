@@ -14,7 +14,7 @@ const SQS = "sqs"
 // SQSPayload is what a job of the sqs executor sends, and to which queue of the tenant.
 type SQSPayload struct {
 	Queue   string          `json:"queue"`
-	Message json.RawMessage `json:"message" doc:"A string is sent as it is, anything else as JSON"`
+	Message json.RawMessage `json:"message" doc:"Body of the message; a string is sent unchanged, any other value as JSON"`
 	Group   string          `json:"group,omitempty"`
 }
 

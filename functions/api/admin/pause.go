@@ -19,19 +19,20 @@ func (s *Handler) pauseRoutes() {
 	rest.Register(s.Router, rest.Route{
 		Method: http.MethodPut, Path: "/v1/pauses/{scope}", ID: "putPause", Tag: spec.TagPauses, Scope: spec.MayManage,
 		Body: spec.PauseRequest, OptionalBody: true,
-		Summary: "Pause everything, or one task",
-		About: "201 when it is new. Nothing that it holds starts after effective_at. What runs already goes on. " +
-			"When it is lifted, or until has passed, what it held starts within {=held_starts_s} s.",
+		Summary: "Pause all jobs, or one task",
+		About: "201 for a new pause. No job that it holds starts after effective_at; running attempts continue. " +
+			"After the pause is lifted, or has ended by until, the held jobs start within {=held_starts_s} s.",
 	}, s.putPause)
 	rest.Register(s.Router, rest.Route{
 		Method: http.MethodDelete, Path: "/v1/pauses/{scope}", ID: "deletePause", Tag: spec.TagPauses,
 		Scope:   spec.MayManage,
-		Summary: "Lift a pause", About: "What it held starts within {=held_starts_s} s.",
+		Summary: "Lift a pause", About: "The held jobs start within {=held_starts_s} s.",
 		Errors: []int{http.StatusNotFound},
 	}, s.liftPause)
 	rest.Register(s.Router, rest.Route{
 		Method: http.MethodGet, Path: "/v1/pauses", ID: "listPauses", Tag: spec.TagPauses, Scope: spec.MayRead,
-		Summary: "List pauses", About: "Those that the operator has set for everybody are among them.",
+		Summary: "List pauses",
+		About:   "Ordered by scope. The pauses that the operator has set for all tenants are included.",
 	}, s.listPauses)
 }
 
@@ -39,13 +40,13 @@ func (s *Handler) pauseRoutes() {
 const HeldStartsWithin = 5 * time.Second
 
 type pauseView struct {
-	Scope       string       `json:"scope" doc:"all, or task:NAME"`
+	Scope       string       `json:"scope" doc:"Scope of the pause: all, or task:NAME"`
 	Reason      string       `json:"reason,omitempty"`
-	By          string       `json:"by,omitempty"`
-	Since       rest.Instant `json:"since"`
-	EffectiveAt rest.Instant `json:"effective_at"`
+	By          string       `json:"by,omitempty" doc:"Subject of the token that set the pause"`
+	Since       rest.Instant `json:"since" doc:"Time at which the pause was set"`
+	EffectiveAt rest.Instant `json:"effective_at" doc:"Time after which no job that the pause holds starts"`
 	Until       rest.Instant `json:"until,omitzero"`
-	Missed      string       `json:"missed,omitempty" doc:"Absent: as each schedule's catch_up says"`
+	Missed      string       `json:"missed,omitempty" doc:"Treatment of the schedules' times under the pause; absent: the catch-up policy of each schedule"`
 }
 
 func viewPause(p job.Pause) pauseView {
@@ -54,7 +55,7 @@ func viewPause(p job.Pause) pauseView {
 }
 
 type pauseInput struct {
-	Scope string `path:"scope" doc:"all, or task:NAME" example:"task:http"`
+	Scope string `path:"scope" doc:"Scope of the pause: all, or task:NAME" example:"task:http"`
 }
 
 func readScope(scope string) (string, error) {

@@ -7,9 +7,9 @@ import (
 )
 
 type quotaView struct {
-	Name  string `json:"name" enum:"schedule_runs,requests" doc:"schedule_runs: runs a minute of all schedules, each counted at its busiest and at least once; requests: how many may be made at once after a rest"`
-	Used  int64  `json:"used" doc:"Of limit, beyond which it is after limit was lowered. requests falls as time passes, and may count some before they are made; schedule_runs falls when a schedule is deleted or runs less often"`
-	Limit int64  `json:"limit" doc:"What is more is answered 429"`
+	Name  string `json:"name" enum:"schedule_runs,requests" doc:"Name of the quota. schedule_runs: runs a minute of all schedules, each counted at its busiest minute and at least once; requests: requests that can be made at once after a time without requests."`
+	Used  int64  `json:"used" doc:"Used part of the limit; more than the limit after it was lowered. requests falls as time passes, and can count some before they are made; schedule_runs falls when a schedule is deleted or runs less often."`
+	Limit int64  `json:"limit" doc:"Maximum, beyond which requests are answered 429"`
 }
 
 // quotas returns what a tenant has used of each of its quotas. A deployment without an allowance has none of requests.

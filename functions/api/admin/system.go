@@ -20,14 +20,14 @@ func (s *Handler) systemRoutes() {
 	rest.Register(s.Router, rest.Route{
 		Method: http.MethodGet, Path: "/v1/ready", ID: "getReadiness", Tag: spec.TagSystem, Scope: spec.Anybody,
 		Summary: "Check that what the API needs answers",
-		About: "Shows how far the passes have come, and what is used of the tenant's quotas. The answer is 503 while " +
-			"the process is ending, and where it cannot keep data (on a laptop, on a full disk).",
+		About: "Shows the progress of the passes, and the tenant's use of its quotas. The answer is 503 while the " +
+			"process shuts down, and where it cannot store data (on a laptop with a full disk).",
 	}, s.ready)
 	rest.Register(s.Router, rest.Route{Method: http.MethodGet, Path: "/v1/whoami", ID: "whoAmI", Tag: spec.TagSystem,
-		Scope: spec.Anybody, Summary: "Show whom the token names"}, s.whoami)
+		Scope: spec.Anybody, Summary: "Show the identity of the caller"}, s.whoami)
 	rest.Register(s.Router, rest.Route{
 		Method: http.MethodGet, Path: "/v1/problems", ID: "listProblems", Tag: spec.TagSystem, Scope: rest.Open,
-		Summary: "List the codes of problems", About: "In the order of their statuses.",
+		Summary: "List the codes of problems", About: "Ordered by status.",
 	}, s.listProblems)
 	rest.Register(s.Router, rest.Route{
 		Method: http.MethodGet, Path: "/v1/problems/{code}", ID: "getProblem", Tag: spec.TagSystem, Scope: rest.Open,
@@ -50,8 +50,8 @@ type documentAnswer struct {
 
 type healthAnswer struct {
 	Body struct {
-		Status    string `json:"status" enum:"ok"`
-		ZoneRules string `json:"zone_rules" doc:"Release of the IANA time zone database that calendars are read by" example:"2026f"`
+		Status    string `json:"status" enum:"ok" doc:"Status of the API"`
+		ZoneRules string `json:"zone_rules" doc:"Release of the IANA time zone database in use" example:"2026f"`
 	}
 }
 
@@ -63,22 +63,22 @@ func (s *Handler) health(context.Context, tenant.Identity, *rest.NoInput) (*heal
 
 type readyAnswer struct {
 	Body struct {
-		Status          string       `json:"status" enum:"ready"`
-		Now             rest.Instant `json:"now" doc:"The time by the clock that decides what is due"`
-		PromotedThrough rest.Instant `json:"promoted_through,omitzero" doc:"By the slowest shard's pass ahead; absent before the first"`
-		SweptThrough    rest.Instant `json:"swept_through,omitzero" doc:"By the slowest shard's pass behind; absent before the first"`
-		Held            []string     `json:"held,omitempty" doc:"Tables that were restored: no job starts until an operator lets them run"`
-		Quotas          []quotaView  `json:"quotas" doc:"Those of the tenant that the token names"`
+		Status          string       `json:"status" enum:"ready" doc:"Status of the process"`
+		Now             rest.Instant `json:"now" doc:"Time by the clock that decides what is due"`
+		PromotedThrough rest.Instant `json:"promoted_through,omitzero" doc:"Time through which the pass ahead of every shard has come; absent before the first"`
+		SweptThrough    rest.Instant `json:"swept_through,omitzero" doc:"Time through which the pass behind of every shard has come; absent before the first"`
+		Held            []string     `json:"held,omitempty" doc:"Names of restored tables, whose jobs do not start until an operator releases them"`
+		Quotas          []quotaView  `json:"quotas" doc:"Quotas of the tenant"`
 
-		ZoneRules zoneRulesView `json:"zone_rules"`
-		Warnings  []string      `json:"warnings,omitempty" doc:"Sentences about what works now and needs an operator"`
+		ZoneRules zoneRulesView `json:"zone_rules" doc:"Time zone rules in use"`
+		Warnings  []string      `json:"warnings,omitempty" doc:"Sentences about conditions that need an operator, although everything works now"`
 	}
 }
 
 type zoneRulesView struct {
-	Version    string       `json:"version" doc:"Release of the IANA time zone database that calendars are read by" example:"2026f"`
-	ReleasedAt rest.Instant `json:"released_at" doc:"Day of the release, in UTC"`
-	Old        bool         `json:"old" doc:"Whether the rules are more than {=zone_rules_days} days old: clocks may have been changed since"`
+	Version    string       `json:"version" doc:"Release of the IANA time zone database in use" example:"2026f"`
+	ReleasedAt rest.Instant `json:"released_at" doc:"Date of the release, in UTC"`
+	Old        bool         `json:"old" doc:"Whether the rules are more than {=zone_rules_days} days old, so that time zones may have changed since"`
 }
 
 // zoneRules returns the rules in use, and a warning where they are old.
@@ -124,9 +124,9 @@ func (s *Handler) ready(ctx context.Context, who tenant.Identity, _ *rest.NoInpu
 
 type whoamiAnswer struct {
 	Body struct {
-		Tenant  tenant.ID      `json:"tenant"`
-		Subject string         `json:"subject,omitempty"`
-		Scopes  []tenant.Scope `json:"scopes"`
+		Tenant  tenant.ID      `json:"tenant" doc:"Tenant of the caller"`
+		Subject string         `json:"subject,omitempty" doc:"Subject of the token"`
+		Scopes  []tenant.Scope `json:"scopes" doc:"Scopes of the token"`
 	}
 }
 

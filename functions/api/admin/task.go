@@ -24,8 +24,8 @@ func (s *Handler) taskRoutes() {
 		Method: http.MethodPut, Path: "/v1/tasks/{name}", ID: "putTask", Tag: spec.TagTasks, Scope: spec.MayManage,
 		Body:    taskRequest,
 		Summary: "Create or replace a task", Errors: []int{http.StatusConflict},
-		About: "201 when it is new. Jobs copy what they need of their task when they are accepted: those that wait " +
-			"do not change.",
+		About: "201 for a new task. Jobs copy the settings of their task when they are accepted, so that waiting " +
+			"jobs do not change.",
 	}, s.putTask)
 	rest.Register(s.Router, rest.Route{
 		Method: http.MethodGet, Path: "/v1/tasks/{name}", ID: "getTask", Tag: spec.TagTasks, Scope: spec.MayRead,
@@ -35,11 +35,11 @@ func (s *Handler) taskRoutes() {
 		Method: http.MethodDelete, Path: "/v1/tasks/{name}", ID: "deleteTask", Tag: spec.TagTasks,
 		Scope:   spec.MayManage,
 		Summary: "Delete a task", Errors: []int{http.StatusNotFound, http.StatusConflict},
-		About: "Jobs that wait still run.",
+		About: "Waiting jobs still run.",
 	}, s.deleteTask)
 	rest.Register(s.Router, rest.Route{
 		Method: http.MethodGet, Path: "/v1/tasks", ID: "listTasks", Tag: spec.TagTasks, Scope: spec.MayRead,
-		Summary: "List tasks", About: "By name, the built-in ones included.",
+		Summary: "List tasks", About: "Ordered by name, built-in tasks included.",
 	}, s.listTasks)
 }
 
@@ -49,7 +49,7 @@ var (
 		"whole number and B, KB, KiB, MB or MiB, from {=min_max_result} to {=max_result}, which is the default.",
 		field.Matching(resultSizes, len("262144KiB")), readResultSize)
 	onLargeResult = field.Word[string]("on_large_result", "Effect of a larger result. preview (default): the job "+
-		"succeeds and shows a preview, and whatever uses the value fails; fail: the attempt fails without a retry. "+
+		"succeeds and shows a preview, and every use of the value fails; fail: the attempt fails without a retry. "+
 		"The code is result_too_large.", rest.CodeInvalidValue, largeWords)
 	executorField = field.Word[string]("executor", "", rest.CodeInvalidValue, executor.Names()).Required().
 			About(executorsInWords())
@@ -60,7 +60,7 @@ var (
 		"any other gets a note. Patterns are RE2, with the white space of ECMA-262. A schema that is too expensive to "+
 		"compile or to apply is refused.", spec.JSONSchema)
 
-	taskRequest = field.NewObject("TaskRequest", "Task: how its jobs run, and what their payloads must look like.",
+	taskRequest = field.NewObject("TaskRequest", "Task: settings of its jobs, and the form of their payloads.",
 		executorField, spec.Pool.About("Pool of workers; default: {=default_pool}."),
 		spec.Priority.About("Priority; default: normal. Priorities are strict: a job of a lower priority waits as "+
 			"long as jobs of a higher one are due."),
@@ -78,18 +78,18 @@ func executorsInWords() string {
 }
 
 type taskView struct {
-	Name          string          `json:"name"`
-	Executor      string          `json:"executor"`
+	Name          string          `json:"name" doc:"Name of the task"`
+	Executor      string          `json:"executor" doc:"Executor that runs the jobs of the task"`
 	Pool          string          `json:"pool"`
 	Priority      job.Priority    `json:"priority"`
 	Timeout       string          `json:"timeout"`
 	Retry         *spec.RetryView `json:"retry"`
-	MaxResult     string          `json:"max_result" doc:"Bytes of a result that are kept"`
+	MaxResult     string          `json:"max_result" doc:"Maximum size of a result that is kept"`
 	OnLargeResult string          `json:"on_large_result" enum:"preview,fail"`
 	PayloadSchema json.RawMessage `json:"payload_schema,omitempty"`
-	Version       int64           `json:"version"`
-	BuiltIn       bool            `json:"built_in,omitempty"`
-	Notes         []string        `json:"notes,omitempty" doc:"Sentences about what the payload_schema says and nobody checks; not in lists"`
+	Version       int64           `json:"version" doc:"Version of the task, which grows with every change"`
+	BuiltIn       bool            `json:"built_in,omitempty" doc:"Whether the task is built in and cannot be changed"`
+	Notes         []string        `json:"notes,omitempty" doc:"Sentences about parts of payload_schema that are not checked; not in lists"`
 }
 
 func viewTask(t job.Task) taskView {

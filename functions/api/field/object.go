@@ -16,6 +16,7 @@ type Object struct {
 	names   []string
 	changes bool
 	refused *huma.Schema
+	either  []*Object // its alternatives; nil: it has none
 }
 
 // NewObject returns an object with these fields; name is the name of its schema in the document.
@@ -24,6 +25,19 @@ func NewObject(name, about string, fields ...Property) *Object {
 	for _, f := range fields {
 		o.fields = append(o.fields, f.of())
 		o.names = append(o.names, f.of().name)
+	}
+	return o
+}
+
+// OneOfTwo returns an object that is one of two others. It reads the fields of both; the reader has to refuse fields of
+// both at the same time.
+func OneOfTwo(name, about string, one, other *Object) *Object {
+	o := NewObject(name, about)
+	o.either = []*Object{one, other}
+	for _, n := range slices.Concat(one.names, other.names) {
+		if !slices.Contains(o.names, n) {
+			o.names = append(o.names, n)
+		}
 	}
 	return o
 }
@@ -84,6 +98,14 @@ func (o *Object) Body(r *rest.Reader) rest.Fields { return o.Read(r, rest.Value{
 func (o *Object) Schema(known huma.Registry) *huma.Schema {
 	ref := Ref(o.name)
 	if _, ok := known.Map()[o.name]; ok {
+		return ref
+	}
+	if o.either != nil {
+		s := &huma.Schema{Description: o.about}
+		for _, alternative := range o.either {
+			s.OneOf = append(s.OneOf, alternative.Schema(known))
+		}
+		known.Map()[o.name] = s
 		return ref
 	}
 	s := &huma.Schema{Type: huma.TypeObject, Description: o.about, AdditionalProperties: false,

@@ -16,23 +16,23 @@ import (
 	"punctual/shared/tenant"
 )
 
-var batchRequest = field.NewObject("BatchRequest", "Jobs to accept, each by itself.",
+var batchRequest = field.NewObject("BatchRequest", "Jobs to accept, each on its own.",
 	field.Value("jobs", "Jobs as in POST /v1/jobs, each with a key of its own.",
 		field.ArrayOf(1, contract.MaxBatchJobs, batchJobRequest.Schema)).Required())
 
-// batchItem is what became of one job of a batch: it has a job or a problem.
+// batchItem is the outcome of one job of a batch: it has a job or a problem.
 type batchItem struct {
-	Job      *spec.JobView `json:"job,omitempty"`
-	Problem  *rest.Problem `json:"problem,omitempty"`
-	Replayed bool          `json:"replayed,omitempty" doc:"Made by an earlier request with the same key; shown as it is now"`
-	Link     string        `json:"link,omitempty" doc:"Address at which the DEAD job of a replay is redriven, written as the header Link of a single job is"`
+	Job      *spec.JobView `json:"job,omitempty" doc:"Job that was accepted"`
+	Problem  *rest.Problem `json:"problem,omitempty" doc:"Problem for which the job was refused"`
+	Replayed bool          `json:"replayed,omitempty" doc:"Whether an earlier request with the same key made the job, which is shown in its current state"`
+	Link     string        `json:"link,omitempty" doc:"Address at which the DEAD job of a replay is redriven, written as in the header Link of a single job"`
 }
 
 type batchAnswer struct {
 	Body struct {
-		Items    []batchItem `json:"items" doc:"In the order of the jobs"`
-		Accepted int         `json:"accepted"`
-		Refused  int         `json:"refused"`
+		Items    []batchItem `json:"items" doc:"Outcomes in the order of the jobs"`
+		Accepted int         `json:"accepted" doc:"Number of jobs that were accepted, replays included"`
+		Refused  int         `json:"refused" doc:"Number of jobs that were refused"`
 	}
 }
 

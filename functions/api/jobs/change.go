@@ -27,8 +27,8 @@ var jobPatchRequest = field.NewObject("JobPatchRequest", "Changes of a waiting j
 	spec.RunAt, spec.Delay.About("Time from now until the job is due; for a BLOCKED job, from the end of the jobs "+
 		"that it waits for."),
 	spec.Priority.About("New priority."), spec.Metadata.About("New metadata, which replaces the old; {} for none."),
-	spec.AllowLiterals.About("JSON pointers of strings in the new payload and metadata that look like secrets and are "+
-		"not."),
+	spec.AllowLiterals.About("JSON pointers of strings in the new payload and metadata that resemble secrets and are "+
+		"none."),
 ).Changes().Refusing(field.IsEither(
 	field.HasAll("run_at", "delay"),
 	&huma.Schema{AllOf: []*huma.Schema{field.HasAll("allow_literals"), field.IsNot(field.HasAny(spec.LiteralFields))}},
@@ -36,7 +36,7 @@ var jobPatchRequest = field.NewObject("JobPatchRequest", "Changes of a waiting j
 
 type patchInput struct {
 	ID      string `path:"id"`
-	IfMatch string `header:"If-Match" doc:"The ETag that was read: another version meanwhile is 412"`
+	IfMatch string `header:"If-Match" doc:"ETag that was read; if the version has changed since, the answer is 412"`
 }
 
 func (s *Handler) patchJob(ctx context.Context, who tenant.Identity, in *patchInput) (*spec.JobAnswer, error) {

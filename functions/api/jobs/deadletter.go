@@ -25,27 +25,27 @@ import (
 func (s *Handler) deadLetterRoutes() {
 	rest.Register(s.Router, rest.Route{
 		Method: http.MethodGet, Path: "/v1/dead-letters", ID: "listDeadLetters", Tag: spec.TagDead, Scope: spec.MayRead,
-		Summary: "List dead letters", About: "Jobs that failed for good, newest first, with their context.",
+		Summary: "List dead letters", About: "Jobs that failed finally, newest first, with their newest attempts.",
 	}, s.listDeadLetters)
 	rest.Register(s.Router, rest.Route{
 		Method: http.MethodPost, Path: "/v1/dead-letters/redrive", ID: "redriveDeadLetters", Tag: spec.TagDead,
 		Scope: spec.MayManage, Body: deadLettersRequest,
 		Summary: "Redrive dead letters",
-		About: "Each runs again as a new job. A filter passes over those that were redriven before; one that is " +
-			"named by its id keeps its new_job_id. Safe to repeat.",
+		About: "Each runs as a new job. A filter skips the ones that were redriven before; one that is named by its " +
+			"identifier keeps its new_job_id. The request can be repeated safely.",
 	}, s.redriveLetters)
 	rest.Register(s.Router, rest.Route{
 		Method: http.MethodPost, Path: "/v1/dead-letters/purge", ID: "purgeDeadLetters", Tag: spec.TagDead,
 		Scope: spec.MayManage, Body: deadLettersRequest,
-		Summary: "Delete dead letters", About: "Each as DELETE /v1/jobs/{id} does.",
+		Summary: "Delete dead letters", About: "Each is deleted as by DELETE /v1/jobs/{id}.",
 	}, s.purgeLetters)
 }
 
 // deadLetter is the view of a dead job, with its newest attempts.
 type deadLetter struct {
 	spec.JobView
-	DeadAt   rest.Instant  `json:"dead_at"`
-	Attempts []attemptView `json:"attempts" doc:"The newest {=dead_letter_attempts}, oldest first; all are at /v1/jobs/{id}/attempts"`
+	DeadAt   rest.Instant  `json:"dead_at" doc:"Time at which the job became DEAD"`
+	Attempts []attemptView `json:"attempts" doc:"Newest {=dead_letter_attempts} attempts, oldest first; all are at /v1/jobs/{id}/attempts"`
 }
 
 // DeadLetterAttempts is how many attempts a dead letter shows.
@@ -62,8 +62,8 @@ type letterFilter struct {
 type deadLettersInput struct {
 	rest.Paging
 	Task       string `query:"task"`
-	DeadAfter  string `query:"dead_after" format:"date-time" doc:"From this time on"`
-	DeadBefore string `query:"dead_before" format:"date-time" doc:"Before this time"`
+	DeadAfter  string `query:"dead_after" format:"date-time" doc:"Filter: earliest dead_at"`
+	DeadBefore string `query:"dead_before" format:"date-time" doc:"Filter: time before which dead_at lies"`
 }
 
 func (s *Handler) listDeadLetters(
@@ -198,32 +198,32 @@ var (
 	letterLimit = field.Whole("limit", "Maximum number of dead letters that match the filter; default "+
 		"{=redrive_default}.",
 		1, contract.RedriveMax)
-	letterCursor = field.Text("cursor", "Cursor of the previous answer, to go on with the same filter.",
+	letterCursor = field.Text("cursor", "Cursor of the previous answer, to continue with the same filter.",
 		// "" begins at the beginning
 		field.All(field.Matching(`^$|`+rest.CursorPattern, rest.MaxCursor), field.Characters(0, rest.MaxCursor)),
 		(*rest.Reader).Text)
 	letterDryRun = field.Flag("dry_run", "Whether to list the dead letters only, and change nothing.")
 
-	deadLettersRequest = field.NewObject("DeadLettersRequest", "Choice of dead letters, by their identifiers or by a "+
+	deadLettersRequest = field.OneOfTwo("DeadLettersRequest", "Choice of dead letters, by their identifiers or by a "+
 		"filter.",
-		letterIDs, letterFilterField, letterLimit, letterDryRun, letterCursor).Refusing(field.IsEither(
-		field.HasAll("job_ids", "filter"), field.HasAll("job_ids", "limit"), field.HasAll("job_ids", "cursor"),
-		field.IsNot(field.IsEither(field.HasAll("job_ids"), field.HasAll("filter"))),
-	))
+		field.NewObject("DeadLettersByIDRequest", "Dead letters by their identifiers.", letterIDs.Required(),
+			letterDryRun),
+		field.NewObject("DeadLettersByFilterRequest", "Dead letters that match a filter.",
+			letterFilterField.Required(), letterLimit, letterDryRun, letterCursor))
 )
 
-// deadLetterOutcome is what became of one dead letter.
+// deadLetterOutcome is the outcome of the operation on one dead letter.
 type deadLetterOutcome struct {
 	JobID    job.ID        `json:"job_id"`
-	NewJobID job.ID        `json:"new_job_id,omitempty"`
+	NewJobID job.ID        `json:"new_job_id,omitempty" doc:"Identifier of the job that repeats it"`
 	Problem  *rest.Problem `json:"problem,omitempty"`
 }
 
 type deadLetterOutcomesAnswer struct {
 	Body struct {
-		Matched    int                 `json:"matched" doc:"Dead letters that the request names and that are there"`
-		Items      []deadLetterOutcome `json:"items"`
-		NextCursor *string             `json:"next_cursor"`
+		Matched    int                 `json:"matched" doc:"Number of the requested dead letters that exist"`
+		Items      []deadLetterOutcome `json:"items" doc:"Outcome of each dead letter"`
+		NextCursor *string             `json:"next_cursor" doc:"Cursor for the next request with the same filter; null at the end"`
 	}
 }
 

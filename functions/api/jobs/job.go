@@ -19,31 +19,30 @@ func (s *Handler) jobRoutes() {
 		Method: http.MethodPost, Path: "/v1/jobs", Status: http.StatusAccepted, ID: "createJob", Tag: spec.TagJobs,
 		Scope: spec.MayWrite, Body: jobRequest,
 		Summary: "Create a job", Errors: []int{http.StatusUnprocessableEntity},
-		About: "The job is accepted when this answers 202. With an Idempotency-Key the request may be repeated for " +
-			"{=key_hours} hours: the same key and body give the first answer again. A job after others whose end is " +
-			"known already is answered as they decide: SCHEDULED, CANCELLED or SKIPPED.",
+		About: "The answer 202 means that the job is accepted. With an Idempotency-Key the request can be repeated " +
+			"for {=key_hours} hours: the same key and body return the job of the first request. A job after others " +
+			"that have already ended is SCHEDULED, CANCELLED or SKIPPED at once.",
 	}, s.createJob)
 	rest.Register(s.Router, rest.Route{
 		Method: http.MethodPost, Path: "/v1/jobs/batch", Status: http.StatusOK, ID: "createJobs", Tag: spec.TagJobs,
 		Scope: spec.MayWrite, Body: batchRequest,
-		Summary: "Create up to {=batch_jobs} jobs", About: "Each job is accepted or refused by itself: one bad " +
-			"item spoils no other. The body has at most {=batch_mib} MiB.",
+		Summary: "Create up to {=batch_jobs} jobs", About: "Each job is accepted or refused on its own: an " +
+			"invalid job does not affect the others. The body has at most {=batch_mib} MiB.",
 	}, s.createJobs)
 	rest.Register(s.Router, rest.Route{
 		Method: http.MethodGet, Path: "/v1/jobs", ID: "listJobs", Tag: spec.TagJobs, Scope: spec.MayRead,
-		Summary: "List jobs", About: "Newest first, without payloads, by the time in the id: when a job was " +
-			"accepted, of a schedule's job its nominal time, " +
-			"of a redriven one when it died. The list ends at now; what a schedule has made ahead is listed with " +
-			"schedule. A page reads on for about {=list_read}, and may then be short, or empty, and have a cursor: " +
-			"that is not the end. DEAD jobs, RUNNING ones and those of a task are found at once among any number " +
-			"of others. " +
-			"A tenant with more than {=known} DEAD jobs gets the last that died first.",
+		Summary: "List jobs", About: "Newest first, without payloads. The order is that of the times in the " +
+			"identifiers: the time of acceptance, for a schedule's job its nominal time, for a redriven job the time " +
+			"at which it died. The list ends at now; jobs that a schedule has made ahead are listed with the filter " +
+			"schedule. A request reads for about {=list_read}; its page can then be short, or empty, and have a " +
+			"cursor, which is not the end. DEAD jobs, RUNNING ones and those of a task are found quickly among any " +
+			"number of others. A tenant with more than {=known} DEAD jobs gets those that died last first.",
 	}, s.listJobs)
 	rest.Register(s.Router, rest.Route{
 		Method: http.MethodGet, Path: "/v1/jobs/{id}", ID: "getJob", Tag: spec.TagJobs, Scope: spec.MayRead,
 		Summary: "Get a job, or wait for its end", Errors: []int{http.StatusNotFound},
-		About: "A job that is over is kept for {=finished_days} days, a DEAD one for {=dead_days}, with its " +
-			"payload, result, tags and attempts; then it is not found.",
+		About: "A job that has ended is kept for {=finished_days} days, a DEAD one for {=dead_days}, with its " +
+			"payload, result, tags and attempts; after that the answer is 404.",
 	}, s.getJob)
 	rest.Register(s.Router, rest.Route{
 		Method: http.MethodPatch, Path: "/v1/jobs/{id}", ID: "patchJob", Tag: spec.TagJobs, Scope: spec.MayWrite,
@@ -51,41 +50,42 @@ func (s *Handler) jobRoutes() {
 		Body:       jobPatchRequest,
 		Summary:    "Change a job while no attempt runs",
 		Errors:     []int{http.StatusNotFound, http.StatusConflict, http.StatusPreconditionFailed},
-		About:      "Payload, time and priority. Fields at the top are replaced as a whole. Also between attempts.",
+		About:      "Each given field replaces the old value as a whole. Possible also between attempts.",
 	}, s.patchJob)
 	rest.Register(s.Router, rest.Route{
 		Method: http.MethodDelete, Path: "/v1/jobs/{id}", ID: "deleteJob", Tag: spec.TagJobs, Scope: spec.MayWrite,
 		Summary: "Delete a finished job", Errors: []int{http.StatusNotFound, http.StatusConflict},
-		About: "One that is DEAD needs the scope that purging dead letters needs, punctual:admin.",
+		About: "A DEAD job requires the scope punctual:admin, as deleting dead letters does.",
 	}, s.deleteJob)
 	rest.Register(s.Router, rest.Route{
 		Method: http.MethodPost, Path: "/v1/jobs/{id}/cancel", ID: "cancelJob", Tag: spec.TagJobs, Scope: spec.MayWrite,
 		Summary: "Cancel a job", Also: []int{http.StatusAccepted},
 		Errors: []int{http.StatusNotFound, http.StatusConflict},
-		About: "200: it is CANCELLED and no attempt can start any more. 202: it runs, its handler is told within " +
-			"{=cancel_s} s, and what it then ends with decides.",
+		About: "200: the job is CANCELLED and no attempt can start. 202: an attempt runs; its handler is notified " +
+			"within {=cancel_s} s, and its outcome decides.",
 	}, s.cancelJob)
 	rest.Register(s.Router, rest.Route{
 		Method: http.MethodPost, Path: "/v1/jobs/{id}/run-now", ID: "runJobNow", Tag: spec.TagJobs,
 		Scope:   spec.MayWrite,
 		Summary: "Run a waiting job now", Errors: []int{http.StatusNotFound, http.StatusConflict},
+		About: "The job is due now; a job that waits for a retry starts its next attempt.",
 	}, s.runNow)
 	rest.Register(s.Router, rest.Route{
 		Method: http.MethodPost, Path: "/v1/jobs/{id}/redrive", Status: http.StatusAccepted, ID: "redriveJob",
 		Tag: spec.TagJobs, Scope: spec.MayManage,
 		Summary: "Redrive a DEAD job as a new job", Errors: []int{http.StatusNotFound, http.StatusConflict},
-		About: "The new job has fresh attempts, redrive_of, and the same key for its handler.",
+		About: "The new job has all its attempts, redrive_of, and the same key for its handler.",
 	}, s.redriveJob)
 	rest.Register(s.Router, rest.Route{
 		Method: http.MethodGet, Path: "/v1/jobs/{id}/attempts", ID: "listAttempts", Tag: spec.TagJobs,
 		Scope:   spec.MayRead,
-		About:   "Those that have ended, oldest first.",
+		About:   "Attempts that have ended, oldest first.",
 		Summary: "List the attempts of a job", Errors: []int{http.StatusNotFound},
 	}, s.listAttempts)
 }
 
 type createJobInput struct {
-	Key string `header:"Idempotency-Key" doc:"Printable ASCII; names this request for {=key_hours} hours"`
+	Key string `header:"Idempotency-Key" doc:"Idempotency key, printable ASCII, which identifies this request for {=key_hours} hours"`
 }
 
 func (s *Handler) createJob(ctx context.Context, who tenant.Identity, _ *createJobInput) (*spec.JobAnswer, error) {
@@ -173,8 +173,8 @@ func (s *Handler) submit(
 }
 
 type getJobInput struct {
-	ID   string `path:"id" doc:"The job's id"`
-	Wait string `query:"wait" doc:"Maximum wait for a final status; on timeout the current state is answered, and at once with Retry-After when too many requests of the tenant wait" example:"20s"`
+	ID   string `path:"id"`
+	Wait string `query:"wait" doc:"Maximum wait for a final status. On timeout the current state is returned; it is returned at once, with Retry-After, when too many requests of the tenant wait" example:"20s"`
 }
 
 // row reads a job's row. Absent, forgotten and another tenant's jobs give the same error.

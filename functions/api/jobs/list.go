@@ -17,11 +17,11 @@ import (
 
 type listJobsInput struct {
 	rest.Paging
-	State         string `query:"status" doc:"One status"`
+	State         string `query:"status" doc:"Filter: status"`
 	Task          string `query:"task"`
 	Schedule      string `query:"schedule"`
-	CreatedAfter  string `query:"created_after" format:"date-time" doc:"Only jobs with a created_at from this time on"`
-	CreatedBefore string `query:"created_before" format:"date-time" doc:"Only jobs with a created_at before this time"`
+	CreatedAfter  string `query:"created_after" format:"date-time" doc:"Filter: earliest created_at"`
+	CreatedBefore string `query:"created_before" format:"date-time" doc:"Filter: time before which created_at lies"`
 }
 
 // jobFilter selects jobs.
@@ -230,13 +230,13 @@ func readFilter(in *listJobsInput, now time.Time) (jobFilter, error) {
 }
 
 type attemptView struct {
-	Attempt         int64        `json:"attempt"`
-	Worker          string       `json:"worker,omitempty"`
-	StartedAt       rest.Instant `json:"started_at,omitzero" doc:"Absent when it never started"`
-	FinishedAt      rest.Instant `json:"finished_at,omitzero"`
-	StartLatenessMS *int64       `json:"start_lateness_ms,omitempty" doc:"Absent when it never started"`
-	Outcome         string       `json:"outcome" enum:"succeeded,failed,snoozed,lost" doc:"lost: its worker ended, and the attempt was started again; its times are the earliest start and the latest end that can be"`
-	Error           *job.Reason  `json:"error,omitempty"`
+	Attempt         int64        `json:"attempt" doc:"Number of the attempt, from 1"`
+	Worker          string       `json:"worker,omitempty" doc:"Name of the worker that ran the attempt"`
+	StartedAt       rest.Instant `json:"started_at,omitzero" doc:"Start of the attempt; absent if it never started"`
+	FinishedAt      rest.Instant `json:"finished_at,omitzero" doc:"End of the attempt; absent if it never started"`
+	StartLatenessMS *int64       `json:"start_lateness_ms,omitempty" doc:"Milliseconds from the later of due time and acceptance to the start; absent if the attempt never started"`
+	Outcome         string       `json:"outcome" enum:"succeeded,failed,snoozed,lost" doc:"Outcome of the attempt. lost: the worker ended, and the attempt was started once more; its times are the earliest possible start and the latest possible end."`
+	Error           *job.Reason  `json:"error,omitempty" doc:"Error with which the attempt failed"`
 }
 
 func viewAttempt(a job.Attempt) attemptView {

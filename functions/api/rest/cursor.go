@@ -83,8 +83,8 @@ func ReadNumber(name, s string, fallback, most int) (int, error) {
 
 // Paging has the query parameters of every list.
 type Paging struct {
-	Limit  string `query:"limit" doc:"Items of one page" example:"50"`
-	Cursor string `query:"cursor" doc:"next_cursor of the page before, with the same filters"`
+	Limit  string `query:"limit" doc:"Maximum number of items of the page" example:"50"`
+	Cursor string `query:"cursor" doc:"Cursor from next_cursor of the page before, with the same filters"`
 }
 
 // PageSize returns how many items a page has at most: contract.ListDefault if there is no limit. A limit that is not a
@@ -120,8 +120,8 @@ func CutPage[T any](l List, cursor string, limit int, all []T) (items []T, next 
 
 // Page is one page of a list. An empty page with a cursor is not the end.
 type Page[T any] struct {
-	Items      []T     `json:"items"`
-	NextCursor *string `json:"next_cursor" doc:"null at the end. A page may be short, even empty, and have a cursor: go on until it is null"`
+	Items      []T     `json:"items" doc:"Items of the page, in the order of the list"`
+	NextCursor *string `json:"next_cursor" doc:"Cursor of the next page; null at the end. A page can be short, even empty, and have a cursor."`
 }
 
 // Found is what was read for one page of a list.

@@ -40,10 +40,10 @@ const (
 
 // Explanation is the answer of GET /v1/problems/{code}.
 type Explanation struct {
-	Code   string `json:"code" doc:"Stable; what a program decides by"`
-	Status int    `json:"status" doc:"The HTTP status that it comes with"`
-	Title  string `json:"title"`
-	Help   string `json:"help" doc:"What it means and what to do"`
+	Code   string `json:"code" doc:"Stable code, by which a program decides"`
+	Status int    `json:"status" doc:"HTTP status of the code"`
+	Title  string `json:"title" doc:"Short name of the problem"`
+	Help   string `json:"help" doc:"Meaning of the code, and its remedy"`
 }
 
 // Catalogue explains every code of an API. It holds at least the codes of this package.
@@ -83,26 +83,26 @@ func (c Catalogue) Write(w http.ResponseWriter, id string, p *Problem) {
 	_ = marshal(w, p) // an error means that the client has left
 }
 
-// mistake is one mistake in a request: a fault.Field with a schema.
-type mistake struct {
+// problemError is one error in a request: a fault.Field with a schema.
+type problemError struct {
 	Pointer string `json:"pointer" doc:"JSON pointer into the body (/field), or the bare name of a parameter or header"`
-	Code    string `json:"code" doc:"Stable; GET /v1/problems/{code} explains it"`
-	Detail  string `json:"detail"`
-	Allowed string `json:"allowed,omitempty" doc:"What would have been taken"`
+	Code    string `json:"code" doc:"Stable code; GET /v1/problems/{code} explains it"`
+	Detail  string `json:"detail" doc:"Sentence that explains the error"`
+	Allowed string `json:"allowed,omitempty" doc:"Values that are allowed"`
 }
 
 // Problem is the answer to a request that failed (RFC 9457), and an error. It never has a payload or a secret in it. It
 // gets type, title and status from the Catalogue when it is answered.
 type Problem struct {
-	Type       string    `json:"type" doc:"/v1/problems/{code}"`
-	Title      string    `json:"title"`
-	Status     int       `json:"status"`
-	Code       string    `json:"code" doc:"Stable; GET /v1/problems/{code} explains it"`
-	Detail     string    `json:"detail"`
-	RequestID  string    `json:"request_id,omitempty"`
-	Errors     []mistake `json:"errors,omitempty" doc:"Every mistake in the request"`
-	Allowed    []string  `json:"allowed,omitempty" doc:"States in which it would be possible"`
-	RedrivenBy string    `json:"redriven_by,omitempty" doc:"The job that this dead one was brought back as"`
+	Type       string         `json:"type" doc:"Address of the explanation, /v1/problems/{code}"`
+	Title      string         `json:"title" doc:"Short name of the problem"`
+	Status     int            `json:"status" doc:"HTTP status"`
+	Code       string         `json:"code" doc:"Stable code; GET /v1/problems/{code} explains it"`
+	Detail     string         `json:"detail" doc:"Sentence that explains this problem"`
+	RequestID  string         `json:"request_id,omitempty" doc:"Identifier of the request, also in X-Request-Id"`
+	Errors     []problemError `json:"errors,omitempty" doc:"All errors in the request"`
+	Allowed    []string       `json:"allowed,omitempty" doc:"States in which the operation is possible"`
+	RedrivenBy string         `json:"redriven_by,omitempty" doc:"Identifier of the job that repeats this dead job"`
 
 	header http.Header
 	cause  error // for the log only
@@ -146,10 +146,10 @@ func (p *Problem) with(header, value string) *Problem {
 func mistaken(fields fault.Mistakes) *Problem {
 	p := NewProblem(fields[0].Code, fields[0].Detail)
 	if len(fields) > 1 {
-		p.Detail = fmt.Sprintf("%d mistakes; the first: %s", len(fields), fields[0].Detail)
+		p.Detail = fmt.Sprintf("%d errors; the first: %s", len(fields), fields[0].Detail)
 	}
 	for _, f := range fields[:min(len(fields), MaxMistakes)] {
-		p.Errors = append(p.Errors, mistake{shown(f.Pointer, maxPointer), f.Code,
+		p.Errors = append(p.Errors, problemError{shown(f.Pointer, maxPointer), f.Code,
 			shown(f.Detail, maxDetail), shown(f.Allowed, maxDetail)})
 	}
 	return p

@@ -61,7 +61,7 @@ func Register[I, O any](
 	case r.Scope == Open:
 		op.Security = []map[string][]string{}
 	case s.noSignIn: // requests of other origins are still refused
-		op.Security = []map[string][]string{}
+		op.Security = []map[string][]string{{}, {"bearer": scopesOf(r.Scope)}}
 		op.Errors = append(op.Errors, http.StatusForbidden)
 	default:
 		op.Security = []map[string][]string{{"bearer": scopesOf(r.Scope)}}
@@ -221,7 +221,7 @@ func Unreadable(text []byte, err error) error {
 	line := 1 + strings.Count(string(before), "\n")
 	column := len(before) - strings.LastIndexByte(string(before), '\n')
 	p := NewProblem(e.code, "line %d, column %d: %s", line, column, e.why)
-	p.Errors = []mistake{{Pointer: "", Code: e.code, Detail: p.Detail}}
+	p.Errors = []problemError{{Pointer: "", Code: e.code, Detail: p.Detail}}
 	return p
 }
 

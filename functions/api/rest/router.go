@@ -30,7 +30,7 @@ type Options struct {
 	// SchemaName names the schema of a Go type in the document; hint is huma's proposal.
 	SchemaName func(t reflect.Type, hint string) string
 	Catalogue  Catalogue
-	NoSignIn   bool // no token is needed, and the document asks for none
+	NoSignIn   bool // no token is needed, and the document says so
 	// Limit returns an error if a tenant has made too many requests; nil: no limit.
 	Limit func(context.Context, tenant.ID) error
 	// Weigh returns an error if a tenant may not write so many bytes now; nil: no limit. It is called with the size of
@@ -57,14 +57,10 @@ type Router struct {
 // NewRouter returns a router without routes. Register adds them, before the first request.
 func NewRouter(o Options) *Router {
 	mux := http.NewServeMux()
-	s := &Router{
+	return &Router{
 		mux: mux, literal: map[string][]string{}, api: humago.New(mux, humaConfig(o)), catalogue: o.Catalogue,
 		noSignIn: o.NoSignIn, limit: o.Limit, weigh: o.Weigh, log: o.Log, meter: o.Meter,
 	}
-	if o.NoSignIn {
-		s.OpenAPI().Components.SecuritySchemes = nil
-	}
-	return s
 }
 
 // OpenAPI returns the document of the routes so far. The caller may change it.
@@ -86,7 +82,7 @@ func humaConfig(o Options) huma.Config {
 			Components: &huma.Components{
 				Schemas: huma.NewMapRegistry("#/components/schemas/", o.SchemaName),
 				SecuritySchemes: map[string]*huma.SecurityScheme{"bearer": {Type: "http", Scheme: "bearer",
-					BearerFormat: "JWT"}},
+					BearerFormat: "JWT", Description: "Token with the tenant and the scopes of the caller"}},
 			},
 		},
 		Formats:       map[string]huma.Format{"application/json": format, "json": format},

@@ -37,7 +37,7 @@ type Deps struct {
 	HTTPAllow  []netip.Prefix // special-purpose ranges that http jobs may reach; none: none
 	// OwnPorts are ports on this machine's loopback addresses that no http job may reach, whatever HTTPAllow says.
 	OwnPorts []uint16
-	NoSignIn bool      // no token is needed, and the document asks for none: the laptop
+	NoSignIn bool      // no token is needed, and the document says so: the laptop
 	Entropy  io.Reader // of job ids; nil: crypto/rand
 	// ScheduleQuota is how many times a minute all schedules of a tenant may run, each counted at its busiest and at
 	// least once; 0: contract.ScheduleQuota.
@@ -77,18 +77,19 @@ func NewCore(d Deps) *Core {
 
 // The tags of the OpenAPI document, and short names of the scopes.
 const (
-	TagJobs      = "jobs"
-	TagDead      = "dead letters"
-	TagTasks     = "tasks"
-	TagPauses    = "pauses"
-	TagSchedules = "schedules"
-	TagDags      = "dags"
-	TagRuns      = "runs"
-	TagSystem    = "system"
-	MayRead      = tenant.Read
-	MayWrite     = tenant.Write
-	MayManage    = tenant.Admin
-	Anybody      = tenant.Scope("") // any scope, but an identity
+	TagJobs       = "jobs"
+	TagDead       = "dead letters"
+	TagTasks      = "tasks"
+	TagPauses     = "pauses"
+	TagSchedules  = "schedules"
+	TagExclusions = "exclusions"
+	TagDags       = "dags"
+	TagRuns       = "runs"
+	TagSystem     = "system"
+	MayRead       = tenant.Read
+	MayWrite      = tenant.Write
+	MayManage     = tenant.Admin
+	Anybody       = tenant.Scope("") // any scope, but an identity
 )
 
 // Entropy makes a reader safe for concurrent use.

@@ -64,7 +64,7 @@ const MaxVersion = 999_999_999
 var (
 	RunPriority    = Priority.About("Priority of the nodes that have none of their own; default: that of the dag.")
 	RunExpireAfter = ExpireAfter.About("Maximum time from due_at to the end of the run; default: that of the dag.")
-	RunTags        = Tags.About("Tags as of a job, which win over those of the dag.")
+	RunTags        = Tags.About("Tags by name, which override those of the dag.")
 )
 
 // JudgeParams reports each part of a run's params that does not fit the dag's schema.
@@ -86,34 +86,34 @@ const NamedMost = 3
 // RunView shows a run. Absent values are left out.
 type RunView struct {
 	RunID        job.ID                 `json:"run_id" example:"01KB4YJ2V0S6Y3Q4M5N6P7R8T9"`
-	Dag          *string                `json:"dag" doc:"null for a run of a definition of its own"`
-	DagVersion   *int64                 `json:"dag_version"`
-	Status       run.Status             `json:"status" enum:"BUILDING,RUNNING,PAUSED,HELD,SUCCEEDED,FAILED,CANCELLED" doc:"HELD: nothing can go on without an operator"`
+	Dag          *string                `json:"dag" doc:"Name of the dag; null for a run of a definition in the request"`
+	DagVersion   *int64                 `json:"dag_version" doc:"Version of the dag; null without a dag"`
+	Status       run.Status             `json:"status" enum:"BUILDING,RUNNING,PAUSED,HELD,SUCCEEDED,FAILED,CANCELLED" doc:"Status; HELD: nothing continues without an operator"`
 	StatusReason *job.Reason            `json:"status_reason,omitempty"`
 	CreatedAt    rest.Instant           `json:"created_at"`
-	DueAt        rest.Instant           `json:"due_at"`
-	StartedAt    rest.Instant           `json:"started_at,omitzero" doc:"When the first of its jobs started"`
+	DueAt        rest.Instant           `json:"due_at" doc:"Time at which the run is due"`
+	StartedAt    rest.Instant           `json:"started_at,omitzero" doc:"Start of the first job of the run"`
 	FinishedAt   rest.Instant           `json:"finished_at,omitzero"`
-	NominalAt    rest.Instant           `json:"nominal_at,omitzero" doc:"What the schedule's calendar says"`
-	Schedule     string                 `json:"schedule,omitempty"`
+	NominalAt    rest.Instant           `json:"nominal_at,omitzero" doc:"Time by the calendar of the schedule"`
+	Schedule     string                 `json:"schedule,omitempty" doc:"Name of the schedule that made the run"`
 	Priority     job.Priority           `json:"priority,omitempty"`
-	Params       json.RawMessage        `json:"params,omitempty" doc:"Merged with the dag's defaults"`
+	Params       json.RawMessage        `json:"params,omitempty" doc:"Params, merged over the defaults of the dag"`
 	Tags         map[string]string      `json:"tags,omitempty"`
-	Counts       *RunCounts             `json:"counts,omitempty" doc:"Of nodes; one with for_each counts once"`
-	CriticalPath []string               `json:"critical_path,omitempty" doc:"The chain of nodes that took longest so far"`
-	Nodes        map[string]RunNodeView `json:"nodes,omitempty" doc:"Lists leave them out"`
+	Counts       *RunCounts             `json:"counts,omitempty" doc:"Numbers of nodes by status; a node with for_each counts once"`
+	CriticalPath []string               `json:"critical_path,omitempty" doc:"Names of the nodes on the chain that took longest so far"`
+	Nodes        map[string]RunNodeView `json:"nodes,omitempty" doc:"Nodes by name; not in lists"`
 }
 
 // RunCounts counts the nodes of a run, or the items of a node, by status.
 type RunCounts struct {
-	Total     int `json:"total"`
-	Blocked   int `json:"blocked"`
-	Waiting   int `json:"waiting" doc:"SCHEDULED and QUEUED"`
-	Running   int `json:"running"`
-	Succeeded int `json:"succeeded"`
-	Failed    int `json:"failed" doc:"DEAD and EXPIRED"`
-	Cancelled int `json:"cancelled"`
-	Skipped   int `json:"skipped"`
+	Total     int `json:"total" doc:"Number of all"`
+	Blocked   int `json:"blocked" doc:"Number that are BLOCKED"`
+	Waiting   int `json:"waiting" doc:"Number that are SCHEDULED or QUEUED"`
+	Running   int `json:"running" doc:"Number that are RUNNING"`
+	Succeeded int `json:"succeeded" doc:"Number that have SUCCEEDED"`
+	Failed    int `json:"failed" doc:"Number that are DEAD or EXPIRED"`
+	Cancelled int `json:"cancelled" doc:"Number that are CANCELLED"`
+	Skipped   int `json:"skipped" doc:"Number that are SKIPPED"`
 }
 
 // Ended says how many of the items have ended.
@@ -145,23 +145,23 @@ func (c *RunCounts) Add(s job.Status) {
 // NodeState is the part that every view of a node has.
 type NodeState struct {
 	Status       job.Status   `json:"status" enum:"BLOCKED,SCHEDULED,QUEUED,RUNNING,SUCCEEDED,DEAD,CANCELLED,SKIPPED,EXPIRED"`
-	JobID        job.ID       `json:"job_id,omitempty" doc:"Absent until the node is released"`
-	Attempt      int64        `json:"attempt,omitempty" doc:"From 1"`
-	Generation   int64        `json:"generation" doc:"From 1; grows when the node is run again"`
-	DependsOn    []string     `json:"depends_on"`
-	ParentsDone  int          `json:"parents_done"`
-	Parents      int          `json:"parents"`
-	WaitingFor   string       `json:"waiting_for,omitempty" enum:"parents,due,retry,worker,pause,limit,operator"`
-	Why          string       `json:"why,omitempty" doc:"What it waits for, as a sentence"`
+	JobID        job.ID       `json:"job_id,omitempty" doc:"Identifier of the job of the node; absent until the node is released"`
+	Attempt      int64        `json:"attempt,omitempty" doc:"Number of the current attempt, from 1"`
+	Generation   int64        `json:"generation" doc:"Generation of the node, from 1, which grows with each retry of the node"`
+	DependsOn    []string     `json:"depends_on" doc:"Names of the nodes that must end first"`
+	ParentsDone  int          `json:"parents_done" doc:"Number of these nodes that have ended"`
+	Parents      int          `json:"parents" doc:"Number of nodes that must end first"`
+	WaitingFor   string       `json:"waiting_for,omitempty" enum:"parents,due,retry,worker,pause,limit,operator" doc:"Kind of event that the node waits for"`
+	Why          string       `json:"why,omitempty" doc:"Sentence that explains the wait"`
 	StatusReason *job.Reason  `json:"status_reason,omitempty"`
 	StartedAt    rest.Instant `json:"started_at,omitzero"`
 	FinishedAt   rest.Instant `json:"finished_at,omitzero"`
-	DurationMS   *int64       `json:"duration_ms,omitempty" doc:"From start to end; until now while it runs"`
-	Forced       bool         `json:"forced,omitempty" doc:"An operator skipped or completed it"`
+	DurationMS   *int64       `json:"duration_ms,omitempty" doc:"Milliseconds from start to end; until now while the node runs"`
+	Forced       bool         `json:"forced,omitempty" doc:"Whether an operator skipped or completed the node"`
 }
 
 // RunNodeView shows a node in the view of its run.
 type RunNodeView struct {
 	NodeState
-	Items *RunCounts `json:"items,omitempty" doc:"Of a node with for_each that has been released"`
+	Items *RunCounts `json:"items,omitempty" doc:"Numbers of items by status, of a node with for_each that has been released"`
 }

@@ -67,11 +67,11 @@ var (
 		readTags).Shaped(field.MapOf(0, contract.MaxTags, tagName, func(huma.Registry) *huma.Schema {
 		return &huma.Schema{Type: huma.TypeString, MaxLength: new(contract.MaxTagValue), Pattern: printable}
 	}))
-	Metadata = field.Text("metadata", fmt.Sprintf("Object for people who look at the job: shown with the job, in "+
-		"lists and in its dead letter, and kept by redrives; nothing acts on it. Up to %d bytes of compact JSON, "+
+	Metadata = field.Text("metadata", fmt.Sprintf("Object for readers: shown with the job, in lists and in its "+
+		"dead letter, and kept by redrives. It has no effect. Up to %d bytes of compact JSON, "+
 		"without control characters and characters that change the direction of text.", contract.MaxMetadata), nil,
 		readMetadata).Shaped(field.AnyObject)
-	AllowLiterals = field.List("allow_literals", "JSON pointers of strings that look like secrets and are not; "+
+	AllowLiterals = field.List("allow_literals", "JSON pointers of strings that resemble secrets and are none; "+
 		"recorded with the job.", 0, maxLiterals,
 		field.Text("", "", field.Formatted("json-pointer", `^/`, maxLiteral), readPointer))
 	Params = field.Value("params", "Values of the dag's params by name; the others have the dag's defaults.",

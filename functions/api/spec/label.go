@@ -23,7 +23,7 @@ type TagsView struct {
 
 // MetadataView shows metadata.
 type MetadataView struct {
-	Metadata json.RawMessage `json:"metadata,omitempty" doc:"As it was given, its names in order"`
+	Metadata json.RawMessage `json:"metadata,omitempty" doc:"Metadata as given, its names sorted"`
 }
 
 // LabelsView shows all labels.

@@ -22,7 +22,7 @@ import (
 var (
 	pauseReason = Reason.About("Reason for the pause.")
 	pauseUntil  = Instant("until", "Time at which the pause ends by itself; default: none.")
-	pauseMissed = Missed.About("Which of the schedules' nominal times in the pause run after it; default: the " +
+	pauseMissed = Missed.About("Treatment of the schedules' times under the pause: drop, last or all; default: the " +
 		"catch-up policy of each schedule. Jobs without a schedule always run.")
 
 	PauseRequest = field.NewObject("PauseRequest", "Pause of everything, of one task or of one schedule.", pauseReason,

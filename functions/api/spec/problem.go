@@ -33,76 +33,76 @@ const (
 // Catalogue explains every code, in the order of the statuses.
 var Catalogue = rest.Catalogue{
 	explain(rest.CodeInvalidJSON, 400, "Invalid JSON",
-		"The body must be one JSON value in UTF-8, without anything after it. "+
-			"The detail says where reading stopped."),
+		"The body must be one JSON value in UTF-8, with nothing after it. The detail states where reading stopped."),
 	explain(rest.CodeUnknownField, 400, "Unknown field",
-		"Names are compared exactly, capital letters included. Remove the field, "+
-			"or spell it as the detail suggests."),
+		"Names are compared exactly, including upper and lower case. Remove the field, or spell it as the detail "+
+			"suggests."),
 	explain(rest.CodeDuplicateField, 400, "Duplicate field",
-		"Readers of JSON disagree about which of the two counts, so neither does. Give it once."),
-	explain(rest.CodeMissingField, 400, "Missing field", "The pointer names it."),
+		"Readers of JSON differ in which of two equal fields they use, so both are refused. Give the field once."),
+	explain(rest.CodeMissingField, 400, "Missing field", "The pointer names the field. Add it."),
 	explain(rest.CodeInvalidValue, 400, "Invalid value",
-		"The pointer names the field; allowed says what would be taken."),
-	explain(rest.CodeOutOfRange, 400, "Value out of range", "The pointer names the field; allowed says the limits."),
-	explain(rest.CodeConflictingFields, 400, "Conflicting fields", "Give one of the two."),
-	explain(rest.CodeInThePast, 400, "Time in the past", "A run_at may be up to "+
+		"The pointer names the field; allowed states the values that are accepted."),
+	explain(rest.CodeOutOfRange, 400, "Value out of range", "The pointer names the field; allowed states the limits."),
+	explain(rest.CodeConflictingFields, 400, "Conflicting fields", "Give only one of the two fields."),
+	explain(rest.CodeInThePast, 400, "Time in the past", "A run_at can be up to "+
 		rest.InUnits(contract.PastAllowed, time.Second, " s")+" ago, which runs the job at once. Older times are "+
-		"refused, because running late is probably not what was meant."),
+		"refused, because such a job would run later than intended."),
 	explain(CodeUnknownTask, 400, "Unknown task", "Tasks are defined by PUT /v1/tasks/{name}; "+
-		InWords(executor.BuiltIn(), "and")+" are there from the start."),
+		InWords(executor.BuiltIn(), "and")+" are built in."),
 	explain(CodeUnknownPool, 400, "Unknown pool", "The pools are "+InWords(contract.Pools, "and")+"."),
-	explain(CodeUnknownDag, 400, "Unknown dag", "Dags, and their versions, are made by PUT /v1/dags/{name}."),
+	explain(CodeUnknownDag, 400, "Unknown dag", "Dags, and their versions, are defined by PUT /v1/dags/{name}."),
 	explain(CodeUnknownJob, 400, "Unknown job",
-		"It never was, has been forgotten, or is not yours. Within a batch #n names "+
-			"an earlier job of it that was accepted, from #0."),
-	explain(CodeNeverFires, 400, "Calendar never fires", "No nominal time lies ahead of it."),
-	explain(CodeCycle, 400, "Graph has a cycle", "A node would wait for itself."),
-	explain(CodeUnknownNode, 400, "Unknown node", "Nodes are named by what stands under nodes of the same dag."),
-	explain(CodeDuplicateEdge, 400, "Duplicate dependency", "depends_on names each node once."),
-	explain(CodeSelfEdge, 400, "Node depends on itself", "depends_on names other nodes."),
+		"The job does not exist, has been deleted, or belongs to another tenant. In a batch, #n names an earlier job "+
+			"of the batch that was accepted, from #0."),
+	explain(CodeNeverFires, 400, "Calendar never fires", "The calendar has no nominal time in the future."),
+	explain(CodeCycle, 400, "Graph has a cycle", "A node would wait for itself. Remove one of the dependencies."),
+	explain(CodeUnknownNode, 400, "Unknown node", "A node must be defined in the field nodes of the same dag."),
+	explain(CodeDuplicateEdge, 400, "Duplicate dependency", "depends_on must name each node once."),
+	explain(CodeSelfEdge, 400, "Node depends on itself", "depends_on must name other nodes."),
 	explain(CodeInvalidExpression, 400, "Invalid expression",
-		"The detail says where and why. Expressions are CEL, and "+
-			"see params, run, the nodes before their own, and item and index where there is for_each."),
+		"The detail states where and why. Expressions are CEL. They can use params, run, the upstream nodes, and, "+
+			"with for_each, item and index."),
 	explain(rest.CodeSecretInPayload, 400, "Secret in payload",
-		"Put it into Secrets Manager under punctual/<deployment>/<tenant>/ and give "+
-			"its ARN; the worker resolves it. If it is none, name its pointer in allow_literals. Looked at are "+
-			"fields whose name contains "+InWords(rest.SecretParts(), "or")+", in any case style, with a string "+
-			"of "+strconv.Itoa(rest.ShortestSecret)+" or more characters (names that end in _url, _id, _name, _at, "+
-			"_status and the like are facts about a secret), what objects under such names hold, tags, passwords and "+
-			"parameters in URLs, the well-known forms of tokens, Basic and Bearer credentials, and the texts in the "+
-			"expressions of a dag."),
+		"Store the secret in Secrets Manager under punctual/<deployment>/<tenant>/ and give its ARN; the worker "+
+			"resolves it. If the value is not a secret, name its pointer in allow_literals. The check covers fields "+
+			"whose name contains "+InWords(rest.SecretParts(), "or")+", in any case style, with a string of "+
+			strconv.Itoa(rest.ShortestSecret)+" or more characters (except names that end in _url, _id, _name, _at, "+
+			"_status and the like, which are facts about a secret), the contents of objects under such names, tags, "+
+			"passwords and parameters in URLs, the well-known forms of tokens, Basic and Bearer credentials, and the "+
+			"texts in the expressions of a dag."),
 	explain(CodeTargetRefused, 400, "Target not allowed",
-		"Only http and https to public addresses; ranges of your own "+
-			"can be opened when Punctual is deployed (http_allow). Names are checked again when connecting."),
+		"Only http and https to public addresses are allowed; ranges of your own can be allowed in the deployment "+
+			"(http_allow). Names are resolved and checked once more at the time of the connection."),
 	explain(rest.CodeInvalidCursor, 400, "Invalid cursor",
-		"Use next_cursor as it was given, with the same parameters, as the same tenant."),
+		"Use next_cursor unchanged, with the same parameters and the same tenant."),
 	explain(rest.CodeUnauthenticated, 401, "Authentication required",
-		"Send a valid bearer token. A deployment with auth=iam wants a signature instead (Signature Version 4, for "+
+		"Send a valid bearer token. A deployment with auth=iam requires a signature instead (Signature Version 4, for "+
 			"the service execute-api), by a role or user with the tag "+contract.TenantTag+"."),
 	explain(rest.CodeForbidden, 403, "Forbidden", "The token (with auth=iam, the tag "+contract.ScopesTag+
-		" of who signed) lacks a scope, or the request came from another origin."),
-	explain(rest.CodeNotFound, 404, "Not found", "It never was, has been forgotten, or is not yours."),
-	explain(rest.CodeMethodNotAllowed, 405, "Method not allowed", "Allow lists those that do."),
+		" of the signer) lacks a scope, or the request came from another origin."),
+	explain(rest.CodeNotFound, 404, "Not found",
+		"The resource does not exist, has been deleted, or belongs to another tenant."),
+	explain(rest.CodeMethodNotAllowed, 405, "Method not allowed", "The header Allow lists the methods of this path."),
 	explain(CodeAlreadyStarted, 409, "Job already started",
-		"What runs cannot be edited. Cancel it, or wait for its end."),
+		"A running job cannot be changed. Cancel it, or wait for its end."),
 	explain(CodeAlreadyFinished, 409, "Job already finished",
-		"A final status is never left. A dead job can be redriven as a new one."),
-	explain(CodeNotFinished, 409, "Job not finished", "Cancel it first, or wait for its end."),
-	explain(CodeWrongState, 409, "Conflicting state", "The detail says which state it is and what would do."),
+		"A final status never changes. A DEAD job can be redriven as a new job."),
+	explain(CodeNotFinished, 409, "Job not finished", "Cancel the job first, or wait for its end."),
+	explain(CodeWrongState, 409, "Conflicting state", "The detail states the current state and the required one."),
 	explain(CodeStaleVersion, 412, "Precondition failed",
-		"Read it again, decide again, and send the new ETag in If-Match."),
-	explain(rest.CodeTooLarge, 413, "Body too large", "The limit is in the detail."),
+		"Read the resource, repeat the change on its new version, and send the new ETag in If-Match."),
+	explain(rest.CodeTooLarge, 413, "Body too large", "The detail states the limit."),
 	explain(rest.CodeMediaType, 415, "Unsupported media type", "Send Content-Type: application/json, uncompressed."),
-	explain(CodeKeyReused, 422, "Idempotency key reused", "A key names one request for "+
+	explain(CodeKeyReused, 422, "Idempotency key reused", "A key identifies one request for "+
 		rest.InUnits(contract.IdempotencyKept, time.Hour, " hours")+". Use a new key for a new request."),
 	explain(rest.CodeRateLimited, 429, "Too many requests",
-		"Try again after Retry-After seconds. Without that header waiting "+
-			"does not help: the detail names a limit of what a tenant may have; make room first."),
+		"Repeat the request after Retry-After seconds. Without that header waiting does not help: the detail names a "+
+			"quota of the tenant that is used up; free some of it first."),
 	explain(rest.CodeInternal, 500, "Internal error",
-		"It has been logged under the request_id; trying again may not help."),
+		"The error has been logged under the request_id; repeating the request may not help."),
 	explain(rest.CodeUnavailable, 503, "Service unavailable",
-		"Something that we need does not answer. The same request may "+
-			"work after Retry-After seconds; with an Idempotency-Key it is safe to repeat."),
+		"A service that the API needs does not answer. Repeat the request after Retry-After seconds; with an "+
+			"Idempotency-Key this is safe."),
 }
 
 func explain(code string, status int, title, help string) rest.Explanation {

@@ -34,12 +34,12 @@ func SpanOf(d time.Duration) string {
 // JobAnswer is the view of one job, with headers.
 type JobAnswer struct {
 	Status   int
-	Location string `header:"Location"`
-	ETag     string `header:"ETag" doc:"The version in quotes, for If-Match"`
-	Replayed string `header:"Idempotency-Replayed" doc:"true when an earlier request with the same key made this job; it is shown as it is now"`
-	Link     string `header:"Link" doc:"Of a replay of a DEAD job: where it is redriven, rel=\"redrive\""`
+	Location string `header:"Location" doc:"Address of the job"`
+	ETag     string `header:"ETag" doc:"Version in quotes, for If-Match"`
+	Replayed string `header:"Idempotency-Replayed" doc:"Mark true: an earlier request with the same key made the job, which is shown in its current state"`
+	Link     string `header:"Link" doc:"Address at which the DEAD job of a replay is redriven, with rel=\"redrive\""`
 	// RetryAfter is set where a request with wait did not wait.
-	RetryAfter string `header:"Retry-After" doc:"Seconds after which to ask again: too many requests of the tenant wait already, so this one did not"`
+	RetryAfter string `header:"Retry-After" doc:"Seconds after which to repeat the request; it did not wait, because too many requests of the tenant already wait"`
 	Body       JobView
 }
 
@@ -58,37 +58,37 @@ func (s *Core) AnswerJob(ctx context.Context, r job.Row, status int, all bool) (
 // JobView shows a job. Absent values are left out.
 type JobView struct {
 	JobID             job.ID          `json:"job_id" example:"01KB4YJ2V0S6Y3Q4M5N6P7R8T9"`
-	Status            job.Status      `json:"status" enum:"BLOCKED,SCHEDULED,QUEUED,RUNNING,SUCCEEDED,DEAD,CANCELLED,SKIPPED,EXPIRED" doc:"A job waiting for a retry is SCHEDULED with attempt > 1"`
+	Status            job.Status      `json:"status" enum:"BLOCKED,SCHEDULED,QUEUED,RUNNING,SUCCEEDED,DEAD,CANCELLED,SKIPPED,EXPIRED" doc:"Status; a job that waits for a retry is SCHEDULED with attempt > 1"`
 	Task              string          `json:"task"`
 	Pool              string          `json:"pool"`
 	Priority          job.Priority    `json:"priority"`
-	DueAt             rest.Instant    `json:"due_at" doc:"As asked; a retry's time while it waits for one. While the job is BLOCKED, the earliest that it can be"`
-	NominalAt         rest.Instant    `json:"nominal_at,omitzero" doc:"What the calendar says; absent for a one-off"`
-	Version           int64           `json:"version" doc:"Grows with every edit; the ETag is this in quotes"`
-	Attempt           int64           `json:"attempt" doc:"From 1"`
-	MaxAttempts       int             `json:"max_attempts"`
+	DueAt             rest.Instant    `json:"due_at" doc:"Time at which the job is due: as requested, or that of the next retry; for a BLOCKED job, the earliest possible one"`
+	NominalAt         rest.Instant    `json:"nominal_at,omitzero" doc:"Time by the calendar of the schedule; absent for a job without a schedule"`
+	Version           int64           `json:"version" doc:"Version of the job, which grows with every edit; the ETag is this in quotes"`
+	Attempt           int64           `json:"attempt" doc:"Number of the current attempt, from 1"`
+	MaxAttempts       int             `json:"max_attempts" doc:"Maximum number of attempts, the first one included"`
 	CreatedAt         rest.Instant    `json:"created_at"`
 	StartedAt         rest.Instant    `json:"started_at,omitzero" doc:"Start of the newest attempt that started; in its first seconds, the time at which its worker took it"`
 	Worker            string          `json:"worker,omitempty" doc:"Name of the worker that runs the job; only while it is RUNNING"`
 	LeaseUntil        rest.Instant    `json:"lease_until,omitzero" doc:"Time until which the worker owns the attempt without another heartbeat; only while it is RUNNING"`
 	FinishedAt        rest.Instant    `json:"finished_at,omitzero"`
-	StartLatenessMS   *int64          `json:"start_lateness_ms,omitempty" doc:"From max(due, accepted) to the handler's start"`
-	Result            json.RawMessage `json:"result,omitempty" doc:"What the work answered, numbers as they came; lists show only small ones. The body of an answer that is not UTF-8 is its bytes in base64, and \"encoding\":\"base64\" says so. A result that is not kept whole is {\"truncated\":true,\"preview\":…}, or an answer whose body is cut, and result_partial says so"`
-	ResultPartial     string          `json:"result_partial,omitempty" enum:"result_too_large,result_lost" doc:"Code with which whatever uses the value of the result fails, because result is not the value but a preview or a part of it; absent where result is the value"`
-	WaitingFor        string          `json:"waiting_for,omitempty" enum:"due,retry,snooze,worker,handler,parents,pause" doc:"handler: the workers that have seen it do not know its task"`
+	StartLatenessMS   *int64          `json:"start_lateness_ms,omitempty" doc:"Milliseconds from the later of due time and acceptance to the start of the handler"`
+	Result            json.RawMessage `json:"result,omitempty" doc:"Value that the work returned, its numbers unchanged; lists show only small ones. The body of an HTTP answer that is not UTF-8 is in base64, marked by \"encoding\":\"base64\". A result that is not kept whole is {\"truncated\":true,\"preview\":…}, or an answer with a cut body; result_partial then has the code."`
+	ResultPartial     string          `json:"result_partial,omitempty" enum:"result_too_large,result_lost" doc:"Code with which every use of the result fails, because only a preview or a part of it is kept; absent where result is the whole value"`
+	WaitingFor        string          `json:"waiting_for,omitempty" enum:"due,retry,snooze,worker,handler,parents,pause" doc:"Kind of event that the job waits for; handler: a worker that knows its task"`
 	StatusReason      *job.Reason     `json:"status_reason,omitempty"`
-	Progress          *progressView   `json:"progress,omitempty"`
-	CancelRequestedAt rest.Instant    `json:"cancel_requested_at,omitzero"`
-	RedriveOf         job.ID          `json:"redrive_of,omitempty" doc:"The dead job that this one brings back"`
-	RedrivenBy        job.ID          `json:"redriven_by,omitempty"`
-	Schedule          string          `json:"schedule,omitempty"`
-	Manual            bool            `json:"manual,omitempty" doc:"A run of the schedule that somebody asked for, beside its times"`
-	RunID             string          `json:"run_id,omitempty"`
-	Node              string          `json:"node,omitempty"`
-	Item              *int64          `json:"item,omitempty" doc:"Of a node with for_each: the item's index in the list, from 0"`
-	After             []job.ID        `json:"after,omitempty" doc:"The jobs that it comes after"`
-	RunIf             dag.Rule        `json:"run_if,omitempty" doc:"What must have become of them"`
-	PayloadSize       int64           `json:"payload_size,omitempty" doc:"Bytes"`
+	Progress          *progressView   `json:"progress,omitempty" doc:"Progress that the handler reported last"`
+	CancelRequestedAt rest.Instant    `json:"cancel_requested_at,omitzero" doc:"Time at which the cancellation was requested"`
+	RedriveOf         job.ID          `json:"redrive_of,omitempty" doc:"Identifier of the dead job that this job repeats"`
+	RedrivenBy        job.ID          `json:"redriven_by,omitempty" doc:"Identifier of the job that repeats this dead job"`
+	Schedule          string          `json:"schedule,omitempty" doc:"Name of the schedule that made the job"`
+	Manual            bool            `json:"manual,omitempty" doc:"Whether a caller requested this run of the schedule, apart from its times"`
+	RunID             string          `json:"run_id,omitempty" doc:"Identifier of the run that the job belongs to"`
+	Node              string          `json:"node,omitempty" doc:"Name of the node in the run"`
+	Item              *int64          `json:"item,omitempty" doc:"Index of the item in the list of a node with for_each, from 0"`
+	After             []job.ID        `json:"after,omitempty"`
+	RunIf             dag.Rule        `json:"run_if,omitempty"`
+	PayloadSize       int64           `json:"payload_size,omitempty" doc:"Size of the payload in bytes"`
 	MetadataView
 
 	*JobDetail
@@ -101,14 +101,14 @@ type JobDetail struct {
 	ExpireAfter string     `json:"expire_after,omitempty"`
 	Retry       *RetryView `json:"retry,omitempty"`
 	TagsView
-	Payload json.RawMessage `json:"payload,omitempty" doc:"Left out when larger than {=item_kib} KB"`
+	Payload json.RawMessage `json:"payload,omitempty" doc:"Input of the job; left out when larger than {=item_kib} KiB"`
 }
 
 type progressView struct {
-	Done  int64        `json:"done"`
-	Total int64        `json:"total,omitempty"`
-	Note  string       `json:"note,omitempty"`
-	At    rest.Instant `json:"at"`
+	Done  int64        `json:"done" doc:"Number of units that are done"`
+	Total int64        `json:"total,omitempty" doc:"Number of all units"`
+	Note  string       `json:"note,omitempty" doc:"Note of the handler"`
+	At    rest.Instant `json:"at" doc:"Time of the report"`
 }
 
 // RetryView shows a retry policy.

@@ -242,7 +242,7 @@ func (d document) refused(err error) error {
 	var all []error
 	for _, m := range e.Mistakes() {
 		n := d.at(m.Pointer)
-		if m.Code == rest.MistakeCode(client.UnknownField) {
+		if m.Code == rest.ProblemErrorCode(client.UnknownField) {
 			n = d.key(m.Pointer)
 		}
 		text := fmt.Sprintf("%s: line %d, column %d: %s: %s", d.file, n.Line, n.Column, m.Pointer, m.Detail)

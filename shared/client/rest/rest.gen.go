@@ -339,46 +339,6 @@ const (
 	JobViewWaitingForWorker  JobViewWaitingFor = "worker"
 )
 
-// Defines values for MistakeCode.
-const (
-	MistakeCodeAlreadyFinished      MistakeCode = "already_finished"
-	MistakeCodeAlreadyStarted       MistakeCode = "already_started"
-	MistakeCodeConflictingFields    MistakeCode = "conflicting_fields"
-	MistakeCodeCycle                MistakeCode = "cycle"
-	MistakeCodeDuplicateEdge        MistakeCode = "duplicate_edge"
-	MistakeCodeDuplicateField       MistakeCode = "duplicate_field"
-	MistakeCodeForbidden            MistakeCode = "forbidden"
-	MistakeCodeIdempotencyKeyReused MistakeCode = "idempotency_key_reused"
-	MistakeCodeInThePast            MistakeCode = "in_the_past"
-	MistakeCodeInternal             MistakeCode = "internal"
-	MistakeCodeInvalidCursor        MistakeCode = "invalid_cursor"
-	MistakeCodeInvalidExpression    MistakeCode = "invalid_expression"
-	MistakeCodeInvalidJSON          MistakeCode = "invalid_json"
-	MistakeCodeInvalidValue         MistakeCode = "invalid_value"
-	MistakeCodeMethodNotAllowed     MistakeCode = "method_not_allowed"
-	MistakeCodeMissingField         MistakeCode = "missing_field"
-	MistakeCodeNeverFires           MistakeCode = "never_fires"
-	MistakeCodeNotFinished          MistakeCode = "not_finished"
-	MistakeCodeNotFound             MistakeCode = "not_found"
-	MistakeCodeOutOfRange           MistakeCode = "out_of_range"
-	MistakeCodeRateLimited          MistakeCode = "rate_limited"
-	MistakeCodeSecretInPayload      MistakeCode = "secret_in_payload"
-	MistakeCodeSelfEdge             MistakeCode = "self_edge"
-	MistakeCodeStaleVersion         MistakeCode = "stale_version"
-	MistakeCodeTargetRefused        MistakeCode = "target_refused"
-	MistakeCodeTooLarge             MistakeCode = "too_large"
-	MistakeCodeUnauthenticated      MistakeCode = "unauthenticated"
-	MistakeCodeUnavailable          MistakeCode = "unavailable"
-	MistakeCodeUnknownDag           MistakeCode = "unknown_dag"
-	MistakeCodeUnknownField         MistakeCode = "unknown_field"
-	MistakeCodeUnknownJob           MistakeCode = "unknown_job"
-	MistakeCodeUnknownNode          MistakeCode = "unknown_node"
-	MistakeCodeUnknownPool          MistakeCode = "unknown_pool"
-	MistakeCodeUnknownTask          MistakeCode = "unknown_task"
-	MistakeCodeUnsupportedMediaType MistakeCode = "unsupported_media_type"
-	MistakeCodeWrongState           MistakeCode = "wrong_state"
-)
-
 // Defines values for NodeRequestPool.
 const (
 	NodeRequestPoolLong  NodeRequestPool = "long"
@@ -471,6 +431,46 @@ const (
 	ProblemCodeUnknownTask          ProblemCode = "unknown_task"
 	ProblemCodeUnsupportedMediaType ProblemCode = "unsupported_media_type"
 	ProblemCodeWrongState           ProblemCode = "wrong_state"
+)
+
+// Defines values for ProblemErrorCode.
+const (
+	ProblemErrorCodeAlreadyFinished      ProblemErrorCode = "already_finished"
+	ProblemErrorCodeAlreadyStarted       ProblemErrorCode = "already_started"
+	ProblemErrorCodeConflictingFields    ProblemErrorCode = "conflicting_fields"
+	ProblemErrorCodeCycle                ProblemErrorCode = "cycle"
+	ProblemErrorCodeDuplicateEdge        ProblemErrorCode = "duplicate_edge"
+	ProblemErrorCodeDuplicateField       ProblemErrorCode = "duplicate_field"
+	ProblemErrorCodeForbidden            ProblemErrorCode = "forbidden"
+	ProblemErrorCodeIdempotencyKeyReused ProblemErrorCode = "idempotency_key_reused"
+	ProblemErrorCodeInThePast            ProblemErrorCode = "in_the_past"
+	ProblemErrorCodeInternal             ProblemErrorCode = "internal"
+	ProblemErrorCodeInvalidCursor        ProblemErrorCode = "invalid_cursor"
+	ProblemErrorCodeInvalidExpression    ProblemErrorCode = "invalid_expression"
+	ProblemErrorCodeInvalidJSON          ProblemErrorCode = "invalid_json"
+	ProblemErrorCodeInvalidValue         ProblemErrorCode = "invalid_value"
+	ProblemErrorCodeMethodNotAllowed     ProblemErrorCode = "method_not_allowed"
+	ProblemErrorCodeMissingField         ProblemErrorCode = "missing_field"
+	ProblemErrorCodeNeverFires           ProblemErrorCode = "never_fires"
+	ProblemErrorCodeNotFinished          ProblemErrorCode = "not_finished"
+	ProblemErrorCodeNotFound             ProblemErrorCode = "not_found"
+	ProblemErrorCodeOutOfRange           ProblemErrorCode = "out_of_range"
+	ProblemErrorCodeRateLimited          ProblemErrorCode = "rate_limited"
+	ProblemErrorCodeSecretInPayload      ProblemErrorCode = "secret_in_payload"
+	ProblemErrorCodeSelfEdge             ProblemErrorCode = "self_edge"
+	ProblemErrorCodeStaleVersion         ProblemErrorCode = "stale_version"
+	ProblemErrorCodeTargetRefused        ProblemErrorCode = "target_refused"
+	ProblemErrorCodeTooLarge             ProblemErrorCode = "too_large"
+	ProblemErrorCodeUnauthenticated      ProblemErrorCode = "unauthenticated"
+	ProblemErrorCodeUnavailable          ProblemErrorCode = "unavailable"
+	ProblemErrorCodeUnknownDag           ProblemErrorCode = "unknown_dag"
+	ProblemErrorCodeUnknownField         ProblemErrorCode = "unknown_field"
+	ProblemErrorCodeUnknownJob           ProblemErrorCode = "unknown_job"
+	ProblemErrorCodeUnknownNode          ProblemErrorCode = "unknown_node"
+	ProblemErrorCodeUnknownPool          ProblemErrorCode = "unknown_pool"
+	ProblemErrorCodeUnknownTask          ProblemErrorCode = "unknown_task"
+	ProblemErrorCodeUnsupportedMediaType ProblemErrorCode = "unsupported_media_type"
+	ProblemErrorCodeWrongState           ProblemErrorCode = "wrong_state"
 )
 
 // Defines values for QuotaViewName.
@@ -763,56 +763,70 @@ const (
 	ListOccurrencesParamsOutcomeSuperseded ListOccurrencesParamsOutcome = "superseded"
 )
 
-// AttemptPage defines model for AttemptPage.
+// AttemptPage Page of a list.
 type AttemptPage struct {
+	// Items Items of the page, in the order of the list
 	Items []AttemptView `json:"items"`
 
-	// NextCursor null at the end. A page may be short, even empty, and have a cursor: go on until it is null
+	// NextCursor Cursor of the next page; null at the end. A page can be short, even empty, and have a cursor.
 	NextCursor *string `json:"next_cursor"`
 }
 
-// AttemptView defines model for AttemptView.
+// AttemptView Attempt of a job that has ended.
 type AttemptView struct {
-	Attempt int64   `json:"attempt"`
-	Error   *Reason `json:"error,omitempty"`
+	// Attempt Number of the attempt, from 1
+	Attempt int64 `json:"attempt"`
 
-	// FinishedAt Examples: 2027-03-28T01:00:00.000Z
+	// Error Reason for a status.
+	Error *Reason `json:"error,omitempty"`
+
+	// FinishedAt End of the attempt; absent if it never started
+	//
+	// Examples: 2027-03-28T01:00:00.000Z
 	FinishedAt *time.Time `json:"finished_at,omitempty"`
 
-	// Outcome lost: its worker ended, and the attempt was started again; its times are the earliest start and the latest end that can be
+	// Outcome Outcome of the attempt. lost: the worker ended, and the attempt was started once more; its times are the earliest possible start and the latest possible end.
 	Outcome AttemptViewOutcome `json:"outcome"`
 
-	// StartLatenessMs Absent when it never started
+	// StartLatenessMs Milliseconds from the later of due time and acceptance to the start; absent if the attempt never started
 	StartLatenessMs *int64 `json:"start_lateness_ms,omitempty"`
 
-	// StartedAt Absent when it never started
+	// StartedAt Start of the attempt; absent if it never started
 	//
 	// Examples: 2027-03-28T01:00:00.000Z
 	StartedAt *time.Time `json:"started_at,omitempty"`
-	Worker    *string    `json:"worker,omitempty"`
+
+	// Worker Name of the worker that ran the attempt
+	Worker *string `json:"worker,omitempty"`
 }
 
-// AttemptViewOutcome lost: its worker ended, and the attempt was started again; its times are the earliest start and the latest end that can be
+// AttemptViewOutcome Outcome of the attempt. lost: the worker ended, and the attempt was started once more; its times are the earliest possible start and the latest possible end.
 type AttemptViewOutcome string
 
-// BatchAnswer defines model for BatchAnswer.
+// BatchAnswer Outcomes of the jobs of a batch.
 type BatchAnswer struct {
+	// Accepted Number of jobs that were accepted, replays included
 	Accepted int64 `json:"accepted"`
 
-	// Items In the order of the jobs
-	Items   []BatchItem `json:"items"`
-	Refused int64       `json:"refused"`
+	// Items Outcomes in the order of the jobs
+	Items []BatchItem `json:"items"`
+
+	// Refused Number of jobs that were refused
+	Refused int64 `json:"refused"`
 }
 
-// BatchItem defines model for BatchItem.
+// BatchItem Outcome of one job of a batch: the job, or a problem.
 type BatchItem struct {
+	// Job Job. Fields without a value are absent.
 	Job *JobView `json:"job,omitempty"`
 
-	// Link Address at which the DEAD job of a replay is redriven, written as the header Link of a single job is
-	Link    *string  `json:"link,omitempty"`
+	// Link Address at which the DEAD job of a replay is redriven, written as in the header Link of a single job
+	Link *string `json:"link,omitempty"`
+
+	// Problem Problem of RFC 9457: the reason why a request failed.
 	Problem *Problem `json:"problem,omitempty"`
 
-	// Replayed Made by an earlier request with the same key; shown as it is now
+	// Replayed Whether an earlier request with the same key made the job, which is shown in its current state
 	Replayed *bool `json:"replayed,omitempty"`
 }
 
@@ -821,7 +835,7 @@ type BatchJobRequest struct {
 	// After Identifiers of the jobs that must end first. The job is BLOCKED until they have, then SCHEDULED if their outcomes match run_if, else CANCELLED or SKIPPED. A delay counts from their end; a run_at applies if it is later. In a batch, #n is the job at index n, from 0, if it is an earlier one.
 	After *[]string `json:"after,omitempty"`
 
-	// AllowLiterals JSON pointers of strings that look like secrets and are not; recorded with the job.
+	// AllowLiterals JSON pointers of strings that resemble secrets and are none; recorded with the job.
 	AllowLiterals *[]string `json:"allow_literals,omitempty"`
 
 	// Delay Time from now until the job is due. It excludes run_at.; 0s to 732d
@@ -837,7 +851,7 @@ type BatchJobRequest struct {
 	// IdempotencyKey Idempotency key of this job, printable ASCII; it shares one key space with the header Idempotency-Key.
 	IdempotencyKey *string `json:"idempotency_key,omitempty"`
 
-	// Metadata Object for people who look at the job: shown with the job, in lists and in its dead letter, and kept by redrives; nothing acts on it. Up to 2048 bytes of compact JSON, without control characters and characters that change the direction of text.
+	// Metadata Object for readers: shown with the job, in lists and in its dead letter, and kept by redrives. It has no effect. Up to 2048 bytes of compact JSON, without control characters and characters that change the direction of text.
 	Metadata *map[string]interface{} `json:"metadata,omitempty"`
 
 	// Payload Input of the job, up to 1 MiB and 100 levels deep. Its form depends on the executor of the task.
@@ -886,13 +900,13 @@ type BatchJobRequestPriority string
 // BatchJobRequestRunIf Rule that the outcomes of the jobs in after must match; default: all_succeeded.
 type BatchJobRequestRunIf string
 
-// BatchRequest Jobs to accept, each by itself.
+// BatchRequest Jobs to accept, each on its own.
 type BatchRequest struct {
 	// Jobs Jobs as in POST /v1/jobs, each with a key of its own.
 	Jobs []BatchJobRequest `json:"jobs"`
 }
 
-// CalendarPatchRequest defines model for CalendarPatchRequest.
+// CalendarPatchRequest Changes, as a merge patch (RFC 7396). Calendar: the nominal times of a schedule
 type CalendarPatchRequest struct {
 	// Cron Cron rule of five fields, or six with seconds first. It may use @daily and its like, @every 5m, L, L-n, nW, LW, L-nW, nL and n#k; ranges may pass the end of a field (FRI-MON, 22-2). If day of month and day of week are both restricted, a day runs when EITHER matches; a day field that begins with * is no restriction, so with */2 in one of them BOTH must match. A calendar has exactly one of cron, every, dates and rrule.
 	//
@@ -1012,24 +1026,49 @@ type CalendarRequestMissingHour string
 // CalendarRequestRepeatedHour Instant at which a repeated wall time runs: first (default), last or both. A rule whose second, minute or hour begins with * runs at both.
 type CalendarRequestRepeatedHour string
 
-// CalendarView defines model for CalendarView.
+// CalendarView Calendar of a schedule.
 type CalendarView struct {
-	Cron         *string   `json:"cron,omitempty"`
-	Dates        *[]string `json:"dates,omitempty"`
-	EndAt        *string   `json:"end_at,omitempty"`
-	Every        *string   `json:"every,omitempty"`
-	Exclude      *[]string `json:"exclude,omitempty"`
-	MaxRuns      *int64    `json:"max_runs,omitempty"`
-	MissingHour  *string   `json:"missing_hour,omitempty"`
-	Phase        *string   `json:"phase,omitempty"`
-	RepeatedHour *string   `json:"repeated_hour,omitempty"`
-	Rrule        *string   `json:"rrule,omitempty"`
-	Spread       *string   `json:"spread,omitempty"`
-	StartAt      *string   `json:"start_at,omitempty"`
-	Timezone     *string   `json:"timezone,omitempty"`
+	// Cron Cron rule of five fields, or six with seconds first
+	Cron *string `json:"cron,omitempty"`
+
+	// Dates Nominal times of RFC 3339, in any order
+	Dates *[]string `json:"dates,omitempty"`
+
+	// EndAt Time from which nominal times no longer count
+	EndAt *string `json:"end_at,omitempty"`
+
+	// Every Period of real time in whole seconds, counted from start_at, or else from 1970-01-01T00:00:00Z
+	Every *string `json:"every,omitempty"`
+
+	// Exclude Names of exclusions
+	Exclude *[]string `json:"exclude,omitempty"`
+
+	// MaxRuns Maximum number of runs in total
+	MaxRuns *int64 `json:"max_runs,omitempty"`
+
+	// MissingHour Treatment of a wall time that a change of the clock skips: run_after (default) runs once, at the first instant after the gap
+	MissingHour *string `json:"missing_hour,omitempty"`
+
+	// Phase Shift of the times of every by less than a period
+	Phase *string `json:"phase,omitempty"`
+
+	// RepeatedHour Instant at which a repeated wall time runs: first (default), last or both
+	RepeatedHour *string `json:"repeated_hour,omitempty"`
+
+	// Rrule Rule of RFC 5545 that begins at start_at
+	Rrule *string `json:"rrule,omitempty"`
+
+	// Spread Maximum delay of each run, less than the period
+	Spread *string `json:"spread,omitempty"`
+
+	// StartAt Time from which nominal times count, itself included
+	StartAt *string `json:"start_at,omitempty"`
+
+	// Timezone Name of an IANA time zone
+	Timezone *string `json:"timezone,omitempty"`
 }
 
-// CatchUpPatchRequest defines model for CatchUpPatchRequest.
+// CatchUpPatchRequest Changes, as a merge patch (RFC 7396). Catch-up policy of a schedule
 type CatchUpPatchRequest struct {
 	// After Time after due_at from which a run that has not started, because of an outage or because no worker was free, is late and the policy applies. Time spent behind an earlier run, under a limit or under a pause does not count; default: 1m; 1m to 1d
 	//
@@ -1073,7 +1112,7 @@ type CatchUpRequest struct {
 // CatchUpRequestPolicy Selection of late runs that start: none, the last one, or all; default: last
 type CatchUpRequestPolicy string
 
-// CatchUpView defines model for CatchUpView.
+// CatchUpView Catch-up policy of a schedule.
 type CatchUpView struct {
 	// After Time after due_at from which a run that has not started is late
 	After string `json:"after"`
@@ -1091,15 +1130,16 @@ type CatchUpView struct {
 // CatchUpViewPolicy Selection of late runs that start: none, the last one, or all
 type CatchUpViewPolicy string
 
-// DagItemPage defines model for DagItemPage.
+// DagItemPage Page of a list.
 type DagItemPage struct {
+	// Items Items of the page, in the order of the list
 	Items []DagItemView `json:"items"`
 
-	// NextCursor null at the end. A page may be short, even empty, and have a cursor: go on until it is null
+	// NextCursor Cursor of the next page; null at the end. A page can be short, even empty, and have a cursor.
 	NextCursor *string `json:"next_cursor"`
 }
 
-// DagItemView defines model for DagItemView.
+// DagItemView Version of a dag in a list.
 type DagItemView struct {
 	// CreatedAt Time at which the dag was created
 	//
@@ -1118,7 +1158,7 @@ type DagItemView struct {
 	Version int64 `json:"version"`
 }
 
-// DagNodeView defines model for DagNodeView.
+// DagNodeView Node of a dag.
 type DagNodeView struct {
 	// AllowLiterals JSON pointers of the strings that were declared not to be secrets
 	AllowLiterals *[]string `json:"allow_literals,omitempty"`
@@ -1225,7 +1265,7 @@ type DagRunRequest struct {
 	// RunAt Time before which no node starts; excludes delay
 	RunAt *time.Time `json:"run_at,omitempty"`
 
-	// Tags Tags as of a job, which win over those of the dag.
+	// Tags Tags by name, which override those of the dag.
 	Tags *map[string]string `json:"tags,omitempty"`
 
 	// Version Version of the dag; default: the newest
@@ -1235,7 +1275,7 @@ type DagRunRequest struct {
 // DagRunRequestPriority Priority of the nodes that have none of their own; default: that of the dag.
 type DagRunRequestPriority string
 
-// DagTemplatePatchRequest defines model for DagTemplatePatchRequest.
+// DagTemplatePatchRequest Changes, as a merge patch (RFC 7396). Dag of which each nominal time of a schedule makes a run.
 type DagTemplatePatchRequest struct {
 	// AllowLiterals JSON pointers below dag, such as /params/x, of strings that look like secrets and are not
 	AllowLiterals *[]string `json:"allow_literals,omitempty"`
@@ -1259,7 +1299,7 @@ type DagTemplatePatchRequest struct {
 	// Examples: 30s
 	StartWithin *string `json:"start_within,omitempty"`
 
-	// Tags Tags as of a job, which win over those of the dag.
+	// Tags Tags by name, which override those of the dag.
 	Tags *map[string]*string `json:"tags,omitempty"`
 
 	// Version Version of the dag; default: the newest at each nominal time
@@ -1293,7 +1333,7 @@ type DagTemplateRequest struct {
 	// Examples: 30s
 	StartWithin *string `json:"start_within,omitempty"`
 
-	// Tags Tags as of a job, which win over those of the dag.
+	// Tags Tags by name, which override those of the dag.
 	Tags *map[string]string `json:"tags,omitempty"`
 
 	// Version Version of the dag; default: the newest at each nominal time
@@ -1303,7 +1343,7 @@ type DagTemplateRequest struct {
 // DagTemplateRequestPriority Priority of the nodes that have none of their own; default: that of the dag.
 type DagTemplateRequestPriority string
 
-// DagTemplateView defines model for DagTemplateView.
+// DagTemplateView Run that a schedule makes at each nominal time.
 type DagTemplateView struct {
 	// AllowLiterals JSON pointers of the strings that were declared not to be secrets
 	AllowLiterals *[]string `json:"allow_literals,omitempty"`
@@ -1321,14 +1361,16 @@ type DagTemplateView struct {
 	Priority *string `json:"priority,omitempty"`
 
 	// StartWithin Maximum time from due_at to the beginning of the run; absent if there is no limit
-	StartWithin *string            `json:"start_within,omitempty"`
-	Tags        *map[string]string `json:"tags,omitempty"`
+	StartWithin *string `json:"start_within,omitempty"`
+
+	// Tags Tags by name, which override those of the dag
+	Tags *map[string]string `json:"tags,omitempty"`
 
 	// Version Version of the dag; absent if it is the newest at each nominal time
 	Version *int64 `json:"version,omitempty"`
 }
 
-// DagView defines model for DagView.
+// DagView Version of a dag, with its defaults filled in.
 type DagView struct {
 	// AllowLiterals JSON pointers of the strings that were declared not to be secrets
 	AllowLiterals *[]string `json:"allow_literals,omitempty"`
@@ -1377,39 +1419,51 @@ type DagView struct {
 	Version int64 `json:"version"`
 }
 
-// DeadLetter defines model for DeadLetter.
+// DeadLetter DEAD job with its newest attempts.
 type DeadLetter struct {
-	// After The jobs that it comes after
+	// After Identifiers of the jobs that must end first
 	After *[]string `json:"after,omitempty"`
 
-	// Attempt From 1
+	// Attempt Number of the current attempt, from 1
 	Attempt int64 `json:"attempt"`
 
-	// Attempts The newest 10, oldest first; all are at /v1/jobs/{id}/attempts
+	// Attempts Newest 10 attempts, oldest first; all are at /v1/jobs/{id}/attempts
 	Attempts []AttemptView `json:"attempts"`
 
-	// CancelRequestedAt Examples: 2027-03-28T01:00:00.000Z
-	CancelRequestedAt *time.Time `json:"cancel_requested_at,omitempty"`
-
-	// CreatedAt Examples: 2027-03-28T01:00:00.000Z
-	CreatedAt time.Time `json:"created_at"`
-
-	// DeadAt Examples: 2027-03-28T01:00:00.000Z
-	DeadAt time.Time `json:"dead_at"`
-
-	// DueAt As asked; a retry's time while it waits for one. While the job is BLOCKED, the earliest that it can be
+	// CancelRequestedAt Time at which the cancellation was requested
 	//
 	// Examples: 2027-03-28T01:00:00.000Z
-	DueAt       time.Time `json:"due_at"`
-	ExpireAfter *string   `json:"expire_after,omitempty"`
+	CancelRequestedAt *time.Time `json:"cancel_requested_at,omitempty"`
 
-	// FinishedAt Examples: 2027-03-28T01:00:00.000Z
+	// CreatedAt Time of creation
+	//
+	// Examples: 2027-03-28T01:00:00.000Z
+	CreatedAt time.Time `json:"created_at"`
+
+	// DeadAt Time at which the job became DEAD
+	//
+	// Examples: 2027-03-28T01:00:00.000Z
+	DeadAt time.Time `json:"dead_at"`
+
+	// DueAt Time at which the job is due: as requested, or that of the next retry; for a BLOCKED job, the earliest possible one
+	//
+	// Examples: 2027-03-28T01:00:00.000Z
+	DueAt time.Time `json:"due_at"`
+
+	// ExpireAfter Maximum time from due_at to the end of the job, after which the job is EXPIRED
+	ExpireAfter *string `json:"expire_after,omitempty"`
+
+	// FinishedAt Time of the end
+	//
+	// Examples: 2027-03-28T01:00:00.000Z
 	FinishedAt *time.Time `json:"finished_at,omitempty"`
 
-	// Item Of a node with for_each: the item's index in the list, from 0
+	// Item Index of the item in the list of a node with for_each, from 0
 	Item *int64 `json:"item,omitempty"`
 
-	// JobID Examples: 01KB4YJ2V0S6Y3Q4M5N6P7R8T9
+	// JobID Identifier of the job
+	//
+	// Examples: 01KB4YJ2V0S6Y3Q4M5N6P7R8T9
 	JobID string `json:"job_id"`
 
 	// LeaseUntil Time until which the worker owns the attempt without another heartbeat; only while it is RUNNING
@@ -1417,83 +1471,111 @@ type DeadLetter struct {
 	// Examples: 2027-03-28T01:00:00.000Z
 	LeaseUntil *time.Time `json:"lease_until,omitempty"`
 
-	// Manual A run of the schedule that somebody asked for, beside its times
-	Manual      *bool `json:"manual,omitempty"`
+	// Manual Whether a caller requested this run of the schedule, apart from its times
+	Manual *bool `json:"manual,omitempty"`
+
+	// MaxAttempts Maximum number of attempts, the first one included
 	MaxAttempts int64 `json:"max_attempts"`
 
-	// Metadata As it was given, its names in order
+	// Metadata Metadata as given, its names sorted
 	Metadata json.RawMessage `json:"metadata,omitempty"`
-	Node     *string         `json:"node,omitempty"`
 
-	// NominalAt What the calendar says; absent for a one-off
+	// Node Name of the node in the run
+	Node *string `json:"node,omitempty"`
+
+	// NominalAt Time by the calendar of the schedule; absent for a job without a schedule
 	//
 	// Examples: 2027-03-28T01:00:00.000Z
 	NominalAt *time.Time `json:"nominal_at,omitempty"`
 
-	// Payload Left out when larger than 256 KB
+	// Payload Input of the job; left out when larger than 256 KiB
 	Payload json.RawMessage `json:"payload,omitempty"`
 
-	// PayloadSize Bytes
-	PayloadSize *int64             `json:"payload_size,omitempty"`
-	Pool        DeadLetterPool     `json:"pool"`
-	Priority    DeadLetterPriority `json:"priority"`
-	Progress    *ProgressView      `json:"progress,omitempty"`
+	// PayloadSize Size of the payload in bytes
+	PayloadSize *int64 `json:"payload_size,omitempty"`
 
-	// RedriveOf The dead job that this one brings back
-	RedriveOf  *string `json:"redrive_of,omitempty"`
+	// Pool Pool of workers that runs the job
+	Pool DeadLetterPool `json:"pool"`
+
+	// Priority Priority
+	Priority DeadLetterPriority `json:"priority"`
+
+	// Progress Progress that the handler of a job has reported.
+	Progress *ProgressView `json:"progress,omitempty"`
+
+	// RedriveOf Identifier of the dead job that this job repeats
+	RedriveOf *string `json:"redrive_of,omitempty"`
+
+	// RedrivenBy Identifier of the job that repeats this dead job
 	RedrivenBy *string `json:"redriven_by,omitempty"`
 
-	// Result What the work answered, numbers as they came; lists show only small ones. The body of an answer that is not UTF-8 is its bytes in base64, and "encoding":"base64" says so. A result that is not kept whole is {"truncated":true,"preview":…}, or an answer whose body is cut, and result_partial says so
+	// Result Value that the work returned, its numbers unchanged; lists show only small ones. The body of an HTTP answer that is not UTF-8 is in base64, marked by "encoding":"base64". A result that is not kept whole is {"truncated":true,"preview":…}, or an answer with a cut body; result_partial then has the code.
 	Result json.RawMessage `json:"result,omitempty"`
 
-	// ResultPartial Code with which whatever uses the value of the result fails, because result is not the value but a preview or a part of it; absent where result is the value
+	// ResultPartial Code with which every use of the result fails, because only a preview or a part of it is kept; absent where result is the whole value
 	ResultPartial *DeadLetterResultPartial `json:"result_partial,omitempty"`
-	Retry         *RetryView               `json:"retry,omitempty"`
-	RunID         *string                  `json:"run_id,omitempty"`
 
-	// RunIf What must have become of them
-	RunIf    *string `json:"run_if,omitempty"`
+	// Retry Retry policy.
+	Retry *RetryView `json:"retry,omitempty"`
+
+	// RunID Identifier of the run that the job belongs to
+	RunID *string `json:"run_id,omitempty"`
+
+	// RunIf Rule that the outcomes of the jobs in after must match
+	RunIf *string `json:"run_if,omitempty"`
+
+	// Schedule Name of the schedule that made the job
 	Schedule *string `json:"schedule,omitempty"`
 
-	// StartLatenessMs From max(due, accepted) to the handler's start
-	StartLatenessMs *int64  `json:"start_lateness_ms,omitempty"`
-	StartWithin     *string `json:"start_within,omitempty"`
+	// StartLatenessMs Milliseconds from the later of due time and acceptance to the start of the handler
+	StartLatenessMs *int64 `json:"start_lateness_ms,omitempty"`
+
+	// StartWithin Maximum time from due_at to the start of the first attempt, after which the job is EXPIRED
+	StartWithin *string `json:"start_within,omitempty"`
 
 	// StartedAt Start of the newest attempt that started; in its first seconds, the time at which its worker took it
 	//
 	// Examples: 2027-03-28T01:00:00.000Z
 	StartedAt *time.Time `json:"started_at,omitempty"`
 
-	// Status A job waiting for a retry is SCHEDULED with attempt > 1
-	Status       DeadLetterStatus   `json:"status"`
-	StatusReason *Reason            `json:"status_reason,omitempty"`
-	Tags         *map[string]string `json:"tags,omitempty"`
-	Task         string             `json:"task"`
-	Timeout      *string            `json:"timeout,omitempty"`
+	// Status Status; a job that waits for a retry is SCHEDULED with attempt > 1
+	Status DeadLetterStatus `json:"status"`
 
-	// Version Grows with every edit; the ETag is this in quotes
+	// StatusReason Reason for a status.
+	StatusReason *Reason `json:"status_reason,omitempty"`
+
+	// Tags Tags by name, up to 10
+	Tags *map[string]string `json:"tags,omitempty"`
+
+	// Task Name of the task: echo, http, lambda, or one of your own
+	Task string `json:"task"`
+
+	// Timeout Maximum duration of one attempt
+	Timeout *string `json:"timeout,omitempty"`
+
+	// Version Version of the job, which grows with every edit; the ETag is this in quotes
 	Version int64 `json:"version"`
 
-	// WaitingFor handler: the workers that have seen it do not know its task
+	// WaitingFor Kind of event that the job waits for; handler: a worker that knows its task
 	WaitingFor *DeadLetterWaitingFor `json:"waiting_for,omitempty"`
 
 	// Worker Name of the worker that runs the job; only while it is RUNNING
 	Worker *string `json:"worker,omitempty"`
 }
 
-// DeadLetterPool defines model for DeadLetter.Pool.
+// DeadLetterPool Pool of workers that runs the job
 type DeadLetterPool string
 
-// DeadLetterPriority defines model for DeadLetter.Priority.
+// DeadLetterPriority Priority
 type DeadLetterPriority string
 
-// DeadLetterResultPartial Code with which whatever uses the value of the result fails, because result is not the value but a preview or a part of it; absent where result is the value
+// DeadLetterResultPartial Code with which every use of the result fails, because only a preview or a part of it is kept; absent where result is the whole value
 type DeadLetterResultPartial string
 
-// DeadLetterStatus A job waiting for a retry is SCHEDULED with attempt > 1
+// DeadLetterStatus Status; a job that waits for a retry is SCHEDULED with attempt > 1
 type DeadLetterStatus string
 
-// DeadLetterWaitingFor handler: the workers that have seen it do not know its task
+// DeadLetterWaitingFor Kind of event that the job waits for; handler: a worker that knows its task
 type DeadLetterWaitingFor string
 
 // DeadLetterFilterRequest Filter of dead letters; `{}` matches everything.
@@ -1508,33 +1590,42 @@ type DeadLetterFilterRequest struct {
 	Task *string `json:"task,omitempty"`
 }
 
-// DeadLetterOutcome defines model for DeadLetterOutcome.
+// DeadLetterOutcome Outcome of the operation on one dead letter.
 type DeadLetterOutcome struct {
-	JobID    string   `json:"job_id"`
-	NewJobID *string  `json:"new_job_id,omitempty"`
-	Problem  *Problem `json:"problem,omitempty"`
+	// JobID Identifier of the job
+	JobID string `json:"job_id"`
+
+	// NewJobID Identifier of the job that repeats it
+	NewJobID *string `json:"new_job_id,omitempty"`
+
+	// Problem Problem of RFC 9457: the reason why a request failed.
+	Problem *Problem `json:"problem,omitempty"`
 }
 
-// DeadLetterOutcomesAnswer defines model for DeadLetterOutcomesAnswer.
+// DeadLetterOutcomesAnswer Outcomes of the operation on several dead letters.
 type DeadLetterOutcomesAnswer struct {
+	// Items Outcome of each dead letter
 	Items []DeadLetterOutcome `json:"items"`
 
-	// Matched Dead letters that the request names and that are there
-	Matched    int64   `json:"matched"`
+	// Matched Number of the requested dead letters that exist
+	Matched int64 `json:"matched"`
+
+	// NextCursor Cursor for the next request with the same filter; null at the end
 	NextCursor *string `json:"next_cursor"`
 }
 
-// DeadLetterPage defines model for DeadLetterPage.
+// DeadLetterPage Page of a list.
 type DeadLetterPage struct {
+	// Items Items of the page, in the order of the list
 	Items []DeadLetter `json:"items"`
 
-	// NextCursor null at the end. A page may be short, even empty, and have a cursor: go on until it is null
+	// NextCursor Cursor of the next page; null at the end. A page can be short, even empty, and have a cursor.
 	NextCursor *string `json:"next_cursor"`
 }
 
 // DeadLettersRequest Choice of dead letters, by their identifiers or by a filter.
 type DeadLettersRequest struct {
-	// Cursor Cursor of the previous answer, to go on with the same filter.
+	// Cursor Cursor of the previous answer, to continue with the same filter.
 	Cursor *string `json:"cursor,omitempty"`
 
 	// DryRun Whether to list the dead letters only, and change nothing.
@@ -1552,21 +1643,22 @@ type DeadLettersRequest struct {
 
 // EchoPayload Payload of executor echo: answers with the payload, to try pools, priorities, pauses and limits without a server
 type EchoPayload struct {
-	// Fail So many first attempts fail
+	// Fail Number of first attempts that fail
 	Fail *int64 `json:"fail,omitempty"`
 
-	// Sleep How long it sleeps before it answers; 0s to 732d
+	// Sleep Duration of the work; 0s to 732d
 	//
 	// Examples: 30s
 	Sleep                *string                `json:"sleep,omitempty"`
 	AdditionalProperties map[string]interface{} `json:"-"`
 }
 
-// ExclusionPage defines model for ExclusionPage.
+// ExclusionPage Page of a list.
 type ExclusionPage struct {
+	// Items Items of the page, in the order of the list
 	Items []ExclusionView `json:"items"`
 
-	// NextCursor null at the end. A page may be short, even empty, and have a cursor: go on until it is null
+	// NextCursor Cursor of the next page; null at the end. A page can be short, even empty, and have a cursor.
 	NextCursor *string `json:"next_cursor"`
 }
 
@@ -1609,7 +1701,7 @@ type ExclusionRequest struct {
 // ExclusionRequestMove Treatment of a nominal time on an excluded day: drop (default), or the same time on the next or previous day that is not excluded, within 31 days
 type ExclusionRequestMove string
 
-// ExclusionView defines model for ExclusionView.
+// ExclusionView Days and stretches of time on which schedules do not run.
 type ExclusionView struct {
 	// Dates Whole days that are excluded
 	Dates *[]string `json:"dates,omitempty"`
@@ -1639,28 +1731,31 @@ type ExclusionView struct {
 // ExclusionViewMove Treatment of a nominal time on an excluded day: drop, or the same time on the next or previous day that is not excluded
 type ExclusionViewMove string
 
-// Explanation defines model for Explanation.
+// Explanation Explanation of the code of a problem.
 type Explanation struct {
-	// Code Stable; what a program decides by
+	// Code Stable code, by which a program decides
 	Code string `json:"code"`
 
-	// Help What it means and what to do
+	// Help Meaning of the code, and its remedy
 	Help string `json:"help"`
 
-	// Status The HTTP status that it comes with
-	Status int64  `json:"status"`
-	Title  string `json:"title"`
+	// Status HTTP status of the code
+	Status int64 `json:"status"`
+
+	// Title Short name of the problem
+	Title string `json:"title"`
 }
 
-// ExplanationPage defines model for ExplanationPage.
+// ExplanationPage Page of a list.
 type ExplanationPage struct {
+	// Items Items of the page, in the order of the list
 	Items []Explanation `json:"items"`
 
-	// NextCursor null at the end. A page may be short, even empty, and have a cursor: go on until it is null
+	// NextCursor Cursor of the next page; null at the end. A page can be short, even empty, and have a cursor.
 	NextCursor *string `json:"next_cursor"`
 }
 
-// GraphNodeView defines model for GraphNodeView.
+// GraphNodeView Node of the drawing of a run.
 type GraphNodeView struct {
 	// Level Index of the node's level, from 0
 	Level int64 `json:"level"`
@@ -1672,7 +1767,7 @@ type GraphNodeView struct {
 	Status string `json:"status"`
 }
 
-// GraphView defines model for GraphView.
+// GraphView Nodes and edges of the drawing of a run.
 type GraphView struct {
 	// Edges Dependencies as pairs of names: a node, and a node that depends on it
 	Edges [][]string `json:"edges"`
@@ -1684,7 +1779,7 @@ type GraphView struct {
 	Nodes []GraphNodeView `json:"nodes"`
 }
 
-// HTTPAuth defines model for HTTPAuth.
+// HTTPAuth Credentials of an HTTP request.
 type HTTPAuth struct {
 	// Bearer ARN of the secret that is sent as the bearer token, over https only. A secret with the tag punctual:hosts goes to those hosts only
 	Bearer string `json:"bearer"`
@@ -1692,49 +1787,54 @@ type HTTPAuth struct {
 
 // HTTPPayload Payload of executor http: calls a URL
 type HTTPPayload struct {
+	// Auth Credentials of an HTTP request.
 	Auth *HTTPAuth `json:"auth,omitempty"`
 
-	// Body A string is sent as it is, anything else as JSON
-	Body    interface{}        `json:"body,omitempty"`
+	// Body Body of the request; a string is sent unchanged, any other value as JSON
+	Body interface{} `json:"body,omitempty"`
+
+	// Headers Headers of the request by name
 	Headers *map[string]string `json:"headers,omitempty"`
 
-	// Method Default POST
+	// Method Method of the request; default: POST
 	Method *HTTPPayloadMethod `json:"method,omitempty"`
 
 	// SignWith ARN of the secret that signs the request (Standard Webhooks)
 	SignWith *string `json:"sign_with,omitempty"`
 
-	// URL http or https, to a public address
+	// URL URL with http or https, to a public address
 	URL string `json:"url"`
 }
 
-// HTTPPayloadMethod Default POST
+// HTTPPayloadMethod Method of the request; default: POST
 type HTTPPayloadMethod string
 
-// HealthAnswer defines model for HealthAnswer.
+// HealthAnswer Health of the API.
 type HealthAnswer struct {
+	// Status Status of the API
 	Status HealthAnswerStatus `json:"status"`
 
-	// ZoneRules Release of the IANA time zone database that calendars are read by
+	// ZoneRules Release of the IANA time zone database in use
 	//
 	// Examples: 2026f
 	ZoneRules string `json:"zone_rules"`
 }
 
-// HealthAnswerStatus defines model for HealthAnswer.Status.
+// HealthAnswerStatus Status of the API
 type HealthAnswerStatus string
 
-// JobPage defines model for JobPage.
+// JobPage Page of a list.
 type JobPage struct {
+	// Items Items of the page, in the order of the list
 	Items []JobView `json:"items"`
 
-	// NextCursor null at the end. A page may be short, even empty, and have a cursor: go on until it is null
+	// NextCursor Cursor of the next page; null at the end. A page can be short, even empty, and have a cursor.
 	NextCursor *string `json:"next_cursor"`
 }
 
 // JobPatchRequest Changes of a waiting job.
 type JobPatchRequest struct {
-	// AllowLiterals JSON pointers of strings in the new payload and metadata that look like secrets and are not.
+	// AllowLiterals JSON pointers of strings in the new payload and metadata that resemble secrets and are none.
 	AllowLiterals *[]string `json:"allow_literals,omitempty"`
 
 	// Delay Time from now until the job is due; for a BLOCKED job, from the end of the jobs that it waits for.; 0s to 732d
@@ -1763,7 +1863,7 @@ type JobRequest struct {
 	// After Identifiers of the jobs that must end first. The job is BLOCKED until they have, then SCHEDULED if their outcomes match run_if, else CANCELLED or SKIPPED. A delay counts from their end; a run_at applies if it is later. In a batch, #n is the job at index n, from 0, if it is an earlier one.
 	After *[]string `json:"after,omitempty"`
 
-	// AllowLiterals JSON pointers of strings that look like secrets and are not; recorded with the job.
+	// AllowLiterals JSON pointers of strings that resemble secrets and are none; recorded with the job.
 	AllowLiterals *[]string `json:"allow_literals,omitempty"`
 
 	// Delay Time from now until the job is due. It excludes run_at.; 0s to 732d
@@ -1776,7 +1876,7 @@ type JobRequest struct {
 	// Examples: 30s
 	ExpireAfter *string `json:"expire_after,omitempty"`
 
-	// Metadata Object for people who look at the job: shown with the job, in lists and in its dead letter, and kept by redrives; nothing acts on it. Up to 2048 bytes of compact JSON, without control characters and characters that change the direction of text.
+	// Metadata Object for readers: shown with the job, in lists and in its dead letter, and kept by redrives. It has no effect. Up to 2048 bytes of compact JSON, without control characters and characters that change the direction of text.
 	Metadata *map[string]interface{} `json:"metadata,omitempty"`
 
 	// Payload Input of the job, up to 1 MiB and 100 levels deep. Its form depends on the executor of the task.
@@ -1825,7 +1925,7 @@ type JobRequestPriority string
 // JobRequestRunIf Rule that the outcomes of the jobs in after must match; default: all_succeeded.
 type JobRequestRunIf string
 
-// JobTemplatePatchRequest defines model for JobTemplatePatchRequest.
+// JobTemplatePatchRequest Changes, as a merge patch (RFC 7396). Job that each nominal time of a schedule makes
 type JobTemplatePatchRequest struct {
 	// AllowLiterals JSON pointers below the job, such as /payload/x, of strings that look like secrets and are not
 	AllowLiterals *[]string `json:"allow_literals,omitempty"`
@@ -1835,7 +1935,7 @@ type JobTemplatePatchRequest struct {
 	// Examples: 30s
 	ExpireAfter *string `json:"expire_after,omitempty"`
 
-	// Metadata Object for people who look at the job: shown with the job, in lists and in its dead letter, and kept by redrives; nothing acts on it. Up to 2048 bytes of compact JSON, without control characters and characters that change the direction of text.
+	// Metadata Object for readers: shown with the job, in lists and in its dead letter, and kept by redrives. It has no effect. Up to 2048 bytes of compact JSON, without control characters and characters that change the direction of text.
 	Metadata *map[string]interface{} `json:"metadata,omitempty"`
 
 	// Payload Payload as in POST /v1/jobs
@@ -1846,7 +1946,9 @@ type JobTemplatePatchRequest struct {
 
 	// Priority Priority; default: that of the task at the time when the schedule is put
 	Priority *JobTemplatePatchRequestPriority `json:"priority,omitempty"`
-	Retry    *RetryPatchRequest               `json:"retry,omitempty"`
+
+	// Retry Retry policy. Fields that are left out have the values of the task.
+	Retry *RetryPatchRequest `json:"retry,omitempty"`
 
 	// StartWithin Maximum time from due_at to the start of the first attempt, after which the run is missed; default: no limit; 1s to 30d
 	//
@@ -1883,7 +1985,7 @@ type JobTemplateRequest struct {
 	// Examples: 30s
 	ExpireAfter *string `json:"expire_after,omitempty"`
 
-	// Metadata Object for people who look at the job: shown with the job, in lists and in its dead letter, and kept by redrives; nothing acts on it. Up to 2048 bytes of compact JSON, without control characters and characters that change the direction of text.
+	// Metadata Object for readers: shown with the job, in lists and in its dead letter, and kept by redrives. It has no effect. Up to 2048 bytes of compact JSON, without control characters and characters that change the direction of text.
 	Metadata *map[string]interface{} `json:"metadata,omitempty"`
 
 	// Payload Payload as in POST /v1/jobs
@@ -1923,7 +2025,7 @@ type JobTemplateRequestPool string
 // JobTemplateRequestPriority Priority; default: that of the task at the time when the schedule is put
 type JobTemplateRequestPriority string
 
-// JobTemplateView defines model for JobTemplateView.
+// JobTemplateView Job that a schedule makes at each nominal time.
 type JobTemplateView struct {
 	// AllowLiterals JSON pointers of the strings that were declared not to be secrets
 	AllowLiterals *[]string `json:"allow_literals,omitempty"`
@@ -1931,7 +2033,7 @@ type JobTemplateView struct {
 	// ExpireAfter Maximum time from due_at to the end of the job; absent if there is no limit
 	ExpireAfter *string `json:"expire_after,omitempty"`
 
-	// Metadata As it was given, its names in order
+	// Metadata Metadata as given, its names sorted
 	Metadata json.RawMessage `json:"metadata,omitempty"`
 
 	// Payload Input of the job; absent in lists, and if larger than 256 KB
@@ -1945,11 +2047,15 @@ type JobTemplateView struct {
 
 	// Priority Priority of the job
 	Priority JobTemplateViewPriority `json:"priority"`
-	Retry    RetryView               `json:"retry"`
+
+	// Retry Retry policy.
+	Retry RetryView `json:"retry"`
 
 	// StartWithin Maximum time from due_at to the start of the first attempt; absent if there is no limit
-	StartWithin *string            `json:"start_within,omitempty"`
-	Tags        *map[string]string `json:"tags,omitempty"`
+	StartWithin *string `json:"start_within,omitempty"`
+
+	// Tags Tags by name, up to 10
+	Tags *map[string]string `json:"tags,omitempty"`
 
 	// Task Name of the task
 	Task string `json:"task"`
@@ -1964,33 +2070,43 @@ type JobTemplateViewPool string
 // JobTemplateViewPriority Priority of the job
 type JobTemplateViewPriority string
 
-// JobView defines model for JobView.
+// JobView Job. Fields without a value are absent.
 type JobView struct {
-	// After The jobs that it comes after
+	// After Identifiers of the jobs that must end first
 	After *[]string `json:"after,omitempty"`
 
-	// Attempt From 1
+	// Attempt Number of the current attempt, from 1
 	Attempt int64 `json:"attempt"`
 
-	// CancelRequestedAt Examples: 2027-03-28T01:00:00.000Z
-	CancelRequestedAt *time.Time `json:"cancel_requested_at,omitempty"`
-
-	// CreatedAt Examples: 2027-03-28T01:00:00.000Z
-	CreatedAt time.Time `json:"created_at"`
-
-	// DueAt As asked; a retry's time while it waits for one. While the job is BLOCKED, the earliest that it can be
+	// CancelRequestedAt Time at which the cancellation was requested
 	//
 	// Examples: 2027-03-28T01:00:00.000Z
-	DueAt       time.Time `json:"due_at"`
-	ExpireAfter *string   `json:"expire_after,omitempty"`
+	CancelRequestedAt *time.Time `json:"cancel_requested_at,omitempty"`
 
-	// FinishedAt Examples: 2027-03-28T01:00:00.000Z
+	// CreatedAt Time of creation
+	//
+	// Examples: 2027-03-28T01:00:00.000Z
+	CreatedAt time.Time `json:"created_at"`
+
+	// DueAt Time at which the job is due: as requested, or that of the next retry; for a BLOCKED job, the earliest possible one
+	//
+	// Examples: 2027-03-28T01:00:00.000Z
+	DueAt time.Time `json:"due_at"`
+
+	// ExpireAfter Maximum time from due_at to the end of the job, after which the job is EXPIRED
+	ExpireAfter *string `json:"expire_after,omitempty"`
+
+	// FinishedAt Time of the end
+	//
+	// Examples: 2027-03-28T01:00:00.000Z
 	FinishedAt *time.Time `json:"finished_at,omitempty"`
 
-	// Item Of a node with for_each: the item's index in the list, from 0
+	// Item Index of the item in the list of a node with for_each, from 0
 	Item *int64 `json:"item,omitempty"`
 
-	// JobID Examples: 01KB4YJ2V0S6Y3Q4M5N6P7R8T9
+	// JobID Identifier of the job
+	//
+	// Examples: 01KB4YJ2V0S6Y3Q4M5N6P7R8T9
 	JobID string `json:"job_id"`
 
 	// LeaseUntil Time until which the worker owns the attempt without another heartbeat; only while it is RUNNING
@@ -1998,112 +2114,126 @@ type JobView struct {
 	// Examples: 2027-03-28T01:00:00.000Z
 	LeaseUntil *time.Time `json:"lease_until,omitempty"`
 
-	// Manual A run of the schedule that somebody asked for, beside its times
-	Manual      *bool `json:"manual,omitempty"`
+	// Manual Whether a caller requested this run of the schedule, apart from its times
+	Manual *bool `json:"manual,omitempty"`
+
+	// MaxAttempts Maximum number of attempts, the first one included
 	MaxAttempts int64 `json:"max_attempts"`
 
-	// Metadata As it was given, its names in order
+	// Metadata Metadata as given, its names sorted
 	Metadata json.RawMessage `json:"metadata,omitempty"`
-	Node     *string         `json:"node,omitempty"`
 
-	// NominalAt What the calendar says; absent for a one-off
+	// Node Name of the node in the run
+	Node *string `json:"node,omitempty"`
+
+	// NominalAt Time by the calendar of the schedule; absent for a job without a schedule
 	//
 	// Examples: 2027-03-28T01:00:00.000Z
 	NominalAt *time.Time `json:"nominal_at,omitempty"`
 
-	// Payload Left out when larger than 256 KB
+	// Payload Input of the job; left out when larger than 256 KiB
 	Payload json.RawMessage `json:"payload,omitempty"`
 
-	// PayloadSize Bytes
-	PayloadSize *int64          `json:"payload_size,omitempty"`
-	Pool        JobViewPool     `json:"pool"`
-	Priority    JobViewPriority `json:"priority"`
-	Progress    *ProgressView   `json:"progress,omitempty"`
+	// PayloadSize Size of the payload in bytes
+	PayloadSize *int64 `json:"payload_size,omitempty"`
 
-	// RedriveOf The dead job that this one brings back
-	RedriveOf  *string `json:"redrive_of,omitempty"`
+	// Pool Pool of workers that runs the job
+	Pool JobViewPool `json:"pool"`
+
+	// Priority Priority
+	Priority JobViewPriority `json:"priority"`
+
+	// Progress Progress that the handler of a job has reported.
+	Progress *ProgressView `json:"progress,omitempty"`
+
+	// RedriveOf Identifier of the dead job that this job repeats
+	RedriveOf *string `json:"redrive_of,omitempty"`
+
+	// RedrivenBy Identifier of the job that repeats this dead job
 	RedrivenBy *string `json:"redriven_by,omitempty"`
 
-	// Result What the work answered, numbers as they came; lists show only small ones. The body of an answer that is not UTF-8 is its bytes in base64, and "encoding":"base64" says so. A result that is not kept whole is {"truncated":true,"preview":…}, or an answer whose body is cut, and result_partial says so
+	// Result Value that the work returned, its numbers unchanged; lists show only small ones. The body of an HTTP answer that is not UTF-8 is in base64, marked by "encoding":"base64". A result that is not kept whole is {"truncated":true,"preview":…}, or an answer with a cut body; result_partial then has the code.
 	Result json.RawMessage `json:"result,omitempty"`
 
-	// ResultPartial Code with which whatever uses the value of the result fails, because result is not the value but a preview or a part of it; absent where result is the value
+	// ResultPartial Code with which every use of the result fails, because only a preview or a part of it is kept; absent where result is the whole value
 	ResultPartial *JobViewResultPartial `json:"result_partial,omitempty"`
-	Retry         *RetryView            `json:"retry,omitempty"`
-	RunID         *string               `json:"run_id,omitempty"`
 
-	// RunIf What must have become of them
-	RunIf    *JobViewRunIf `json:"run_if,omitempty"`
-	Schedule *string       `json:"schedule,omitempty"`
+	// Retry Retry policy.
+	Retry *RetryView `json:"retry,omitempty"`
 
-	// StartLatenessMs From max(due, accepted) to the handler's start
-	StartLatenessMs *int64  `json:"start_lateness_ms,omitempty"`
-	StartWithin     *string `json:"start_within,omitempty"`
+	// RunID Identifier of the run that the job belongs to
+	RunID *string `json:"run_id,omitempty"`
+
+	// RunIf Rule that the outcomes of the jobs in after must match
+	RunIf *JobViewRunIf `json:"run_if,omitempty"`
+
+	// Schedule Name of the schedule that made the job
+	Schedule *string `json:"schedule,omitempty"`
+
+	// StartLatenessMs Milliseconds from the later of due time and acceptance to the start of the handler
+	StartLatenessMs *int64 `json:"start_lateness_ms,omitempty"`
+
+	// StartWithin Maximum time from due_at to the start of the first attempt, after which the job is EXPIRED
+	StartWithin *string `json:"start_within,omitempty"`
 
 	// StartedAt Start of the newest attempt that started; in its first seconds, the time at which its worker took it
 	//
 	// Examples: 2027-03-28T01:00:00.000Z
 	StartedAt *time.Time `json:"started_at,omitempty"`
 
-	// Status A job waiting for a retry is SCHEDULED with attempt > 1
-	Status       JobViewStatus      `json:"status"`
-	StatusReason *Reason            `json:"status_reason,omitempty"`
-	Tags         *map[string]string `json:"tags,omitempty"`
-	Task         string             `json:"task"`
-	Timeout      *string            `json:"timeout,omitempty"`
+	// Status Status; a job that waits for a retry is SCHEDULED with attempt > 1
+	Status JobViewStatus `json:"status"`
 
-	// Version Grows with every edit; the ETag is this in quotes
+	// StatusReason Reason for a status.
+	StatusReason *Reason `json:"status_reason,omitempty"`
+
+	// Tags Tags by name, up to 10
+	Tags *map[string]string `json:"tags,omitempty"`
+
+	// Task Name of the task: echo, http, lambda, or one of your own
+	Task string `json:"task"`
+
+	// Timeout Maximum duration of one attempt
+	Timeout *string `json:"timeout,omitempty"`
+
+	// Version Version of the job, which grows with every edit; the ETag is this in quotes
 	Version int64 `json:"version"`
 
-	// WaitingFor handler: the workers that have seen it do not know its task
+	// WaitingFor Kind of event that the job waits for; handler: a worker that knows its task
 	WaitingFor *JobViewWaitingFor `json:"waiting_for,omitempty"`
 
 	// Worker Name of the worker that runs the job; only while it is RUNNING
 	Worker *string `json:"worker,omitempty"`
 }
 
-// JobViewPool defines model for JobView.Pool.
+// JobViewPool Pool of workers that runs the job
 type JobViewPool string
 
-// JobViewPriority defines model for JobView.Priority.
+// JobViewPriority Priority
 type JobViewPriority string
 
-// JobViewResultPartial Code with which whatever uses the value of the result fails, because result is not the value but a preview or a part of it; absent where result is the value
+// JobViewResultPartial Code with which every use of the result fails, because only a preview or a part of it is kept; absent where result is the whole value
 type JobViewResultPartial string
 
-// JobViewRunIf What must have become of them
+// JobViewRunIf Rule that the outcomes of the jobs in after must match
 type JobViewRunIf string
 
-// JobViewStatus A job waiting for a retry is SCHEDULED with attempt > 1
+// JobViewStatus Status; a job that waits for a retry is SCHEDULED with attempt > 1
 type JobViewStatus string
 
-// JobViewWaitingFor handler: the workers that have seen it do not know its task
+// JobViewWaitingFor Kind of event that the job waits for; handler: a worker that knows its task
 type JobViewWaitingFor string
 
 // LambdaPayload Payload of executor lambda: invokes a Lambda function
 type LambdaPayload struct {
 	// Function Name, name:alias, or ARN; the function's tag punctual:tenant must allow the tenant
-	Function string      `json:"function"`
-	Input    interface{} `json:"input,omitempty"`
+	Function string `json:"function"`
+
+	// Input Input of the function
+	Input interface{} `json:"input,omitempty"`
 }
 
-// Mistake defines model for Mistake.
-type Mistake struct {
-	// Allowed What would have been taken
-	Allowed *string `json:"allowed,omitempty"`
-
-	// Code Stable; GET /v1/problems/{code} explains it
-	Code   MistakeCode `json:"code"`
-	Detail string      `json:"detail"`
-
-	// Pointer JSON pointer into the body (/field), or the bare name of a parameter or header
-	Pointer string `json:"pointer"`
-}
-
-// MistakeCode Stable; GET /v1/problems/{code} explains it
-type MistakeCode string
-
-// MovedOccurrence defines model for MovedOccurrence.
+// MovedOccurrence Nominal time whose due time an edit moves.
 type MovedOccurrence struct {
 	// From Time at which the occurrence is due now
 	//
@@ -2197,15 +2327,16 @@ type NodeSkipRequest struct {
 // NodeSkipRequestChildren Effect on the downstream nodes. run (default): they run as if the node had succeeded, with the result null; skip: they are skipped, as after any skipped node
 type NodeSkipRequestChildren string
 
-// OccurrencePage defines model for OccurrencePage.
+// OccurrencePage Page of a list.
 type OccurrencePage struct {
+	// Items Items of the page, in the order of the list
 	Items []OccurrenceView `json:"items"`
 
-	// NextCursor null at the end. A page may be short, even empty, and have a cursor: go on until it is null
+	// NextCursor Cursor of the next page; null at the end. A page can be short, even empty, and have a cursor.
 	NextCursor *string `json:"next_cursor"`
 }
 
-// OccurrenceTime defines model for OccurrenceTime.
+// OccurrenceTime Time at which a schedule runs.
 type OccurrenceTime struct {
 	// DueAt Nominal time with the delay by the spread
 	//
@@ -2224,7 +2355,7 @@ type OccurrenceTime struct {
 	NominalAt time.Time `json:"nominal_at"`
 }
 
-// OccurrenceView defines model for OccurrenceView.
+// OccurrenceView Outcome of a nominal time of a schedule, or of several in a row.
 type OccurrenceView struct {
 	// Count Number of nominal times, if there are several; absent, although until is given, if they were too many to count
 	Count *int64 `json:"count,omitempty"`
@@ -2272,17 +2403,18 @@ type OccurrenceView struct {
 // OccurrenceViewOutcome Outcome of the nominal time; pending means that it has not ended
 type OccurrenceViewOutcome string
 
-// PausePage defines model for PausePage.
+// PausePage Page of a list.
 type PausePage struct {
+	// Items Items of the page, in the order of the list
 	Items []PauseView `json:"items"`
 
-	// NextCursor null at the end. A page may be short, even empty, and have a cursor: go on until it is null
+	// NextCursor Cursor of the next page; null at the end. A page can be short, even empty, and have a cursor.
 	NextCursor *string `json:"next_cursor"`
 }
 
 // PauseRequest Pause of everything, of one task or of one schedule.
 type PauseRequest struct {
-	// Missed Which of the schedules' nominal times in the pause run after it; default: the catch-up policy of each schedule. Jobs without a schedule always run.
+	// Missed Treatment of the schedules' times under the pause: drop, last or all; default: the catch-up policy of each schedule. Jobs without a schedule always run.
 	Missed *PauseRequestMissed `json:"missed,omitempty"`
 
 	// Reason Reason for the pause.
@@ -2292,34 +2424,43 @@ type PauseRequest struct {
 	Until *time.Time `json:"until,omitempty"`
 }
 
-// PauseRequestMissed Which of the schedules' nominal times in the pause run after it; default: the catch-up policy of each schedule. Jobs without a schedule always run.
+// PauseRequestMissed Treatment of the schedules' times under the pause: drop, last or all; default: the catch-up policy of each schedule. Jobs without a schedule always run.
 type PauseRequestMissed string
 
-// PauseView defines model for PauseView.
+// PauseView Pause of all jobs or of one task.
 type PauseView struct {
+	// By Subject of the token that set the pause
 	By *string `json:"by,omitempty"`
 
-	// EffectiveAt Examples: 2027-03-28T01:00:00.000Z
+	// EffectiveAt Time after which no job that the pause holds starts
+	//
+	// Examples: 2027-03-28T01:00:00.000Z
 	EffectiveAt time.Time `json:"effective_at"`
 
-	// Missed Absent: as each schedule's catch_up says
+	// Missed Treatment of the schedules' times under the pause; absent: the catch-up policy of each schedule
 	Missed *PauseViewMissed `json:"missed,omitempty"`
-	Reason *string          `json:"reason,omitempty"`
 
-	// Scope all, or task:NAME
+	// Reason Reason for the pause
+	Reason *string `json:"reason,omitempty"`
+
+	// Scope Scope of the pause: all, or task:NAME
 	Scope string `json:"scope"`
 
-	// Since Examples: 2027-03-28T01:00:00.000Z
+	// Since Time at which the pause was set
+	//
+	// Examples: 2027-03-28T01:00:00.000Z
 	Since time.Time `json:"since"`
 
-	// Until Examples: 2027-03-28T01:00:00.000Z
+	// Until Time at which the pause ends by itself
+	//
+	// Examples: 2027-03-28T01:00:00.000Z
 	Until *time.Time `json:"until,omitempty"`
 }
 
-// PauseViewMissed Absent: as each schedule's catch_up says
+// PauseViewMissed Treatment of the schedules' times under the pause; absent: the catch-up policy of each schedule
 type PauseViewMissed string
 
-// PreviewAnswer defines model for PreviewAnswer.
+// PreviewAnswer Next times of a calendar.
 type PreviewAnswer struct {
 	// Items Times of the calendar, in order; fewer than count if the calendar ends
 	Items []OccurrenceTime `json:"items"`
@@ -2346,96 +2487,140 @@ type PreviewRequest struct {
 	Name *string `json:"name,omitempty"`
 }
 
-// Problem defines model for Problem.
+// Problem Problem of RFC 9457: the reason why a request failed.
 type Problem struct {
-	// Allowed States in which it would be possible
+	// Allowed States in which the operation is possible
 	Allowed *[]string `json:"allowed,omitempty"`
 
-	// Code Stable; GET /v1/problems/{code} explains it
-	Code   ProblemCode `json:"code"`
-	Detail string      `json:"detail"`
+	// Code Stable code; GET /v1/problems/{code} explains it
+	Code ProblemCode `json:"code"`
 
-	// Errors Every mistake in the request
-	Errors *[]Mistake `json:"errors,omitempty"`
+	// Detail Sentence that explains this problem
+	Detail string `json:"detail"`
 
-	// RedrivenBy The job that this dead one was brought back as
+	// Errors All errors in the request
+	Errors *[]ProblemError `json:"errors,omitempty"`
+
+	// RedrivenBy Identifier of the job that repeats this dead job
 	RedrivenBy *string `json:"redriven_by,omitempty"`
-	RequestID  *string `json:"request_id,omitempty"`
-	Status     int64   `json:"status"`
-	Title      string  `json:"title"`
 
-	// Type /v1/problems/{code}
+	// RequestID Identifier of the request, also in X-Request-Id
+	RequestID *string `json:"request_id,omitempty"`
+
+	// Status HTTP status
+	Status int64 `json:"status"`
+
+	// Title Short name of the problem
+	Title string `json:"title"`
+
+	// Type Address of the explanation, /v1/problems/{code}
 	Type string `json:"type"`
 }
 
-// ProblemCode Stable; GET /v1/problems/{code} explains it
+// ProblemCode Stable code; GET /v1/problems/{code} explains it
 type ProblemCode string
 
-// ProgressView defines model for ProgressView.
-type ProgressView struct {
-	// At Examples: 2027-03-28T01:00:00.000Z
-	At    time.Time `json:"at"`
-	Done  int64     `json:"done"`
-	Note  *string   `json:"note,omitempty"`
-	Total *int64    `json:"total,omitempty"`
+// ProblemError Error in a request.
+type ProblemError struct {
+	// Allowed Values that are allowed
+	Allowed *string `json:"allowed,omitempty"`
+
+	// Code Stable code; GET /v1/problems/{code} explains it
+	Code ProblemErrorCode `json:"code"`
+
+	// Detail Sentence that explains the error
+	Detail string `json:"detail"`
+
+	// Pointer JSON pointer into the body (/field), or the bare name of a parameter or header
+	Pointer string `json:"pointer"`
 }
 
-// QuotaView defines model for QuotaView.
+// ProblemErrorCode Stable code; GET /v1/problems/{code} explains it
+type ProblemErrorCode string
+
+// ProgressView Progress that the handler of a job has reported.
+type ProgressView struct {
+	// At Time of the report
+	//
+	// Examples: 2027-03-28T01:00:00.000Z
+	At time.Time `json:"at"`
+
+	// Done Number of units that are done
+	Done int64 `json:"done"`
+
+	// Note Note of the handler
+	Note *string `json:"note,omitempty"`
+
+	// Total Number of all units
+	Total *int64 `json:"total,omitempty"`
+}
+
+// QuotaView Use of a quota of the tenant.
 type QuotaView struct {
-	// Limit What is more is answered 429
+	// Limit Maximum, beyond which requests are answered 429
 	Limit int64 `json:"limit"`
 
-	// Name schedule_runs: runs a minute of all schedules, each counted at its busiest and at least once; requests: how many may be made at once after a rest
+	// Name Name of the quota. schedule_runs: runs a minute of all schedules, each counted at its busiest minute and at least once; requests: requests that can be made at once after a time without requests.
 	Name QuotaViewName `json:"name"`
 
-	// Used Of limit, beyond which it is after limit was lowered. requests falls as time passes, and may count some before they are made; schedule_runs falls when a schedule is deleted or runs less often
+	// Used Used part of the limit; more than the limit after it was lowered. requests falls as time passes, and can count some before they are made; schedule_runs falls when a schedule is deleted or runs less often.
 	Used int64 `json:"used"`
 }
 
-// QuotaViewName schedule_runs: runs a minute of all schedules, each counted at its busiest and at least once; requests: how many may be made at once after a rest
+// QuotaViewName Name of the quota. schedule_runs: runs a minute of all schedules, each counted at its busiest minute and at least once; requests: requests that can be made at once after a time without requests.
 type QuotaViewName string
 
-// Range defines model for Range.
+// Range Stretch of time on which schedules do not run.
 type Range struct {
+	// From First day, such as 2027-12-24, or first instant, such as 2027-12-24T12:00:00Z
 	From string `json:"from"`
-	To   string `json:"to"`
+
+	// To Last day, or instant after the range
+	To string `json:"to"`
 }
 
-// ReadyAnswer defines model for ReadyAnswer.
+// ReadyAnswer Readiness of the API, and how far its passes have come.
 type ReadyAnswer struct {
-	// Held Tables that were restored: no job starts until an operator lets them run
+	// Held Names of restored tables, whose jobs do not start until an operator releases them
 	Held *[]string `json:"held,omitempty"`
 
-	// Now The time by the clock that decides what is due
+	// Now Time by the clock that decides what is due
 	//
 	// Examples: 2027-03-28T01:00:00.000Z
 	Now time.Time `json:"now"`
 
-	// PromotedThrough By the slowest shard's pass ahead; absent before the first
+	// PromotedThrough Time through which the pass ahead of every shard has come; absent before the first
 	//
 	// Examples: 2027-03-28T01:00:00.000Z
 	PromotedThrough *time.Time `json:"promoted_through,omitempty"`
 
-	// Quotas Those of the tenant that the token names
-	Quotas []QuotaView       `json:"quotas"`
+	// Quotas Quotas of the tenant
+	Quotas []QuotaView `json:"quotas"`
+
+	// Status Status of the process
 	Status ReadyAnswerStatus `json:"status"`
 
-	// SweptThrough By the slowest shard's pass behind; absent before the first
+	// SweptThrough Time through which the pass behind of every shard has come; absent before the first
 	//
 	// Examples: 2027-03-28T01:00:00.000Z
 	SweptThrough *time.Time `json:"swept_through,omitempty"`
 
-	// Warnings Sentences about what works now and needs an operator
-	Warnings  *[]string     `json:"warnings,omitempty"`
+	// Warnings Sentences about conditions that need an operator, although everything works now
+	Warnings *[]string `json:"warnings,omitempty"`
+
+	// ZoneRules Time zone rules in use.
 	ZoneRules ZoneRulesView `json:"zone_rules"`
 }
 
-// ReadyAnswerStatus defines model for ReadyAnswer.Status.
+// ReadyAnswerStatus Status of the process
 type ReadyAnswerStatus string
 
-// Reason defines model for Reason.
+// Reason Reason for a status.
 type Reason struct {
-	Code    string  `json:"code"`
+	// Code Stable code, by which a program decides
+	Code string `json:"code"`
+
+	// Message Sentence that explains the code
 	Message *string `json:"message,omitempty"`
 }
 
@@ -2448,7 +2633,7 @@ type ResumeRequest struct {
 // ResumeRequestMissed Selection of the nominal times in the pause that run now: drop, last or all; default: that of the pause
 type ResumeRequestMissed string
 
-// RetryPatchRequest defines model for RetryPatchRequest.
+// RetryPatchRequest Changes, as a merge patch (RFC 7396). Retry policy of a job.
 type RetryPatchRequest struct {
 	// Factor Factor by which each delay is longer than the one before it.
 	Factor *float64 `json:"factor,omitempty"`
@@ -2504,17 +2689,28 @@ type RetryRequest struct {
 // RetryRequestOnWorkerLost Treatment of an attempt whose worker is lost. rerun (default) starts the attempt once more, up to five starts; fail ends the attempt with the code worker_lost, and the job is retried only while attempts are left.
 type RetryRequestOnWorkerLost string
 
-// RetryView defines model for RetryView.
+// RetryView Retry policy.
 type RetryView struct {
-	Factor       float64               `json:"factor"`
-	InitialDelay string                `json:"initial_delay"`
-	Jitter       float64               `json:"jitter"`
-	MaxAttempts  int64                 `json:"max_attempts"`
-	MaxDelay     string                `json:"max_delay"`
+	// Factor Factor by which each delay is longer than the one before it
+	Factor float64 `json:"factor"`
+
+	// InitialDelay Delay before the second attempt
+	InitialDelay string `json:"initial_delay"`
+
+	// Jitter Maximum share of a delay that is added to it at random
+	Jitter float64 `json:"jitter"`
+
+	// MaxAttempts Maximum number of attempts, the first one included
+	MaxAttempts int64 `json:"max_attempts"`
+
+	// MaxDelay Maximum delay between two attempts
+	MaxDelay string `json:"max_delay"`
+
+	// OnWorkerLost Treatment of an attempt whose worker is lost
 	OnWorkerLost RetryViewOnWorkerLost `json:"on_worker_lost"`
 }
 
-// RetryViewOnWorkerLost defines model for RetryView.OnWorkerLost.
+// RetryViewOnWorkerLost Treatment of an attempt whose worker is lost
 type RetryViewOnWorkerLost string
 
 // RunActRequest Operation on a run
@@ -2523,31 +2719,43 @@ type RunActRequest struct {
 	Reason *string `json:"reason,omitempty"`
 }
 
-// RunCounts defines model for RunCounts.
+// RunCounts Numbers of nodes, or of the items of a node, by status.
 type RunCounts struct {
-	Blocked   int64 `json:"blocked"`
+	// Blocked Number that are BLOCKED
+	Blocked int64 `json:"blocked"`
+
+	// Cancelled Number that are CANCELLED
 	Cancelled int64 `json:"cancelled"`
 
-	// Failed DEAD and EXPIRED
-	Failed    int64 `json:"failed"`
-	Running   int64 `json:"running"`
-	Skipped   int64 `json:"skipped"`
-	Succeeded int64 `json:"succeeded"`
-	Total     int64 `json:"total"`
+	// Failed Number that are DEAD or EXPIRED
+	Failed int64 `json:"failed"`
 
-	// Waiting SCHEDULED and QUEUED
+	// Running Number that are RUNNING
+	Running int64 `json:"running"`
+
+	// Skipped Number that are SKIPPED
+	Skipped int64 `json:"skipped"`
+
+	// Succeeded Number that have SUCCEEDED
+	Succeeded int64 `json:"succeeded"`
+
+	// Total Number of all
+	Total int64 `json:"total"`
+
+	// Waiting Number that are SCHEDULED or QUEUED
 	Waiting int64 `json:"waiting"`
 }
 
-// RunEventPage defines model for RunEventPage.
+// RunEventPage Page of a list.
 type RunEventPage struct {
+	// Items Items of the page, in the order of the list
 	Items []RunEventView `json:"items"`
 
-	// NextCursor null at the end. A page may be short, even empty, and have a cursor: go on until it is null
+	// NextCursor Cursor of the next page; null at the end. A page can be short, even empty, and have a cursor.
 	NextCursor *string `json:"next_cursor"`
 }
 
-// RunEventView defines model for RunEventView.
+// RunEventView Operation on a run.
 type RunEventView struct {
 	// Action Kind of the operation
 	Action RunEventViewAction `json:"action"`
@@ -2576,22 +2784,25 @@ type RunEventView struct {
 // RunEventViewAction Kind of the operation
 type RunEventViewAction string
 
-// RunItemPage defines model for RunItemPage.
+// RunItemPage Page of a list.
 type RunItemPage struct {
+	// Items Items of the page, in the order of the list
 	Items []RunItemView `json:"items"`
 
-	// NextCursor null at the end. A page may be short, even empty, and have a cursor: go on until it is null
+	// NextCursor Cursor of the next page; null at the end. A page can be short, even empty, and have a cursor.
 	NextCursor *string `json:"next_cursor"`
 }
 
-// RunItemView defines model for RunItemView.
+// RunItemView Item of a node with for_each.
 type RunItemView struct {
 	// Attempt Number of the attempt, from 1
 	Attempt *int64 `json:"attempt,omitempty"`
 
 	// DurationMs Time from start to end in milliseconds; until now while the job runs
-	DurationMs *int64  `json:"duration_ms,omitempty"`
-	Error      *Reason `json:"error,omitempty"`
+	DurationMs *int64 `json:"duration_ms,omitempty"`
+
+	// Error Reason for a status.
+	Error *Reason `json:"error,omitempty"`
 
 	// FinishedAt Time at which the job ended
 	//
@@ -2616,8 +2827,10 @@ type RunItemView struct {
 	StartedAt *time.Time `json:"started_at,omitempty"`
 
 	// Status Status of the item's job
-	Status       RunItemViewStatus `json:"status"`
-	StatusReason *Reason           `json:"status_reason,omitempty"`
+	Status RunItemViewStatus `json:"status"`
+
+	// StatusReason Reason for a status.
+	StatusReason *Reason `json:"status_reason,omitempty"`
 }
 
 // RunItemViewResultPartial Code with which an expression that uses the result fails; absent if the result is complete
@@ -2626,33 +2839,45 @@ type RunItemViewResultPartial string
 // RunItemViewStatus Status of the item's job
 type RunItemViewStatus string
 
-// RunNodeDetail defines model for RunNodeDetail.
+// RunNodeDetail Node of a run with all its details.
 type RunNodeDetail struct {
-	// Attempt From 1
-	Attempt   *int64   `json:"attempt,omitempty"`
+	// Attempt Number of the current attempt, from 1
+	Attempt *int64 `json:"attempt,omitempty"`
+
+	// DependsOn Names of the nodes that must end first
 	DependsOn []string `json:"depends_on"`
 
-	// DurationMs From start to end; until now while it runs
-	DurationMs *int64  `json:"duration_ms,omitempty"`
-	Error      *Reason `json:"error,omitempty"`
+	// DurationMs Milliseconds from start to end; until now while the node runs
+	DurationMs *int64 `json:"duration_ms,omitempty"`
 
-	// FinishedAt Examples: 2027-03-28T01:00:00.000Z
+	// Error Reason for a status.
+	Error *Reason `json:"error,omitempty"`
+
+	// FinishedAt Time of the end
+	//
+	// Examples: 2027-03-28T01:00:00.000Z
 	FinishedAt *time.Time `json:"finished_at,omitempty"`
 
-	// Forced An operator skipped or completed it
+	// Forced Whether an operator skipped or completed the node
 	Forced *bool `json:"forced,omitempty"`
 
-	// Generation From 1; grows when the node is run again
-	Generation int64        `json:"generation"`
-	Items      *RunItemPage `json:"items,omitempty"`
+	// Generation Generation of the node, from 1, which grows with each retry of the node
+	Generation int64 `json:"generation"`
 
-	// JobID Absent until the node is released
+	// Items Page of a list.
+	Items *RunItemPage `json:"items,omitempty"`
+
+	// JobID Identifier of the job of the node; absent until the node is released
 	JobID *string `json:"job_id,omitempty"`
 
 	// Node Name of the node
-	Node        string `json:"node"`
-	Parents     int64  `json:"parents"`
-	ParentsDone int64  `json:"parents_done"`
+	Node string `json:"node"`
+
+	// Parents Number of nodes that must end first
+	Parents int64 `json:"parents"`
+
+	// ParentsDone Number of these nodes that have ended
+	ParentsDone int64 `json:"parents_done"`
 
 	// Payload Payload as sent; absent if larger than 256 KB
 	Payload json.RawMessage `json:"payload,omitempty"`
@@ -2669,13 +2894,21 @@ type RunNodeDetail struct {
 	// RunID Identifier of the run
 	RunID string `json:"run_id"`
 
-	// StartedAt Examples: 2027-03-28T01:00:00.000Z
-	StartedAt    *time.Time               `json:"started_at,omitempty"`
-	Status       RunNodeDetailStatus      `json:"status"`
-	StatusReason *Reason                  `json:"status_reason,omitempty"`
-	WaitingFor   *RunNodeDetailWaitingFor `json:"waiting_for,omitempty"`
+	// StartedAt Time of the start
+	//
+	// Examples: 2027-03-28T01:00:00.000Z
+	StartedAt *time.Time `json:"started_at,omitempty"`
 
-	// Why What it waits for, as a sentence
+	// Status Status
+	Status RunNodeDetailStatus `json:"status"`
+
+	// StatusReason Reason for a status.
+	StatusReason *Reason `json:"status_reason,omitempty"`
+
+	// WaitingFor Kind of event that the node waits for
+	WaitingFor *RunNodeDetailWaitingFor `json:"waiting_for,omitempty"`
+
+	// Why Sentence that explains the wait
 	Why *string `json:"why,omitempty"`
 }
 
@@ -2685,50 +2918,68 @@ type RunNodeDetailResultIn string
 // RunNodeDetailResultPartial Code with which an expression that uses the result fails; absent if result is complete
 type RunNodeDetailResultPartial string
 
-// RunNodeDetailStatus defines model for RunNodeDetail.Status.
+// RunNodeDetailStatus Status
 type RunNodeDetailStatus string
 
-// RunNodeDetailWaitingFor defines model for RunNodeDetail.WaitingFor.
+// RunNodeDetailWaitingFor Kind of event that the node waits for
 type RunNodeDetailWaitingFor string
 
-// RunNodeView defines model for RunNodeView.
+// RunNodeView Node of a run.
 type RunNodeView struct {
-	// Attempt From 1
-	Attempt   *int64   `json:"attempt,omitempty"`
+	// Attempt Number of the current attempt, from 1
+	Attempt *int64 `json:"attempt,omitempty"`
+
+	// DependsOn Names of the nodes that must end first
 	DependsOn []string `json:"depends_on"`
 
-	// DurationMs From start to end; until now while it runs
+	// DurationMs Milliseconds from start to end; until now while the node runs
 	DurationMs *int64 `json:"duration_ms,omitempty"`
 
-	// FinishedAt Examples: 2027-03-28T01:00:00.000Z
+	// FinishedAt Time of the end
+	//
+	// Examples: 2027-03-28T01:00:00.000Z
 	FinishedAt *time.Time `json:"finished_at,omitempty"`
 
-	// Forced An operator skipped or completed it
+	// Forced Whether an operator skipped or completed the node
 	Forced *bool `json:"forced,omitempty"`
 
-	// Generation From 1; grows when the node is run again
-	Generation int64      `json:"generation"`
-	Items      *RunCounts `json:"items,omitempty"`
+	// Generation Generation of the node, from 1, which grows with each retry of the node
+	Generation int64 `json:"generation"`
 
-	// JobID Absent until the node is released
-	JobID       *string `json:"job_id,omitempty"`
-	Parents     int64   `json:"parents"`
-	ParentsDone int64   `json:"parents_done"`
+	// Items Numbers of nodes, or of the items of a node, by status.
+	Items *RunCounts `json:"items,omitempty"`
 
-	// StartedAt Examples: 2027-03-28T01:00:00.000Z
-	StartedAt    *time.Time             `json:"started_at,omitempty"`
-	Status       RunNodeViewStatus      `json:"status"`
-	StatusReason *Reason                `json:"status_reason,omitempty"`
-	WaitingFor   *RunNodeViewWaitingFor `json:"waiting_for,omitempty"`
+	// JobID Identifier of the job of the node; absent until the node is released
+	JobID *string `json:"job_id,omitempty"`
 
-	// Why What it waits for, as a sentence
+	// Parents Number of nodes that must end first
+	Parents int64 `json:"parents"`
+
+	// ParentsDone Number of these nodes that have ended
+	ParentsDone int64 `json:"parents_done"`
+
+	// StartedAt Time of the start
+	//
+	// Examples: 2027-03-28T01:00:00.000Z
+	StartedAt *time.Time `json:"started_at,omitempty"`
+
+	// Status Status
+	Status RunNodeViewStatus `json:"status"`
+
+	// StatusReason Reason for a status.
+	StatusReason *Reason `json:"status_reason,omitempty"`
+
+	// WaitingFor Kind of event that the node waits for
+	WaitingFor *RunNodeViewWaitingFor `json:"waiting_for,omitempty"`
+
+	// Why Sentence that explains the wait
 	Why *string `json:"why,omitempty"`
 }
 
-// RunNodeViewStatus defines model for RunNodeView.Status.
+// RunNodeViewStatus Status
 type RunNodeViewStatus string
 
-// RunNodeViewWaitingFor defines model for RunNodeView.WaitingFor.
+// RunNodeViewWaitingFor Kind of event that the node waits for
 type RunNodeViewWaitingFor string
 
 // RunNowRequest Options of a run of a schedule now.
@@ -2740,11 +2991,12 @@ type RunNowRequest struct {
 // RunNowRequestOverlap Whether the overlap policy of the schedule applies to this run: ignore (default) or obey
 type RunNowRequestOverlap string
 
-// RunPage defines model for RunPage.
+// RunPage Page of a list.
 type RunPage struct {
+	// Items Items of the page, in the order of the list
 	Items []RunView `json:"items"`
 
-	// NextCursor null at the end. A page may be short, even empty, and have a cursor: go on until it is null
+	// NextCursor Cursor of the next page; null at the end. A page can be short, even empty, and have a cursor.
 	NextCursor *string `json:"next_cursor"`
 }
 
@@ -2775,7 +3027,7 @@ type RunRequest struct {
 	// RunAt Time before which no node starts; excludes delay
 	RunAt *time.Time `json:"run_at,omitempty"`
 
-	// Tags Tags as of a job, which win over those of the dag.
+	// Tags Tags by name, which override those of the dag.
 	Tags *map[string]string `json:"tags,omitempty"`
 }
 
@@ -2791,54 +3043,73 @@ type RunRetryRequest struct {
 	Reason *string `json:"reason,omitempty"`
 }
 
-// RunView defines model for RunView.
+// RunView Run of a dag. Fields without a value are absent.
 type RunView struct {
+	// Counts Numbers of nodes, or of the items of a node, by status.
 	Counts *RunCounts `json:"counts,omitempty"`
 
-	// CreatedAt Examples: 2027-03-28T01:00:00.000Z
+	// CreatedAt Time of creation
+	//
+	// Examples: 2027-03-28T01:00:00.000Z
 	CreatedAt time.Time `json:"created_at"`
 
-	// CriticalPath The chain of nodes that took longest so far
+	// CriticalPath Names of the nodes on the chain that took longest so far
 	CriticalPath *[]string `json:"critical_path,omitempty"`
 
-	// Dag null for a run of a definition of its own
-	Dag        *string `json:"dag"`
-	DagVersion *int64  `json:"dag_version"`
+	// Dag Name of the dag; null for a run of a definition in the request
+	Dag *string `json:"dag"`
 
-	// DueAt Examples: 2027-03-28T01:00:00.000Z
+	// DagVersion Version of the dag; null without a dag
+	DagVersion *int64 `json:"dag_version"`
+
+	// DueAt Time at which the run is due
+	//
+	// Examples: 2027-03-28T01:00:00.000Z
 	DueAt time.Time `json:"due_at"`
 
-	// FinishedAt Examples: 2027-03-28T01:00:00.000Z
+	// FinishedAt Time of the end
+	//
+	// Examples: 2027-03-28T01:00:00.000Z
 	FinishedAt *time.Time `json:"finished_at,omitempty"`
 
-	// Nodes Lists leave them out
+	// Nodes Nodes by name; not in lists
 	Nodes *map[string]RunNodeView `json:"nodes,omitempty"`
 
-	// NominalAt What the schedule's calendar says
+	// NominalAt Time by the calendar of the schedule
 	//
 	// Examples: 2027-03-28T01:00:00.000Z
 	NominalAt *time.Time `json:"nominal_at,omitempty"`
 
-	// Params Merged with the dag's defaults
-	Params   json.RawMessage `json:"params,omitempty"`
-	Priority *string         `json:"priority,omitempty"`
+	// Params Params, merged over the defaults of the dag
+	Params json.RawMessage `json:"params,omitempty"`
 
-	// RunID Examples: 01KB4YJ2V0S6Y3Q4M5N6P7R8T9
-	RunID    string  `json:"run_id"`
+	// Priority Priority of the nodes that have none of their own
+	Priority *string `json:"priority,omitempty"`
+
+	// RunID Identifier of the run
+	//
+	// Examples: 01KB4YJ2V0S6Y3Q4M5N6P7R8T9
+	RunID string `json:"run_id"`
+
+	// Schedule Name of the schedule that made the run
 	Schedule *string `json:"schedule,omitempty"`
 
-	// StartedAt When the first of its jobs started
+	// StartedAt Start of the first job of the run
 	//
 	// Examples: 2027-03-28T01:00:00.000Z
 	StartedAt *time.Time `json:"started_at,omitempty"`
 
-	// Status HELD: nothing can go on without an operator
-	Status       RunViewStatus      `json:"status"`
-	StatusReason *Reason            `json:"status_reason,omitempty"`
-	Tags         *map[string]string `json:"tags,omitempty"`
+	// Status Status; HELD: nothing continues without an operator
+	Status RunViewStatus `json:"status"`
+
+	// StatusReason Reason for a status.
+	StatusReason *Reason `json:"status_reason,omitempty"`
+
+	// Tags Tags by name, which override those of the dag
+	Tags *map[string]string `json:"tags,omitempty"`
 }
 
-// RunViewStatus HELD: nothing can go on without an operator
+// RunViewStatus Status; HELD: nothing continues without an operator
 type RunViewStatus string
 
 // SQSPayload Payload of executor sqs: sends a message to a queue of the tenant
@@ -2846,14 +3117,14 @@ type SQSPayload struct {
 	// Group Message group; default: the task's name in a FIFO queue, none in any other
 	Group *string `json:"group,omitempty"`
 
-	// Message A string is sent as it is, anything else as JSON
+	// Message Body of the message; a string is sent unchanged, any other value as JSON
 	Message interface{} `json:"message"`
 
 	// Queue Name of a queue in the deployment's account and region; its tag punctual:tenant must allow the tenant
 	Queue string `json:"queue"`
 }
 
-// ScheduleDiff defines model for ScheduleDiff.
+// ScheduleDiff Difference that an edit of a schedule would make.
 type ScheduleDiff struct {
 	// Added Times that the schedule would gain; at most 1000
 	Added []OccurrenceTime `json:"added"`
@@ -2876,20 +3147,28 @@ type ScheduleDiff struct {
 	Through time.Time `json:"through"`
 }
 
-// SchedulePage defines model for SchedulePage.
+// SchedulePage Page of a list.
 type SchedulePage struct {
+	// Items Items of the page, in the order of the list
 	Items []ScheduleView `json:"items"`
 
-	// NextCursor null at the end. A page may be short, even empty, and have a cursor: go on until it is null
+	// NextCursor Cursor of the next page; null at the end. A page can be short, even empty, and have a cursor.
 	NextCursor *string `json:"next_cursor"`
 }
 
-// SchedulePatchRequest defines model for SchedulePatchRequest.
+// SchedulePatchRequest Changes, as a merge patch (RFC 7396). Schedule: calendar, job or dag, and policies
 type SchedulePatchRequest struct {
-	Calendar *CalendarPatchRequest    `json:"calendar,omitempty"`
-	CatchUp  *CatchUpPatchRequest     `json:"catch_up,omitempty"`
-	Dag      *DagTemplatePatchRequest `json:"dag,omitempty"`
-	Job      *JobTemplatePatchRequest `json:"job,omitempty"`
+	// Calendar Changes, as a merge patch (RFC 7396). Calendar: the nominal times of a schedule
+	Calendar *CalendarPatchRequest `json:"calendar,omitempty"`
+
+	// CatchUp Policy for nominal times whose run could not start in time
+	CatchUp *CatchUpPatchRequest `json:"catch_up,omitempty"`
+
+	// Dag Dag of which each nominal time makes a run, in place of job. Statements about jobs of the schedule then apply to runs; a FAILED run counts as a job that failed for good.
+	Dag *DagTemplatePatchRequest `json:"dag,omitempty"`
+
+	// Job Job that each nominal time makes: a job as in POST /v1/jobs, without run_at and delay
+	Job *JobTemplatePatchRequest `json:"job,omitempty"`
 
 	// Overlap Treatment of a run that is due while an earlier one has not ended (a job that waits for a retry counts as ended); default: allow. With buffer_all runs start in the order of their nominal times.
 	Overlap *SchedulePatchRequestOverlap `json:"overlap,omitempty"`
@@ -2901,7 +3180,7 @@ type SchedulePatchRequest struct {
 // SchedulePatchRequestOverlap Treatment of a run that is due while an earlier one has not ended (a job that waits for a retry counts as ended); default: allow. With buffer_all runs start in the order of their nominal times.
 type SchedulePatchRequestOverlap string
 
-// SchedulePauseView defines model for SchedulePauseView.
+// SchedulePauseView Pause of a schedule.
 type SchedulePauseView struct {
 	// By Subject that paused the schedule, or punctual after failures in a row
 	By *string `json:"by,omitempty"`
@@ -2955,16 +3234,21 @@ type ScheduleRequest struct {
 // ScheduleRequestOverlap Treatment of a run that is due while an earlier one has not ended (a job that waits for a retry counts as ended); default: allow. With buffer_all runs start in the order of their nominal times.
 type ScheduleRequestOverlap string
 
-// ScheduleView defines model for ScheduleView.
+// ScheduleView Schedule. Fields without a value are absent.
 type ScheduleView struct {
+	// Calendar Calendar of a schedule.
 	Calendar CalendarView `json:"calendar"`
-	CatchUp  CatchUpView  `json:"catch_up"`
+
+	// CatchUp Catch-up policy of a schedule.
+	CatchUp CatchUpView `json:"catch_up"`
 
 	// CreatedAt Time at which the schedule was created
 	//
 	// Examples: 2027-03-28T01:00:00.000Z
-	CreatedAt time.Time        `json:"created_at"`
-	Dag       *DagTemplateView `json:"dag,omitempty"`
+	CreatedAt time.Time `json:"created_at"`
+
+	// Dag Run that a schedule makes at each nominal time.
+	Dag *DagTemplateView `json:"dag,omitempty"`
 
 	// EffectiveAt In the answer to a pause, time after which nothing of the schedule starts. In the answer to an edit, time up to which due times keep their former job, overlap and catch_up.
 	//
@@ -2978,8 +3262,10 @@ type ScheduleView struct {
 	FailuresInARow *int64 `json:"failures_in_a_row,omitempty"`
 
 	// InFlight Identifiers of the jobs that are running, among the newest 100 of the schedule; only in the answer to a pause
-	InFlight *[]string        `json:"in_flight,omitempty"`
-	Job      *JobTemplateView `json:"job,omitempty"`
+	InFlight *[]string `json:"in_flight,omitempty"`
+
+	// Job Job that a schedule makes at each nominal time.
+	Job *JobTemplateView `json:"job,omitempty"`
 
 	// Last Newest nominal time that has passed; null before the first, absent in lists
 	Last *OccurrenceView `json:"last,omitempty"`
@@ -3014,7 +3300,7 @@ type ScheduleView struct {
 // ScheduleViewOverlap Treatment of a run that is due while an earlier one has not ended
 type ScheduleViewOverlap string
 
-// SkippedTime defines model for SkippedTime.
+// SkippedTime Time at which a schedule does not run, and the reason.
 type SkippedTime struct {
 	// Exclusion Name of the exclusion
 	Exclusion *string `json:"exclusion,omitempty"`
@@ -3037,15 +3323,16 @@ type SkippedTime struct {
 // SkippedTimeReason Reason code for skipping the time
 type SkippedTimeReason string
 
-// TaskPage defines model for TaskPage.
+// TaskPage Page of a list.
 type TaskPage struct {
+	// Items Items of the page, in the order of the list
 	Items []TaskView `json:"items"`
 
-	// NextCursor null at the end. A page may be short, even empty, and have a cursor: go on until it is null
+	// NextCursor Cursor of the next page; null at the end. A page can be short, even empty, and have a cursor.
 	NextCursor *string `json:"next_cursor"`
 }
 
-// TaskRequest Task: how its jobs run, and what their payloads must look like.
+// TaskRequest Task: settings of its jobs, and the form of their payloads.
 type TaskRequest struct {
 	// Executor go: the handler that your workers registered under the task's name; http: calls a URL; lambda: invokes a Lambda function; echo: answers with the payload, to try pools, priorities, pauses and limits without a server; sqs: sends a message to a queue of the tenant
 	Executor TaskRequestExecutor `json:"executor"`
@@ -3053,7 +3340,7 @@ type TaskRequest struct {
 	// MaxResult Maximum size of a result, or of the body of an HTTP answer, that is kept: a whole number and B, KB, KiB, MB or MiB, from 1KiB to 256KiB, which is the default.
 	MaxResult *string `json:"max_result,omitempty"`
 
-	// OnLargeResult Effect of a larger result. preview (default): the job succeeds and shows a preview, and whatever uses the value fails; fail: the attempt fails without a retry. The code is result_too_large.
+	// OnLargeResult Effect of a larger result. preview (default): the job succeeds and shows a preview, and every use of the value fails; fail: the attempt fails without a retry. The code is result_too_large.
 	OnLargeResult *TaskRequestOnLargeResult `json:"on_large_result,omitempty"`
 
 	// PayloadSchema JSON Schema that payloads must match (2020-12 unless it says otherwise), up to 32 KiB, without references to other documents, $dynamicRef or $recursiveRef. Formats that are checked: date, date-time, duration, email, hostname, ipv4, ipv6, iri, iri-reference, json-pointer, period, regex, relative-json-pointer, semver, time, uri, uri-reference, uri-template, uuid; any other gets a note. Patterns are RE2, with the white space of ECMA-262. A schema that is too expensive to compile or to apply is refused.
@@ -3077,7 +3364,7 @@ type TaskRequest struct {
 // TaskRequestExecutor go: the handler that your workers registered under the task's name; http: calls a URL; lambda: invokes a Lambda function; echo: answers with the payload, to try pools, priorities, pauses and limits without a server; sqs: sends a message to a queue of the tenant
 type TaskRequestExecutor string
 
-// TaskRequestOnLargeResult Effect of a larger result. preview (default): the job succeeds and shows a preview, and whatever uses the value fails; fail: the attempt fails without a retry. The code is result_too_large.
+// TaskRequestOnLargeResult Effect of a larger result. preview (default): the job succeeds and shows a preview, and every use of the value fails; fail: the attempt fails without a retry. The code is result_too_large.
 type TaskRequestOnLargeResult string
 
 // TaskRequestPool Pool of workers; default: short.
@@ -3086,39 +3373,58 @@ type TaskRequestPool string
 // TaskRequestPriority Priority; default: normal. Priorities are strict: a job of a lower priority waits as long as jobs of a higher one are due.
 type TaskRequestPriority string
 
-// TaskView defines model for TaskView.
+// TaskView Task.
 type TaskView struct {
-	BuiltIn  *bool            `json:"built_in,omitempty"`
+	// BuiltIn Whether the task is built in and cannot be changed
+	BuiltIn *bool `json:"built_in,omitempty"`
+
+	// Executor Executor that runs the jobs of the task
 	Executor TaskViewExecutor `json:"executor"`
 
-	// MaxResult Bytes of a result that are kept
+	// MaxResult Maximum size of a result that is kept
 	MaxResult string `json:"max_result"`
-	Name      string `json:"name"`
 
-	// Notes Sentences about what the payload_schema says and nobody checks; not in lists
-	Notes         *[]string             `json:"notes,omitempty"`
+	// Name Name of the task
+	Name string `json:"name"`
+
+	// Notes Sentences about parts of payload_schema that are not checked; not in lists
+	Notes *[]string `json:"notes,omitempty"`
+
+	// OnLargeResult Effect of a larger result
 	OnLargeResult TaskViewOnLargeResult `json:"on_large_result"`
-	PayloadSchema interface{}           `json:"payload_schema,omitempty"`
-	Pool          TaskViewPool          `json:"pool"`
-	Priority      TaskViewPriority      `json:"priority"`
-	Retry         RetryView             `json:"retry"`
-	Timeout       string                `json:"timeout"`
-	Version       int64                 `json:"version"`
+
+	// PayloadSchema JSON Schema that payloads must match (2020-12 unless it says otherwise), up to 32 KiB, without references to other documents, $dynamicRef or $recursiveRef
+	PayloadSchema interface{} `json:"payload_schema,omitempty"`
+
+	// Pool Pool of workers
+	Pool TaskViewPool `json:"pool"`
+
+	// Priority Priority
+	Priority TaskViewPriority `json:"priority"`
+
+	// Retry Retry policy.
+	Retry RetryView `json:"retry"`
+
+	// Timeout Maximum duration of one attempt
+	Timeout string `json:"timeout"`
+
+	// Version Version of the task, which grows with every change
+	Version int64 `json:"version"`
 }
 
-// TaskViewExecutor defines model for TaskView.Executor.
+// TaskViewExecutor Executor that runs the jobs of the task
 type TaskViewExecutor string
 
-// TaskViewOnLargeResult defines model for TaskView.OnLargeResult.
+// TaskViewOnLargeResult Effect of a larger result
 type TaskViewOnLargeResult string
 
-// TaskViewPool defines model for TaskView.Pool.
+// TaskViewPool Pool of workers
 type TaskViewPool string
 
-// TaskViewPriority defines model for TaskView.Priority.
+// TaskViewPriority Priority
 type TaskViewPriority string
 
-// ValidateAnswer defines model for ValidateAnswer.
+// ValidateAnswer Shape of a valid dag.
 type ValidateAnswer struct {
 	// Edges Number of dependencies between nodes
 	Edges int64 `json:"edges"`
@@ -3133,24 +3439,29 @@ type ValidateAnswer struct {
 	Notes *[]string `json:"notes,omitempty"`
 }
 
-// WhoamiAnswer defines model for WhoamiAnswer.
+// WhoamiAnswer Identity of the caller.
 type WhoamiAnswer struct {
-	Scopes  []string `json:"scopes"`
-	Subject *string  `json:"subject,omitempty"`
-	Tenant  string   `json:"tenant"`
+	// Scopes Scopes of the token
+	Scopes []string `json:"scopes"`
+
+	// Subject Subject of the token
+	Subject *string `json:"subject,omitempty"`
+
+	// Tenant Tenant of the caller
+	Tenant string `json:"tenant"`
 }
 
-// ZoneRulesView defines model for ZoneRulesView.
+// ZoneRulesView Time zone rules in use.
 type ZoneRulesView struct {
-	// Old Whether the rules are more than 120 days old: clocks may have been changed since
+	// Old Whether the rules are more than 120 days old, so that time zones may have changed since
 	Old bool `json:"old"`
 
-	// ReleasedAt Day of the release, in UTC
+	// ReleasedAt Date of the release, in UTC
 	//
 	// Examples: 2027-03-28T01:00:00.000Z
 	ReleasedAt time.Time `json:"released_at"`
 
-	// Version Release of the IANA time zone database that calendars are read by
+	// Version Release of the IANA time zone database in use
 	//
 	// Examples: 2026f
 	Version string `json:"version"`
@@ -3158,10 +3469,10 @@ type ZoneRulesView struct {
 
 // ListDagsParams defines parameters for ListDags.
 type ListDagsParams struct {
-	// Limit Items of one page
+	// Limit Maximum number of items of the page
 	Limit *int `form:"limit,omitempty" json:"limit,omitempty"`
 
-	// Cursor next_cursor of the page before, with the same filters
+	// Cursor Cursor from next_cursor of the page before, with the same filters
 	Cursor *string `form:"cursor,omitempty" json:"cursor,omitempty"`
 }
 
@@ -3179,55 +3490,61 @@ type CreateDagRunParams struct {
 
 // ListDagVersionsParams defines parameters for ListDagVersions.
 type ListDagVersionsParams struct {
-	// Limit Items of one page
+	// Limit Maximum number of items of the page
 	Limit *int `form:"limit,omitempty" json:"limit,omitempty"`
 
-	// Cursor next_cursor of the page before, with the same filters
+	// Cursor Cursor from next_cursor of the page before, with the same filters
 	Cursor *string `form:"cursor,omitempty" json:"cursor,omitempty"`
 }
 
 // ListDeadLettersParams defines parameters for ListDeadLetters.
 type ListDeadLettersParams struct {
-	// Limit Items of one page
+	// Limit Maximum number of items of the page
 	Limit *int `form:"limit,omitempty" json:"limit,omitempty"`
 
-	// Cursor next_cursor of the page before, with the same filters
+	// Cursor Cursor from next_cursor of the page before, with the same filters
 	Cursor *string `form:"cursor,omitempty" json:"cursor,omitempty"`
-	Task   *string `form:"task,omitempty" json:"task,omitempty"`
 
-	// DeadAfter From this time on
+	// Task Filter: name of the task
+	Task *string `form:"task,omitempty" json:"task,omitempty"`
+
+	// DeadAfter Filter: earliest dead_at
 	DeadAfter *time.Time `form:"dead_after,omitempty" json:"dead_after,omitempty"`
 
-	// DeadBefore Before this time
+	// DeadBefore Filter: time before which dead_at lies
 	DeadBefore *time.Time `form:"dead_before,omitempty" json:"dead_before,omitempty"`
 }
 
 // ListExclusionsParams defines parameters for ListExclusions.
 type ListExclusionsParams struct {
-	// Limit Items of one page
+	// Limit Maximum number of items of the page
 	Limit *int `form:"limit,omitempty" json:"limit,omitempty"`
 
-	// Cursor next_cursor of the page before, with the same filters
+	// Cursor Cursor from next_cursor of the page before, with the same filters
 	Cursor *string `form:"cursor,omitempty" json:"cursor,omitempty"`
 }
 
 // ListJobsParams defines parameters for ListJobs.
 type ListJobsParams struct {
-	// Limit Items of one page
+	// Limit Maximum number of items of the page
 	Limit *int `form:"limit,omitempty" json:"limit,omitempty"`
 
-	// Cursor next_cursor of the page before, with the same filters
+	// Cursor Cursor from next_cursor of the page before, with the same filters
 	Cursor *string `form:"cursor,omitempty" json:"cursor,omitempty"`
 
-	// Status One status
-	Status   *ListJobsParamsStatus `form:"status,omitempty" json:"status,omitempty"`
-	Task     *string               `form:"task,omitempty" json:"task,omitempty"`
-	Schedule *string               `form:"schedule,omitempty" json:"schedule,omitempty"`
+	// Status Filter: status
+	Status *ListJobsParamsStatus `form:"status,omitempty" json:"status,omitempty"`
 
-	// CreatedAfter Only jobs with a created_at from this time on
+	// Task Filter: name of the task
+	Task *string `form:"task,omitempty" json:"task,omitempty"`
+
+	// Schedule Filter: name of the schedule
+	Schedule *string `form:"schedule,omitempty" json:"schedule,omitempty"`
+
+	// CreatedAfter Filter: earliest created_at
 	CreatedAfter *time.Time `form:"created_after,omitempty" json:"created_after,omitempty"`
 
-	// CreatedBefore Only jobs with a created_at before this time
+	// CreatedBefore Filter: time before which created_at lies
 	CreatedBefore *time.Time `form:"created_before,omitempty" json:"created_before,omitempty"`
 }
 
@@ -3236,46 +3553,46 @@ type ListJobsParamsStatus string
 
 // CreateJobParams defines parameters for CreateJob.
 type CreateJobParams struct {
-	// IdempotencyKey Printable ASCII; names this request for 24 hours
+	// IdempotencyKey Idempotency key, printable ASCII, which identifies this request for 24 hours
 	IdempotencyKey *string `json:"Idempotency-Key,omitempty"`
 }
 
 // GetJobParams defines parameters for GetJob.
 type GetJobParams struct {
-	// Wait Maximum wait for a final status; on timeout the current state is answered, and at once with Retry-After when too many requests of the tenant wait; 0s to 25s
+	// Wait Maximum wait for a final status. On timeout the current state is returned; it is returned at once, with Retry-After, when too many requests of the tenant wait; 0s to 25s
 	Wait *string `form:"wait,omitempty" json:"wait,omitempty"`
 }
 
 // PatchJobParams defines parameters for PatchJob.
 type PatchJobParams struct {
-	// IfMatch The ETag that was read: another version meanwhile is 412
+	// IfMatch ETag that was read; if the version has changed since, the answer is 412
 	IfMatch *string `json:"If-Match,omitempty"`
 }
 
 // ListAttemptsParams defines parameters for ListAttempts.
 type ListAttemptsParams struct {
-	// Limit Items of one page
+	// Limit Maximum number of items of the page
 	Limit *int `form:"limit,omitempty" json:"limit,omitempty"`
 
-	// Cursor next_cursor of the page before, with the same filters
+	// Cursor Cursor from next_cursor of the page before, with the same filters
 	Cursor *string `form:"cursor,omitempty" json:"cursor,omitempty"`
 }
 
 // ListPausesParams defines parameters for ListPauses.
 type ListPausesParams struct {
-	// Limit Items of one page
+	// Limit Maximum number of items of the page
 	Limit *int `form:"limit,omitempty" json:"limit,omitempty"`
 
-	// Cursor next_cursor of the page before, with the same filters
+	// Cursor Cursor from next_cursor of the page before, with the same filters
 	Cursor *string `form:"cursor,omitempty" json:"cursor,omitempty"`
 }
 
 // ListProblemsParams defines parameters for ListProblems.
 type ListProblemsParams struct {
-	// Limit Items of one page
+	// Limit Maximum number of items of the page
 	Limit *int `form:"limit,omitempty" json:"limit,omitempty"`
 
-	// Cursor next_cursor of the page before, with the same filters
+	// Cursor Cursor from next_cursor of the page before, with the same filters
 	Cursor *string `form:"cursor,omitempty" json:"cursor,omitempty"`
 }
 
@@ -3296,10 +3613,10 @@ type ListRunsParams struct {
 	// CreatedBefore Time before which the runs to list were created
 	CreatedBefore *time.Time `form:"created_before,omitempty" json:"created_before,omitempty"`
 
-	// Limit Items of one page
+	// Limit Maximum number of items of the page
 	Limit *int `form:"limit,omitempty" json:"limit,omitempty"`
 
-	// Cursor next_cursor of the page before, with the same filters
+	// Cursor Cursor from next_cursor of the page before, with the same filters
 	Cursor *string `form:"cursor,omitempty" json:"cursor,omitempty"`
 }
 
@@ -3320,10 +3637,10 @@ type GetRunParams struct {
 
 // ListRunEventsParams defines parameters for ListRunEvents.
 type ListRunEventsParams struct {
-	// Limit Items of one page
+	// Limit Maximum number of items of the page
 	Limit *int `form:"limit,omitempty" json:"limit,omitempty"`
 
-	// Cursor next_cursor of the page before, with the same filters
+	// Cursor Cursor from next_cursor of the page before, with the same filters
 	Cursor *string `form:"cursor,omitempty" json:"cursor,omitempty"`
 }
 
@@ -3338,19 +3655,19 @@ type GetRunGraphParamsFormat string
 
 // GetRunNodeParams defines parameters for GetRunNode.
 type GetRunNodeParams struct {
-	// Limit Items of one page
+	// Limit Maximum number of items of the page
 	Limit *int `form:"limit,omitempty" json:"limit,omitempty"`
 
-	// Cursor next_cursor of the page before, with the same filters
+	// Cursor Cursor from next_cursor of the page before, with the same filters
 	Cursor *string `form:"cursor,omitempty" json:"cursor,omitempty"`
 }
 
 // ListSchedulesParams defines parameters for ListSchedules.
 type ListSchedulesParams struct {
-	// Limit Items of one page
+	// Limit Maximum number of items of the page
 	Limit *int `form:"limit,omitempty" json:"limit,omitempty"`
 
-	// Cursor next_cursor of the page before, with the same filters
+	// Cursor Cursor from next_cursor of the page before, with the same filters
 	Cursor *string `form:"cursor,omitempty" json:"cursor,omitempty"`
 }
 
@@ -3383,10 +3700,10 @@ type DryRunScheduleParams struct {
 
 // ListOccurrencesParams defines parameters for ListOccurrences.
 type ListOccurrencesParams struct {
-	// Limit Items of one page
+	// Limit Maximum number of items of the page
 	Limit *int `form:"limit,omitempty" json:"limit,omitempty"`
 
-	// Cursor next_cursor of the page before, with the same filters
+	// Cursor Cursor from next_cursor of the page before, with the same filters
 	Cursor *string `form:"cursor,omitempty" json:"cursor,omitempty"`
 
 	// Outcome Outcome of the occurrences to list; default: any
@@ -3425,10 +3742,10 @@ type ResumeScheduleParams struct {
 
 // ListTasksParams defines parameters for ListTasks.
 type ListTasksParams struct {
-	// Limit Items of one page
+	// Limit Maximum number of items of the page
 	Limit *int `form:"limit,omitempty" json:"limit,omitempty"`
 
-	// Cursor next_cursor of the page before, with the same filters
+	// Cursor Cursor from next_cursor of the page before, with the same filters
 	Cursor *string `form:"cursor,omitempty" json:"cursor,omitempty"`
 }
 
