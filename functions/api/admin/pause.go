@@ -63,7 +63,7 @@ func readScope(scope string) (string, error) {
 	if scope == job.PauseAll || isTask && rest.IsName(name) {
 		return scope, nil
 	}
-	return "", rest.OneMistake("scope", rest.CodeInvalidValue, "all, or task:NAME", "this is not what a pause can hold")
+	return "", rest.OneMistake("scope", rest.CodeInvalidValue, "all, or task:NAME", "this is not the scope of a pause")
 }
 
 func (s *Handler) putPause(

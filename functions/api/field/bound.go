@@ -50,14 +50,14 @@ func Characters(least, most int) Bound {
 	return func(s *huma.Schema) { s.MinLength, s.MaxLength = &least, &most }
 }
 
-// From bounds a number.
-func From(least, most float64) Bound {
+// from bounds a number.
+func from(least, most float64) Bound {
 	return func(s *huma.Schema) { s.Minimum, s.Maximum = &least, &most }
 }
 
 // WholeParameter bounds a whole number in a parameter, which the reader sees as text.
 func WholeParameter(least, most int) Bound {
-	return All(From(float64(least), float64(most)), func(s *huma.Schema) {
+	return All(from(float64(least), float64(most)), func(s *huma.Schema) {
 		s.Type, s.Pattern, s.Examples = huma.TypeInteger, "", nil
 	})
 }
@@ -72,31 +72,6 @@ func Lasting(least, most time.Duration) Bound {
 		s.Examples = []any{span.Format(max(least, min(most, 30*time.Second)))}
 		s.Extensions = map[string]any{"x-minimum": span.Format(least), "x-maximum": span.Format(most)}
 		s.Description = strings.TrimLeft(s.Description+"; ", "; ") + rest.Between(span.Format(least), span.Format(most))
-	}
-}
-
-// Elements bounds a list to least to most elements, each within its own bounds.
-func Elements(least, most int, each Bound) Bound {
-	return func(s *huma.Schema) {
-		if s.MaxItems = &most; least > 0 {
-			s.MinItems = &least
-		}
-		if each != nil {
-			each(s.Items)
-		}
-	}
-}
-
-// Entries bounds an object of values by name.
-func Entries(least, most int, name map[string]any, each Bound) Bound {
-	return func(s *huma.Schema) {
-		if s.MaxProperties = &most; least > 0 {
-			s.MinProperties = &least
-		}
-		s.Extensions = map[string]any{"propertyNames": name}
-		if each != nil {
-			each(s.AdditionalProperties.(*huma.Schema))
-		}
 	}
 }
 

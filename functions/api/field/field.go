@@ -124,7 +124,7 @@ func Duration(name, about string, least, most time.Duration) Field[time.Duration
 func Whole(name, about string, least, most int) Field[int] {
 	return Field[int]{
 		property{name: name, about: about, schema: typed(huma.TypeInteger, "int64"),
-			bound: From(float64(least), float64(most))},
+			bound: from(float64(least), float64(most))},
 		func(r *rest.Reader, v rest.Value) (int, bool) { return r.Whole(v, least, most) },
 	}
 }
@@ -132,7 +132,7 @@ func Whole(name, about string, least, most int) Field[int] {
 // Number is a number from least to most.
 func Number(name, about string, least, most float64) Field[float64] {
 	return Field[float64]{
-		property{name: name, about: about, schema: typed(huma.TypeNumber, "double"), bound: From(least, most)},
+		property{name: name, about: about, schema: typed(huma.TypeNumber, "double"), bound: from(least, most)},
 		func(r *rest.Reader, v rest.Value) (float64, bool) { return r.Number(v, least, most) },
 	}
 }
@@ -184,8 +184,10 @@ func List[T any](name, about string, least, most int, each Field[T]) Field[[]T] 
 // ArrayOf returns the schema of a list of least to most elements.
 func ArrayOf(least, most int, each Schema) Schema {
 	return func(known huma.Registry) *huma.Schema {
-		s := &huma.Schema{Type: huma.TypeArray, Items: each(known)}
-		Elements(least, most, nil)(s)
+		s := &huma.Schema{Type: huma.TypeArray, Items: each(known), MaxItems: &most}
+		if least > 0 {
+			s.MinItems = &least
+		}
 		return s
 	}
 }
@@ -193,8 +195,11 @@ func ArrayOf(least, most int, each Schema) Schema {
 // MapOf returns the schema of an object of least to most values by name.
 func MapOf(least, most int, name map[string]any, each Schema) Schema {
 	return func(known huma.Registry) *huma.Schema {
-		s := &huma.Schema{Type: huma.TypeObject, AdditionalProperties: each(known)}
-		Entries(least, most, name, nil)(s)
+		s := &huma.Schema{Type: huma.TypeObject, AdditionalProperties: each(known), MaxProperties: &most,
+			Extensions: map[string]any{"propertyNames": name}}
+		if least > 0 {
+			s.MinProperties = &least
+		}
 		return s
 	}
 }

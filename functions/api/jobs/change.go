@@ -240,7 +240,7 @@ func (s *Handler) runNow(ctx context.Context, who tenant.Identity, in *jobInput)
 	}
 	return s.edit(ctx, k, 0, func(row job.Row, now time.Time) (change, error) {
 		if row.Status == job.Blocked {
-			return change{}, rest.NewProblem(spec.CodeWrongState, "the job waits for those that it comes after")
+			return change{}, rest.NewProblem(spec.CodeWrongState, "the job waits for the jobs in after")
 		}
 		return change{Edit: job.Edit{DueAt: &now}}, nil
 	})
@@ -312,7 +312,7 @@ func (s *Handler) redrive(ctx context.Context, k job.Key) (job.ID, error) {
 	by, already, err := s.Engine.Accept.Redrive(ctx, k)
 	switch {
 	case already:
-		p := rest.NewProblem(spec.CodeWrongState, "the job was brought back before, as %s", by)
+		p := rest.NewProblem(spec.CodeWrongState, "the job was redriven before, as %s", by)
 		p.RedrivenBy = string(by)
 		return by, p
 	case fault.KindOf(err) == fault.NotFound:
@@ -323,7 +323,7 @@ func (s *Handler) redrive(ctx context.Context, k job.Key) (job.ID, error) {
 		case rowErr != nil:
 			return "", rowErr
 		case !row.Status.Final():
-			return "", rest.NewProblem(spec.CodeNotFinished, "only a DEAD job is redriven; this one is not over")
+			return "", rest.NewProblem(spec.CodeNotFinished, "only a DEAD job is redriven; this one has not ended")
 		}
 		return "", rest.NewProblem(spec.CodeWrongState, "only a DEAD job is redriven; this one is %s", row.Status)
 	}
@@ -375,10 +375,10 @@ func (s *Handler) Forget(ctx context.Context, k job.Key, may func(job.Row) error
 		case row.StartsRun():
 			return nil, spec.ErrNoJob()
 		case !row.Status.Final():
-			return nil, rest.NewProblem(spec.CodeNotFinished, "the job is not over; cancel it first")
+			return nil, rest.NewProblem(spec.CodeNotFinished, "the job has not ended; cancel it first")
 		case row.PendingEffects.Children():
 			return nil, rest.NewProblem(spec.CodeWrongState,
-				"the job has yet to tell those that wait for it; try again in a moment")
+				"the job has yet to notify its dependents; try again in a moment")
 		}
 		if err := may(row); err != nil {
 			return nil, err
@@ -390,7 +390,7 @@ func (s *Handler) Forget(ctx context.Context, k job.Key, may func(job.Row) error
 		return append([]item.Write{job.Forget(row, s.Now())}, checks...), nil
 	})
 	switch {
-	case found && fault.KindOf(err) == fault.NotFound: // somebody else has just forgotten it
+	case found && fault.KindOf(err) == fault.NotFound: // another request has just forgotten it
 		return nil
 	case err != nil:
 		return spec.AsNoJob(err)

@@ -328,7 +328,7 @@ func (s *Handler) named(ctx context.Context, t tenant.ID, ids []job.ID) ([]deadL
 				one.Problem = s.Router.Refuse(ctx, spec.ErrNoJob())
 			case !row.Status.Final():
 				one.Problem = s.Router.Refuse(ctx,
-					rest.NewProblem(spec.CodeNotFinished, "only a DEAD job is a dead letter; this one is not over"))
+					rest.NewProblem(spec.CodeNotFinished, "only a DEAD job is a dead letter; this one has not ended"))
 			case row.Status != job.Dead:
 				one.Problem = s.Router.Refuse(ctx, rest.NewProblem(spec.CodeWrongState,
 					"only a DEAD job is a dead letter; this one is %s", row.Status))

@@ -9,7 +9,6 @@ import (
 
 	"punctual/shared/calendar"
 	"punctual/shared/contract"
-	"punctual/shared/span"
 )
 
 // Instant is a time in an answer: RFC 3339 in UTC with milliseconds.
@@ -33,21 +32,6 @@ func (Instant) Schema(huma.Registry) *huma.Schema {
 func InUnits(d, unit time.Duration, name string) string {
 	return strconv.FormatInt(int64(d/unit), 10) + name
 }
-
-// Duration is a length of time in a body.
-type Duration string
-
-// Schema documents it.
-func (Duration) Schema(huma.Registry) *huma.Schema {
-	return &huma.Schema{Type: huma.TypeString, Pattern: contract.DurationPattern, Description: span.Allowed,
-		Examples: []any{"1h30m"}}
-}
-
-// Anything is any JSON value.
-type Anything struct{}
-
-// Schema documents it.
-func (Anything) Schema(huma.Registry) *huma.Schema { return &huma.Schema{} }
 
 // InstantAllowed describes a time, for the "allowed" of a mistake.
 const InstantAllowed = "a time of RFC 3339 with its zone, such as 2027-03-28T01:00:00Z or 2027-03-28T03:00:00.250+02:00"

@@ -184,9 +184,9 @@ func OneMistake(pointer, code, allowed, detail string, args ...any) *Problem {
 // retryAfterSeconds is the Retry-After of 503. It is short, because the adapters have retried already.
 const retryAfterSeconds = 2
 
-// ProblemOf turns an error into a problem: a *Problem stays as it is, fault.Mistakes become one problem, and any other
+// problemOf turns an error into a problem: a *Problem stays as it is, fault.Mistakes become one problem, and any other
 // error depends on its fault.Kind.
-func ProblemOf(err error) *Problem {
+func problemOf(err error) *Problem {
 	var p *Problem
 	if errors.As(err, &p) {
 		return p

@@ -173,7 +173,7 @@ func (s *Router) noteLiteral(r Route) {
 
 // Refuse turns an error into a complete problem, and logs what the client does not see.
 func (s *Router) Refuse(ctx context.Context, err error) *Problem {
-	p := ProblemOf(err)
+	p := problemOf(err)
 	s.catalogue.complete(p)
 	p.RequestID = requestID(ctx)
 	if p.Status >= http.StatusInternalServerError && ctx.Err() == nil {

@@ -27,7 +27,7 @@ import (
 
 func (s *Handler) exclusionRoutes() {
 	rest.Register(s.Router, rest.Route{
-		Method: http.MethodPut, Path: "/v1/exclusions/{name}", ID: "putExclusion", Tag: spec.TagSchedules,
+		Method: http.MethodPut, Path: "/v1/exclusions/{name}", ID: "putExclusion", Tag: spec.TagExclusions,
 		Scope:   spec.MayWrite,
 		Body:    exclusionRequest,
 		Summary: "Create or replace an exclusion", Errors: []int{http.StatusTooManyRequests},
@@ -36,18 +36,18 @@ func (s *Handler) exclusionRoutes() {
 			"exclusion is refused. Safe to repeat.",
 	}, s.putExclusion)
 	rest.Register(s.Router, rest.Route{
-		Method: http.MethodGet, Path: "/v1/exclusions/{name}", ID: "getExclusion", Tag: spec.TagSchedules,
+		Method: http.MethodGet, Path: "/v1/exclusions/{name}", ID: "getExclusion", Tag: spec.TagExclusions,
 		Scope:   spec.MayRead,
 		Summary: "Get an exclusion", Errors: []int{http.StatusNotFound},
 	}, s.getExclusion)
 	rest.Register(s.Router, rest.Route{
-		Method: http.MethodDelete, Path: "/v1/exclusions/{name}", ID: "deleteExclusion", Tag: spec.TagSchedules,
+		Method: http.MethodDelete, Path: "/v1/exclusions/{name}", ID: "deleteExclusion", Tag: spec.TagExclusions,
 		Scope:   spec.MayWrite,
 		Summary: "Delete an exclusion", Errors: []int{http.StatusNotFound, http.StatusConflict},
 		About: "An exclusion that a schedule names cannot be deleted.",
 	}, s.deleteExclusion)
 	rest.Register(s.Router, rest.Route{
-		Method: http.MethodGet, Path: "/v1/exclusions", ID: "listExclusions", Tag: spec.TagSchedules,
+		Method: http.MethodGet, Path: "/v1/exclusions", ID: "listExclusions", Tag: spec.TagExclusions,
 		Scope:   spec.MayRead,
 		Summary: "List exclusions",
 	}, s.listExclusions)

@@ -61,7 +61,7 @@ var (
 	ExpireAfter = window("expire_after", "Maximum time from due_at to the end of the job, after which the job is "+
 		"EXPIRED; default: no limit.")
 	Retry = field.Nested("retry", "Retry policy. Fields that are left out have the values of the task.", retryPolicy,
-		func(r *rest.Reader, v rest.Value) (p job.RetryPolicy, ok bool) { return p, false }) // ReadRetry reads it
+		func(r *rest.Reader, v rest.Value) (p job.RetryPolicy, ok bool) { return p, false }) // readRetry reads it
 	Tags = field.Text("tags", "Tags by name, up to {=tags}. A name has up to {=tag_key} and a value up to "+
 		"{=tag_value} characters, without control characters and characters that change the direction of text.", nil,
 		readTags).Shaped(field.MapOf(0, contract.MaxTags, tagName, func(huma.Registry) *huma.Schema {
@@ -189,7 +189,7 @@ func Running(r *rest.Reader, f rest.Fields, row *job.Row) {
 			"the task's timeout is longer than pool %s allows; give a timeout", row.Pool)
 	}
 	if v, ok := f[Retry.Name()]; ok {
-		ReadRetry(r, v, &row.Retry)
+		readRetry(r, v, &row.Retry)
 	}
 }
 
@@ -203,8 +203,8 @@ func longest(pool string) time.Duration {
 	return contract.MaxTimeout
 }
 
-// ReadRetry reads a retry policy over another one.
-func ReadRetry(r *rest.Reader, v rest.Value, p *job.RetryPolicy) {
+// readRetry reads a retry policy over another one.
+func readRetry(r *rest.Reader, v rest.Value, p *job.RetryPolicy) {
 	f := retryPolicy.Read(r, v)
 	maxAttempts.Into(r, f, &p.MaxAttempts)
 	initialDelay.Into(r, f, &p.InitialDelay)
@@ -254,7 +254,7 @@ const maxLiteral = 1024
 
 func readPointer(r *rest.Reader, v rest.Value) (string, bool) {
 	s, ok := r.Text(v)
-	if ok && (len(s) == 0 || Runes(s) > maxLiteral || s[0] != '/') {
+	if ok && (len(s) == 0 || runes(s) > maxLiteral || s[0] != '/') {
 		r.Mistake(v.Pointer, rest.CodeInvalidValue, fmt.Sprintf("a JSON pointer such as /payload/x, up to "+
 			"%d characters", maxLiteral), "this is not a JSON pointer")
 		return "", false
@@ -265,9 +265,9 @@ func readPointer(r *rest.Reader, v rest.Value) (string, bool) {
 // readReason reads the reason of an operation or a pause.
 func readReason(r *rest.Reader, v rest.Value) (string, bool) {
 	s, ok := r.Text(v)
-	if ok && Runes(s) > contract.MaxReason {
+	if ok && runes(s) > contract.MaxReason {
 		r.Mistake(v.Pointer, rest.CodeOutOfRange, fmt.Sprintf("at most %d characters", contract.MaxReason),
-			"the reason has %d characters", Runes(s))
+			"the reason has %d characters", runes(s))
 	}
 	if ok && strings.ContainsFunc(s, text.Hidden) {
 		r.Mistake(v.Pointer, rest.CodeInvalidValue, "characters that can be seen, and spaces",

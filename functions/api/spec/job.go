@@ -145,7 +145,7 @@ func (s *Core) ReadJob(
 	}
 	d.Labels = Labels(r, f)
 	AllowLiterals.Into(r, f, &d.Literals)
-	NoSecretLabels(r, f, Under(pointer, d.Literals))
+	noSecretLabels(r, f, Under(pointer, d.Literals))
 	v, given := f["payload"]
 	if !known {
 		return d, nil // the rules for the payload depend on the task

@@ -91,8 +91,8 @@ func noControls(r *rest.Reader, v any, pointer string) {
 	}
 }
 
-// NoSecretLabels reports labels that look like secrets. allowed are the pointers of those that are none.
-func NoSecretLabels(r *rest.Reader, f rest.Fields, allowed []string) {
+// noSecretLabels reports labels that look like secrets. allowed are the pointers of those that are none.
+func noSecretLabels(r *rest.Reader, f rest.Fields, allowed []string) {
 	for _, name := range LabelFields {
 		if v, ok := f[name]; ok {
 			r.NoSecrets(v, allowed)
@@ -125,7 +125,7 @@ func readTags(r *rest.Reader, v rest.Value) (tags map[string]string, ok bool) {
 				"there are more than %d tags", contract.MaxTags)
 			return nil, true
 		}
-		if Runes(name) < 1 || Runes(name) > contract.MaxTagKey {
+		if runes(name) < 1 || runes(name) > contract.MaxTagKey {
 			r.Mistake(at.Pointer, rest.CodeOutOfRange, fmt.Sprintf("1 to %d characters", contract.MaxTagKey),
 				"the name of a tag is too long, or empty")
 		}
@@ -134,9 +134,9 @@ func readTags(r *rest.Reader, v rest.Value) (tags map[string]string, ok bool) {
 				"the name of a tag has control characters, or characters that change the direction of text")
 		}
 		if s, ok := r.Text(at); ok {
-			if Runes(s) > contract.MaxTagValue {
+			if runes(s) > contract.MaxTagValue {
 				r.Mistake(at.Pointer, rest.CodeOutOfRange, fmt.Sprintf("at most %d characters", contract.MaxTagValue),
-					"the value of the tag has %d characters", Runes(s))
+					"the value of the tag has %d characters", runes(s))
 			}
 			if strings.ContainsFunc(s, text.Hidden) {
 				r.Mistake(at.Pointer, rest.CodeInvalidValue, "characters that can be seen, and spaces",
@@ -148,5 +148,5 @@ func readTags(r *rest.Reader, v rest.Value) (tags map[string]string, ok bool) {
 	return tags, true
 }
 
-// Runes returns how many characters a text has.
-func Runes(s string) int { return utf8.RuneCountInString(s) }
+// runes returns how many characters a text has.
+func runes(s string) int { return utf8.RuneCountInString(s) }

@@ -188,7 +188,7 @@ var NoHandler = "no worker that has seen the job has a handler for task %s; it w
 	TimeInWords(contract.UnknownTaskFor, time.Hour, "an hour", "hours") + " after it was due"
 
 // WaitsForEarlier is why a job waits whose schedule lets no two runs overlap.
-const WaitsForEarlier = "an earlier run of the schedule is not over; it waits for the end of that"
+const WaitsForEarlier = "an earlier run of the schedule has not ended; the job waits for its end"
 
 // Etag returns the ETag of a version.
 func Etag(version int64) string { return `"` + strconv.FormatInt(version, 10) + `"` }
