@@ -95,11 +95,11 @@ func rows(s target.Settings) [][]awscloudwatch.IWidget {
 			graph(8, "Slots wanted and busy", wanted...),
 		},
 		{
-			graph(6, "Dead letters and what was put aside",
+			graph(6, "Dead letters and what was quarantined",
 				queue(contract.DeadLetters, visible, "dead letters"), queue(contract.FiringDead, visible,
 					"firing-dead"), queue(contract.RedriveQueue, visible, "redrive"),
 				label(own(1, telemetry.DeadLetters, "Sum"), "sent per minute"),
-				label(own(1, telemetry.SetAside, "Sum"), "set aside per minute"),
+				label(own(1, telemetry.SetAside, "Sum"), "quarantined per minute"),
 				label(own(1, telemetry.Overrun, "Sum"), "took too long, per minute"),
 				label(own(1, telemetry.Redriven, "Sum"), "redriven per minute")),
 			graph(6, "Firings, by lane, and timers", every(telemetry.FiringsSent, "lane"),

@@ -13,7 +13,7 @@ import (
 var pageIs = regexp.MustCompile(`infra/runbook/([a-z-]+)\.md`)
 
 // parts of every page.
-var sections = []string{"## What it means", "## How to see", "## What to do", "## How to know it is over"}
+var sections = []string{"## What it means", "## How to see", "## What to do", "## How to know it has ended"}
 
 // pages without an alarm of their own.
 var more = []string{"redrive", "restore", "README"}

@@ -139,7 +139,7 @@ func limits() []table {
 			{"a dead job", of(contract.DeadKept)},
 			{"a job of a run's node", of(contract.NodeKept) + " after its end, and as long as the run goes on"},
 			{"its letter in the dead-letter queue", of(contract.DeadLetterKept)},
-			{"an unfinished job", "until it is over"},
+			{"an unfinished job", "until it has ended"},
 		}},
 		{"Times that are promised", []row{
 			{"lease of a worker", of(contract.Lease) + ", renewed each " + of(contract.HeartbeatEvery)},
