@@ -89,7 +89,7 @@ func newKeyring(d Deps) *keyring {
 		asking: make(chan struct{}, 1)}
 }
 
-func (r *keyring) look() known {
+func (r *keyring) current() known {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return r.known
@@ -98,10 +98,10 @@ func (r *keyring) look() known {
 // find returns the keys of that id for that algorithm; none is possible. loaded is false when
 // there are no keys to look at.
 func (r *keyring) find(ctx context.Context, kid string, alg jwa.SignatureAlgorithm) (found []any, loaded bool) {
-	if now := r.clock.Now(); r.look().worthAsking(kid, now) {
+	if now := r.clock.Now(); r.current().worthAsking(kid, now) {
 		r.refresh(ctx, kid)
 	}
-	k := r.look()
+	k := r.current()
 	if !k.usable(r.clock.Now()) {
 		return nil, false
 	}
@@ -115,7 +115,7 @@ func (r *keyring) find(ctx context.Context, kid string, alg jwa.SignatureAlgorit
 
 // refresh asks the issuer, unless somebody else has just done so.
 func (r *keyring) refresh(ctx context.Context, kid string) {
-	if k := r.look(); k.usable(r.clock.Now()) && k.has(kid) {
+	if k := r.current(); k.usable(r.clock.Now()) && k.has(kid) {
 		// The keys are only old: who finds another asking goes on with them.
 		select {
 		case r.asking <- struct{}{}:
@@ -131,7 +131,7 @@ func (r *keyring) refresh(ctx context.Context, kid string) {
 	}
 	defer func() { <-r.asking }()
 
-	before, now := r.look(), r.clock.Now()
+	before, now := r.current(), r.clock.Now()
 	if !before.worthAsking(kid, now) {
 		return
 	}

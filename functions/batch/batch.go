@@ -106,7 +106,7 @@ func (r Runner) each(ctx context.Context, n int, do func(ctx context.Context, i 
 	errs, left := all.take()
 	if left > 0 {
 		r.Meter.Count(telemetry.Overrun, int64(left))
-		r.Meter.Count(telemetry.SetAside, int64(left))
+		r.Meter.Count(telemetry.Quarantined, int64(left))
 		r.Log.ErrorContext(ctx, "records did not end in time", "records", left, "after", time.Since(began).String())
 	}
 	return errs
@@ -140,7 +140,7 @@ func (r Runner) note(ctx context.Context, err error, aside bool, args ...any) {
 	kind := fault.KindOf(err)
 	r.Meter.Count(telemetry.Faults, 1, telemetry.Dim{Key: "kind", Value: kindName(kind)})
 	if aside {
-		r.Meter.Count(telemetry.SetAside, 1)
+		r.Meter.Count(telemetry.Quarantined, 1)
 		r.Log.ErrorContext(ctx, "record set aside", args...)
 		return
 	}

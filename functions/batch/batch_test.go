@@ -59,9 +59,9 @@ func TestSQS_RedeliversOnlyTheBadMessages(t *testing.T) {
 	if failed(resp) != "ghi" || handled.Load() != 7 {
 		t.Errorf("%q are redelivered and %d were handled", failed(resp), handled.Load())
 	}
-	if meter.Total(telemetry.SetAside) != 1 || meter.Total(telemetry.Faults) != 3 ||
+	if meter.Total(telemetry.Quarantined) != 1 || meter.Total(telemetry.Faults) != 3 ||
 		meter.Total(telemetry.RecordsFailed) != 3 {
-		t.Errorf("%v set aside of %v faults, of %v records", meter.Total(telemetry.SetAside),
+		t.Errorf("%v set aside of %v faults, of %v records", meter.Total(telemetry.Quarantined),
 			meter.Total(telemetry.Faults), meter.Total(telemetry.RecordsFailed))
 	}
 	if s := logged.String(); strings.Contains(s, "secret-body") || strings.Count(s, "\n") != 3 ||
@@ -160,8 +160,8 @@ func TestSQS_ReportsAnUnreadableMessageOnce(t *testing.T) {
 			t.Fatalf("receive %d: it was not left to the redrive policy", n+1)
 		}
 	}
-	if meter.Total(telemetry.SetAside) != 1 {
-		t.Errorf("counted %v times", meter.Total(telemetry.SetAside))
+	if meter.Total(telemetry.Quarantined) != 1 {
+		t.Errorf("counted %v times", meter.Total(telemetry.Quarantined))
 	}
 }
 
@@ -274,9 +274,9 @@ func TestStream_PassesARecordThatCanNeverBeSetAside(t *testing.T) {
 		if len(resp.BatchItemFailures) != 0 {
 			t.Errorf("refused as %s it is redelivered, and blocks its shard", kind)
 		}
-		if meter.Total(telemetry.SetAside) != 1 || !strings.Contains(log.String(), "acme#1") ||
+		if meter.Total(telemetry.Quarantined) != 1 || !strings.Contains(log.String(), "acme#1") ||
 			!strings.Contains(log.String(), string(kind)) {
-			t.Errorf("refused as %s it is counted %v times and logged as %s", kind, meter.Total(telemetry.SetAside),
+			t.Errorf("refused as %s it is counted %v times and logged as %s", kind, meter.Total(telemetry.Quarantined),
 				log.String())
 		}
 	}

@@ -94,14 +94,14 @@ func (s *Stage) dispatch(ctx context.Context, delivery message.Delivery) error {
 	if err != nil {
 		return err
 	}
-	act, err := s.work(d)
+	operation, err := s.work(d)
 	if err != nil {
 		return fault.New(fault.Undecodable, err, "reading a dispatch message")
 	}
 	early := earlyBy(d, s.Clock.Now())
 	switch {
 	case early <= 0:
-		return act(ctx)
+		return operation(ctx)
 	case early > contract.TimerGuard:
 		if slice, err := horizon.ParseSlice(d.Slice); err == nil {
 			return s.await(ctx, d, slice, early)
@@ -112,7 +112,7 @@ func (s *Stage) dispatch(ctx context.Context, delivery message.Delivery) error {
 
 // work is what the message asks for. The tenant that it names becomes part of keys, so it is checked as strictly as
 // that of a token.
-func (s *Stage) work(d message.Dispatch) (act func(context.Context) error, err error) {
+func (s *Stage) work(d message.Dispatch) (operation func(context.Context) error, err error) {
 	if d.Firing != nil {
 		id, err := job.ParseID(d.Firing.JobID)
 		return func(ctx context.Context) error { return s.fire(ctx, d, id) }, err

@@ -70,13 +70,13 @@ func New(d Deps) Engine {
 	})
 	jobs.decider = decide.New(decide.Deps{
 		Jobs: d.Store, Queue: d.Queue, Clock: d.Clock, Log: d.Log, Meter: d.Meter,
-		Judge: func(
+		Gate: func(
 			ctx context.Context, by *decide.Decider, row job.Row, claim job.Claim, step job.Step, now time.Time,
 		) (job.Step, bool, error) {
 			if row.RunID != "" || row.Status == job.Blocked {
-				return runs.Judge(ctx, by, row, step, now)
+				return runs.Admit(ctx, by, row, step, now)
 			}
-			return r.Judge(ctx, by, row, claim, step, now)
+			return r.Admit(ctx, by, row, claim, step, now)
 		},
 		OnFinal: []decide.OnFinal{
 			r.Ended,
@@ -124,11 +124,13 @@ func (j *jobs) EndedLater(ctx context.Context, row job.Row) error {
 	return j.decider.AnnounceLater(ctx, row, laterBy)
 }
 
-// DeriveLater has a run reconciled in an invocation of its own.
-func (j *jobs) DeriveLater(ctx context.Context, k run.Key) error { return j.DeriveAfter(ctx, k, 0) }
+// ReconcileLater has a run reconciled in an invocation of its own.
+func (j *jobs) ReconcileLater(ctx context.Context, k run.Key) error {
+	return j.ReconcileAfter(ctx, k, 0)
+}
 
-// DeriveAfter has a run reconciled in an invocation of its own after a wait, or earlier if it is a long one.
-func (j *jobs) DeriveAfter(ctx context.Context, k run.Key, wait time.Duration) error {
+// ReconcileAfter has a run reconciled in an invocation of its own after a wait, or earlier if it is a long one.
+func (j *jobs) ReconcileAfter(ctx context.Context, k run.Key, wait time.Duration) error {
 	wait = min(max(wait.Truncate(time.Second)+time.Second, laterBy), contract.MaxDelay)
 	body := message.Encode(message.Dispatch{V: message.V, Slice: horizon.Reconciling(string(k.Tenant), string(k.ID))})
 	err := j.queue.Send(ctx, contract.DispatchQueue, message.Outgoing{Group: string(k.Tenant), Body: body,

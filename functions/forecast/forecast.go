@@ -82,7 +82,7 @@ func (s *Stage) ahead(ctx context.Context) (Summary, error) {
 	if err != nil {
 		return Summary{}, err
 	}
-	seen, err := s.look(ctx, now, shards)
+	seen, err := s.countDue(ctx, now, shards)
 	if err != nil {
 		return Summary{}, err
 	}
@@ -135,8 +135,8 @@ type sight struct {
 	cut     bool
 }
 
-// look counts what is due until the horizon.
-func (s *Stage) look(ctx context.Context, now time.Time, shards int) (*sight, error) {
+// countDue counts what is due until the horizon.
+func (s *Stage) countDue(ctx context.Context, now time.Time, shards int) (*sight, error) {
 	v := &sight{pools: map[string]*demand{}, minutes: map[string]map[string]int{}, soon: map[string][]store.Entry{}}
 	for _, pool := range contract.Pools {
 		v.pools[pool] = newDemand(now, contract.Horizon)

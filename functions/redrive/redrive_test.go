@@ -323,7 +323,7 @@ func TestRedrive_HandlesNineDespiteABadDeadLetter(t *testing.T) {
 			if intact != 1 {
 				b.Error("its body did not arrive as it came")
 			}
-			if n := b.Meter.Total(telemetry.SetAside); n != 1 {
+			if n := b.Meter.Total(telemetry.Quarantined); n != 1 {
 				b.Errorf("%v set aside", n)
 			}
 			if n := fmt.Sprint(b.Meter.Total(telemetry.Faults)); n != "1" {

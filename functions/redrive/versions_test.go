@@ -85,7 +85,7 @@ func TestRedrive_StandsBesideOlderAndNewerCode(t *testing.T) {
 		b.put(ask)
 		b.settle(b.before)
 		b.requireDepths(0, 3, 0)
-		if n := b.Meter.Total(telemetry.SetAside); n != 1 {
+		if n := b.Meter.Total(telemetry.Quarantined); n != 1 {
 			b.Errorf("it was counted %v times as set aside", n)
 		}
 		b.collect()

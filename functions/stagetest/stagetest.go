@@ -300,7 +300,7 @@ type SQS func(context.Context, events.SQSEvent) (events.SQSEventResponse, error)
 
 // Handle hands a stage those bodies, each received for the n-th time, and returns the indexes of
 // those that must come again, such as "02"; "" is none.
-func (s *Setup) Handle(ctx context.Context, handle SQS, receives int, bodies ...string) (again string) {
+func (s *Setup) Handle(ctx context.Context, handle SQS, receives int, bodies ...string) (returned string) {
 	s.Helper()
 	var deliveries []message.Delivery
 	for i, body := range bodies {
@@ -311,9 +311,9 @@ func (s *Setup) Handle(ctx context.Context, handle SQS, receives int, bodies ...
 	resp, err := handle(ctx, batch.SQSEventOf(deliveries...))
 	s.check(err)
 	for _, f := range resp.BatchItemFailures {
-		again += f.ItemIdentifier
+		returned += f.ItemIdentifier
 	}
-	return again
+	return returned
 }
 
 // DieAt lets the first n calls be and fails everything after; the first that fails may have taken
@@ -339,12 +339,12 @@ func (s *Setup) DieAt(n int, lost bool) (asked *int) {
 // Crashes prepares job 0, 1, 2 … and acts on it, crashing one call later each time, until the act
 // gets through; after each crash, recovered looks what becomes of the job. What the act uses may
 // remember nothing of the crash: recovered begins with a new process.
-func (s *Setup) Crashes(lost bool, prepare func(n int), act func() error, recovered func(n int)) {
+func (s *Setup) Crashes(lost bool, prepare func(n int), operation func() error, recovered func(n int)) {
 	s.Helper()
 	for n := range 50 {
 		prepare(n)
 		asked := s.DieAt(n, lost)
-		err := act()
+		err := operation()
 		s.World.SetFaults(nil)
 		if *asked <= n {
 			if n < 2 || err != nil {

@@ -22,7 +22,7 @@ func TestStatus_SettlesReportsBeforeChildrenInABacklog(t *testing.T) {
 	} {
 		bubble(t, name, func(b *bundle) {
 			rel := b.Engine().Release
-			k := run.Key{Tenant: "acme", ID: job.DerivedID(time.Now(), "run")}
+			k := run.Key{Tenant: "acme", ID: job.DeterministicID(time.Now(), "run")}
 			d := dag.Definition{Nodes: map[string]dag.Node{
 				"a": {Task: "echo"}, "b": {Task: "echo", DependsOn: []string{"a"}},
 			}}
@@ -79,7 +79,7 @@ func TestStatus_SendsTheDeadLetterOfANodeThatNeverRan(t *testing.T) {
 		"leaves a dead letter that fails to the node's wake-up": true,
 	} {
 		bubble(t, name, func(b *bundle) {
-			k := run.Key{Tenant: "acme", ID: job.DerivedID(time.Now(), "run")}
+			k := run.Key{Tenant: "acme", ID: job.DeterministicID(time.Now(), "run")}
 			d := dag.Definition{Nodes: map[string]dag.Node{
 				"a": {Task: "echo"},
 				"b": {Task: "echo", DependsOn: []string{"a"}, When: "nodes.a.result.absent > 1"},

@@ -479,7 +479,7 @@ func TestStatus_RedeliversOnlyTheBadReportOfTen(t *testing.T) {
 					b.Errorf("job %d is %s", i, got)
 				}
 			}
-			if n := b.Meter.Total(telemetry.SetAside); n != 1 {
+			if n := b.Meter.Total(telemetry.Quarantined); n != 1 {
 				b.Errorf("%v set aside", n)
 			}
 		})
@@ -550,7 +550,7 @@ func TestStatus_SettlesOnlyWhatTheClaimSays(t *testing.T) {
 			if after := b.Row(r.Key); after.Status != job.Scheduled || len(after.Attempts) != 0 {
 				b.Errorf("it is %s", after.Status)
 			}
-			if n := b.Meter.Total(telemetry.SetAside); n != 1 {
+			if n := b.Meter.Total(telemetry.Quarantined); n != 1 {
 				b.Errorf("%v set aside", n)
 			}
 			b.requireNothingSent()
@@ -602,7 +602,7 @@ func TestStatus_SettlesOnlyWhatTheClaimSays(t *testing.T) {
 		bubble(t, fmt.Sprintf("a report of the tenant %.20q is set aside", owner), func(b *bundle) {
 			r := b.running(1)
 			r.Tenant = tenant.ID(owner)
-			if failed := b.handle(1, ended(r, 1, success())); failed != "0" || b.Meter.Total(telemetry.SetAside) != 1 {
+			if failed := b.handle(1, ended(r, 1, success())); failed != "0" || b.Meter.Total(telemetry.Quarantined) != 1 {
 				b.Error("a report of no tenant is not set aside")
 			}
 		})

@@ -48,7 +48,7 @@ func New(d Deps) *Stage {
 
 // Handle sends what the records call for, and names those to redeliver.
 func (s *Stage) Handle(ctx context.Context, ev events.DynamoDBEvent) (events.DynamoDBEventResponse, error) {
-	return s.records.Stream(ctx, ev, s.arm, s.setAside), nil
+	return s.records.Stream(ctx, ev, s.arm, s.quarantine), nil
 }
 
 // arm decides about each change and then acts on all of them together.
@@ -60,7 +60,7 @@ func (s *Stage) arm(ctx context.Context, changes []item.Change) []error {
 	var forget wanted[message.Outgoing]
 	for i, c := range changes {
 		errs[i] = fault.Guard(func() error {
-			d, err := judge(c, now)
+			d, err := evaluate(c, now)
 			firings.add(i, d.fire)
 			slices.add(i, d.slice)
 			forget.add(i, d.forget)
@@ -105,7 +105,7 @@ type decision struct {
 	forget *message.Outgoing // asks dispatch to delete the contents of a row that is gone
 }
 
-func judge(c item.Change, now time.Time) (d decision, err error) {
+func evaluate(c item.Change, now time.Time) (d decision, err error) {
 	if c.New == nil {
 		return gone(c.Old), nil
 	}
@@ -145,6 +145,6 @@ func gone(old item.Item) (d decision) {
 	return d
 }
 
-func (s *Stage) setAside(ctx context.Context, a batch.Aside) error {
+func (s *Stage) quarantine(ctx context.Context, a batch.Aside) error {
 	return s.Queue.Send(ctx, contract.FiringDead, message.Outgoing{Body: a.Body()})
 }

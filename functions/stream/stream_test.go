@@ -292,7 +292,7 @@ func TestStream_SetsAPoisonRecordAside(t *testing.T) {
 			if strings.Contains(aside[0].Body, "secret") {
 				b.Error("the payload went with it")
 			}
-			if n := b.Meter.Total(telemetry.SetAside); n != 1 {
+			if n := b.Meter.Total(telemetry.Quarantined); n != 1 {
 				b.Errorf("counted %v", n)
 			}
 		})

@@ -23,9 +23,9 @@ func (s *Stage) Deadlines(ctx context.Context) error {
 		func(ctx context.Context, slice horizon.Slice) error {
 			return s.release.Slice(ctx, slice.String(), now, &came)
 		})
-	again, err := s.deadlines(ctx, now, s.Shards, &came)
+	repeated, err := s.deadlines(ctx, now, s.Shards, &came)
 	if counts := came.Counts(); len(counts) > 0 {
-		s.Log.InfoContext(ctx, "deadlines passed", "runs", walked, "jobs", again, "came", counts)
+		s.Log.InfoContext(ctx, "deadlines passed", "runs", walked, "jobs", repeated, "came", counts)
 	}
 	return err
 }
@@ -45,7 +45,7 @@ func (s *Stage) deadlines(ctx context.Context, now time.Time, shards int, came *
 				})
 		})
 	tenants, err := s.Store.ParkedTenants(ctx)
-	lines, err2 := s.Store.Lines(ctx)
+	lines, err2 := s.Store.Queues(ctx)
 	errs := []error{err, err2}
 	var held []string
 	for _, t := range scan.Rotate(tenants, now) {

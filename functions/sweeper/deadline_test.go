@@ -18,7 +18,7 @@ import (
 func TestSweeper_EndsWhatWaitsAtItsDeadline(t *testing.T) {
 	t.Parallel()
 	within := func(d time.Duration) func(*job.Row) { return func(r *job.Row) { r.StartWithin = d } }
-	placed := func(ahead time.Duration) func(*job.Row) {
+	parked := func(ahead time.Duration) func(*job.Row) {
 		return func(r *job.Row) { job.Place(r, r.DueAt.Add(-ahead)) }
 	}
 	for name, c := range map[string]struct {
@@ -26,20 +26,20 @@ func TestSweeper_EndsWhatWaitsAtItsDeadline(t *testing.T) {
 		hold   func(b *bundle, r job.Row) job.Row
 		after  time.Duration // of the deadline, past due
 	}{
-		"while it waits for a worker": {[]func(*job.Row){within(5 * time.Second), placed(time.Minute)}, nil,
+		"while it waits for a worker": {[]func(*job.Row){within(5 * time.Second), parked(time.Minute)}, nil,
 			5 * time.Second},
-		"where its slice has fired it": {[]func(*job.Row){within(5 * time.Second), placed(time.Hour)}, nil,
+		"where its slice has fired it": {[]func(*job.Row){within(5 * time.Second), parked(time.Hour)}, nil,
 			5 * time.Second},
 		"where it expires": {[]func(*job.Row){func(r *job.Row) {
 			r.ExpireAfter, r.ExpiryAt = 5*time.Second, r.DueAt.Add(5*time.Second)
-		}, placed(time.Minute)}, nil, 5 * time.Second},
-		"hours after it was put off": {[]func(*job.Row){within(2 * time.Hour), placed(time.Minute)},
+		}, parked(time.Minute)}, nil, 5 * time.Second},
+		"hours after it was put off": {[]func(*job.Row){within(2 * time.Hour), parked(time.Minute)},
 			func(b *bundle, r job.Row) job.Row {
 				after, w := job.Rewake(r, r.DueAt.Add(3*time.Hour), stagetest.Now(), 5)
 				b.Write(w)
 				return after
 			}, 2 * time.Hour},
-		"under a pause": {[]func(*job.Row){within(10 * time.Second), placed(time.Minute)},
+		"under a pause": {[]func(*job.Row){within(10 * time.Second), parked(time.Minute)},
 			func(b *bundle, r job.Row) job.Row {
 				b.Pause(job.PauseAll, time.Time{})
 				if err := b.Store.NoteParked(b.Context(), r.Tenant, stagetest.Now()); err != nil {
@@ -49,13 +49,13 @@ func TestSweeper_EndsWhatWaitsAtItsDeadline(t *testing.T) {
 				b.Write(w)
 				return after
 			}, 10 * time.Second},
-		"behind another run": {[]func(*job.Row){within(10 * time.Second), placed(time.Minute)},
+		"behind another run": {[]func(*job.Row){within(10 * time.Second), parked(time.Minute)},
 			func(b *bundle, r job.Row) job.Row {
 				s := b.Rule(func(s *schedule.Schedule) { s.Overlap = schedule.OverlapBufferAll })
 				r = b.Put(jobtest.Row(1, r.DueAt, r.CreatedAt, stagetest.Of(s), within(10*time.Second)))
 				holder := b.Put(jobtest.Row(2, r.DueAt, r.CreatedAt, stagetest.Of(s)))
 				b.Write(s.TakeSlot(holder.ID))
-				if err := b.Store.NoteLine(b.Context(), s.Key, stagetest.Now()); err != nil {
+				if err := b.Store.NoteQueue(b.Context(), s.Key, stagetest.Now()); err != nil {
 					b.Fatal(err)
 				}
 				after, w := job.ParkQueuedBehind(r, stagetest.Now())

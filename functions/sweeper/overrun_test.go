@@ -18,7 +18,7 @@ import (
 // stuck is a run whose derivation does not end: each read of the run blocks, and so do those of its job's wake-ups.
 func (b *bundle) stuck(heeds bool) run.Key {
 	b.Helper()
-	k := run.Key{Tenant: "noisy", ID: job.DerivedID(time.Now(), "stuck")}
+	k := run.Key{Tenant: "noisy", ID: job.DeterministicID(time.Now(), "stuck")}
 	d := dag.Definition{Nodes: map[string]dag.Node{"a": {Task: "echo"}}}
 	if _, _, err := b.Engine().Release.Create(b.Context(), release.Request{Key: k, Definition: d}); err != nil {
 		b.Fatal(err)
@@ -63,7 +63,7 @@ func TestSweeper_GoesOnWithoutARunThatDoesNotEnd(t *testing.T) {
 			if r, err := b.Store.Run(b.Context(), k); err != nil || r.Tries < 5 || r.Tries > 7 {
 				t.Errorf("the run was derived %d times in eight hours, %v", r.Tries, err)
 			}
-			if aside, over := b.Meter.Total(telemetry.SetAside), b.Meter.Total(telemetry.Overrun); aside == 0 ||
+			if aside, over := b.Meter.Total(telemetry.Quarantined), b.Meter.Total(telemetry.Overrun); aside == 0 ||
 				over < 5 {
 				t.Errorf("%v were set aside, and %v did not end", aside, over)
 			}
@@ -75,7 +75,7 @@ func TestSweeper_RetriesARunSoonThatFailedForAMoment(t *testing.T) {
 	t.Parallel()
 	bubble(t, "a throttled table costs a run a minute", memory.Options{}, func(b *bundle) {
 		b.sweep()
-		k := run.Key{Tenant: "acme", ID: job.DerivedID(time.Now(), "run")}
+		k := run.Key{Tenant: "acme", ID: job.DeterministicID(time.Now(), "run")}
 		d := dag.Definition{Nodes: map[string]dag.Node{"a": {Task: "echo"}}}
 		if _, _, err := b.Engine().Release.Create(b.Context(), release.Request{Key: k, Definition: d}); err != nil {
 			b.Fatal(err)

@@ -46,7 +46,7 @@ func (s *Stage) parked(ctx context.Context, now time.Time, came *scan.Counter) (
 
 // lines decides about jobs that are queued behind a run that may be over. Each pass begins with another schedule.
 func (s *Stage) lines(ctx context.Context, now time.Time, came *scan.Counter) error {
-	keys, err := s.Store.Lines(ctx)
+	keys, err := s.Store.Queues(ctx)
 	if err != nil {
 		return err
 	}
@@ -68,7 +68,7 @@ func (s *Stage) line(ctx context.Context, k schedule.Key, now time.Time, came *s
 		return err
 	}
 	if len(found) == 0 {
-		return s.Store.ForgetLine(ctx, k, now)
+		return s.Store.ForgetQueue(ctx, k, now)
 	}
 	for _, f := range found {
 		if err := s.one(ctx, f, line, came, s.parkedEntry); err != nil {
@@ -89,7 +89,7 @@ func (s *Stage) parkedOf(
 		if p.Unreadable {
 			s.Log.ErrorContext(ctx, "a pause cannot be read and holds until it is mended or lifted",
 				telemetry.Tenant, t.ID, "scope", p.Scope)
-			s.Meter.Count(telemetry.SetAside, 1)
+			s.Meter.Count(telemetry.Quarantined, 1)
 		}
 	}
 	parkings, holding := parkingsToVisit(t.ID, pauses, now)

@@ -62,7 +62,7 @@ func TestSweeper_PromotesForgottenSchedules(t *testing.T) {
 			over := b.lost(1, -2*time.Hour, inLine,
 				func(r *job.Row) { r.Status, r.WakeAt = job.Succeeded, time.Time{} })
 			b.Write(s.TakeSlot(over.ID))
-			if err := b.Store.NoteLine(b.Context(), s.Key, time.Now()); err != nil {
+			if err := b.Store.NoteQueue(b.Context(), s.Key, time.Now()); err != nil {
 				b.Fatal(err)
 			}
 			b.sweep()
@@ -72,7 +72,7 @@ func TestSweeper_PromotesForgottenSchedules(t *testing.T) {
 			time.Sleep(2 * time.Hour)
 			b.Write(item.Write{Ref: r.Ref(), Name: "test.gone", Delete: true})
 			b.sweep()
-			if keys, err := b.Store.Lines(b.Context()); err != nil || len(keys) != 0 {
+			if keys, err := b.Store.Queues(b.Context()); err != nil || len(keys) != 0 {
 				b.Errorf("lines %v, %v", keys, err)
 			}
 		})

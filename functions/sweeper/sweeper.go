@@ -33,12 +33,12 @@ type Store interface {
 	Shards(ctx context.Context, n int) (int, error)
 	// DuePage reads one page of a slice, earliest wake-up first; next is "" at the end.
 	DuePage(ctx context.Context, q store.DueQuery) (found []store.Found, next string, err error)
-	// ParkedTenants lists the tenants that may have parked jobs, and Lines the schedules that may have queued
-	// jobs. After ForgetParked or ForgetLine they are no longer listed, unless noted since.
+	// ParkedTenants lists the tenants that may have parked jobs, and Queues the schedules that may have queued
+	// jobs. After ForgetParked or ForgetQueue they are no longer listed, unless noted since.
 	ParkedTenants(ctx context.Context) ([]store.Parked, error)
 	ForgetParked(ctx context.Context, t tenant.ID, now time.Time) error
-	Lines(ctx context.Context) ([]schedule.Key, error)
-	ForgetLine(ctx context.Context, k schedule.Key, now time.Time) error
+	Queues(ctx context.Context) ([]schedule.Key, error)
+	ForgetQueue(ctx context.Context, k schedule.Key, now time.Time) error
 	// Pauses reads all pauses that apply to a tenant, those for everyone too.
 	Pauses(ctx context.Context, t tenant.ID) (job.Pauses, error)
 }
@@ -83,9 +83,9 @@ func New(d Deps) *Stage {
 // Summary says what a pass did.
 type Summary struct {
 	scan.Walked
-	Again  scan.Walked `json:"again"`  // slices of the last day
-	Parked scan.Walked `json:"parked"` // parking places
-	Runs   scan.Walked `json:"runs"`   // slices of runs since the cutoff
+	Repeated scan.Walked `json:"again"`  // slices of the last day
+	Parked   scan.Walked `json:"parked"` // parking places
+	Runs     scan.Walked `json:"runs"`   // slices of runs since the cutoff
 	// Deadlines counts the slices of the last minutes in which deadlines were looked for.
 	Deadlines scan.Walked    `json:"deadlines"`
 	Came      map[string]int `json:"came,omitempty"` // jobs by the step taken
@@ -163,7 +163,7 @@ func (s *Stage) walk(ctx context.Context) (Summary, error) {
 	var errParked error
 	sum.Parked, errParked = s.parked(scan.Share(ctx, parkedShare, scan.Closing), now, &came)
 	errLines := s.lines(scan.Share(ctx, lineShare, scan.Closing), now, &came)
-	sum.Again = s.pass.Revisit(ctx, lastDay(cutoff, shards), func(ctx context.Context, slice horizon.Slice) error {
+	sum.Repeated = s.pass.Revisit(ctx, lastDay(cutoff, shards), func(ctx context.Context, slice horizon.Slice) error {
 		if rereadWhole(cutoff.Sub(slice.Minute)) {
 			return visit(ctx, slice)
 		}

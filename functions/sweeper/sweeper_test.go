@@ -276,7 +276,7 @@ func TestSweeper_SetsAnUnreadableRowAside(t *testing.T) {
 			if got := b.Fired(); got[string(first.ID)] != 1 || got[string(last.ID)] != 1 || len(got) != 2 {
 				b.Errorf("fired %v", got)
 			}
-			if sum.Came["set_aside"] != 1 || sum.Failed != 0 || b.Meter.Total(telemetry.SetAside) != 1 {
+			if sum.Came["set_aside"] != 1 || sum.Failed != 0 || b.Meter.Total(telemetry.Quarantined) != 1 {
 				b.Errorf("the pass says %+v", sum)
 			}
 			i, err := b.World.Table().Get(b.Context(), ref)
@@ -285,7 +285,7 @@ func TestSweeper_SetsAnUnreadableRowAside(t *testing.T) {
 				!i.Time(contract.AttrWakeAt).Equal(next) || i.Str("payload") == "" {
 				b.Errorf("the row is left as %v, %v", i, err)
 			}
-			if b.sweep(); b.Meter.Total(telemetry.SetAside) != 1 {
+			if b.sweep(); b.Meter.Total(telemetry.Quarantined) != 1 {
 				b.Error("the next pass visits it once more")
 			}
 			page, err := b.World.Table().Query(b.Context(), item.Query{Table: contract.Tasks, PK: "system#set_aside"})
@@ -500,7 +500,7 @@ func TestSweeper_ReadsEachSliceOfADayOnceAnHour(t *testing.T) {
 		time.Sleep(time.Minute)
 		sum := 0
 		for range 60 {
-			sum += b.sweep().Again.Slices
+			sum += b.sweep().Repeated.Slices
 			time.Sleep(time.Minute)
 		}
 		if sum != 24*60*stagetest.Shards {
@@ -544,7 +544,7 @@ func TestSweeper_ForgetsNoJob(t *testing.T) {
 			b.Write(item.Write{Ref: r.Ref(), Name: "test.put", Put: bad})
 			line := schedule.Key{Tenant: r.Tenant, Name: "s"}
 			if err := errors.Join(b.Store.NoteParked(b.Context(), r.Tenant, time.Now()),
-				b.Store.NoteLine(b.Context(), line, time.Now())); err != nil {
+				b.Store.NoteQueue(b.Context(), line, time.Now())); err != nil {
 				b.Fatal(err)
 			}
 			for range 26 * 2 {
@@ -575,7 +575,7 @@ func TestSweeper_KeepsAnUnreadablePause(t *testing.T) {
 					b.Errorf("the pass says %+v", sum)
 				}
 				time.Sleep(time.Minute)
-				if b.sweep(); b.Meter.Total(telemetry.SetAside) == 0 {
+				if b.sweep(); b.Meter.Total(telemetry.Quarantined) == 0 {
 					b.Error("the unreadable pause is not reported")
 				}
 				p.Until = time.Now()
@@ -606,7 +606,7 @@ func TestSweeper_SharesItsTimeFairly(t *testing.T) {
 		ctx, cancel := context.WithTimeout(b.Context(), 100*time.Second)
 		defer cancel()
 		sum, err := b.stage.Handle(ctx, nil)
-		if err != nil || !sum.Cut || sum.Parked.Slices == 0 || sum.Again.Slices == 0 {
+		if err != nil || !sum.Cut || sum.Parked.Slices == 0 || sum.Repeated.Slices == 0 {
 			b.Errorf("the pass says %+v, %v", sum, err)
 		}
 		if b.Row(r.Key).Parked {

@@ -136,7 +136,7 @@ func alarms(s target.Settings) []alarm {
 	}
 	add(alarm{name: "set-aside", runbook: "set-aside",
 		means:  "A row, pause or message of a tenant was quarantined: it cannot be read, or its work does not end.",
-		metric: own(5, telemetry.SetAside, "Sum"), over: 0, bad: 1, of: 1})
+		metric: own(5, telemetry.Quarantined, "Sum"), over: 0, bad: 1, of: 1})
 	add(alarm{name: "failure-rate", runbook: "failure-rate",
 		means: "More than 5 % of the jobs that end are dead: a task, or what it calls, is failing.",
 		math:  true, over: deadPercent, bad: 2, of: 3,

@@ -99,7 +99,7 @@ func rows(s target.Settings) [][]awscloudwatch.IWidget {
 				queue(contract.DeadLetters, visible, "dead letters"), queue(contract.FiringDead, visible,
 					"firing-dead"), queue(contract.RedriveQueue, visible, "redrive"),
 				label(own(1, telemetry.DeadLetters, "Sum"), "sent per minute"),
-				label(own(1, telemetry.SetAside, "Sum"), "quarantined per minute"),
+				label(own(1, telemetry.Quarantined, "Sum"), "quarantined per minute"),
 				label(own(1, telemetry.Overrun, "Sum"), "took too long, per minute"),
 				label(own(1, telemetry.Redriven, "Sum"), "redriven per minute")),
 			graph(6, "Firings, by lane, and timers", every(telemetry.FiringsSent, "lane"),

@@ -58,7 +58,7 @@ func (d *synthesized) reaches(
 		return reach{0, 4}, true
 	case telemetry.DueAhead:
 		return reach{0, contract.DueAheadMost + contract.DueAheadMost/5}, true
-	case telemetry.SlotsWanted, telemetry.ZoneRulesAge, telemetry.SetAside, telemetry.Swept, telemetry.RecordsFailed,
+	case telemetry.SlotsWanted, telemetry.ZoneRulesAge, telemetry.Quarantined, telemetry.Swept, telemetry.RecordsFailed,
 		telemetry.KeysUnfetched, telemetry.ClaimsTakenOver, telemetry.WatermarkLag, telemetry.StartLateness,
 		telemetry.UrgentLateness:
 		return unbounded, true

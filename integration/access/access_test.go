@@ -55,11 +55,11 @@ func live(t *testing.T, into *ledger, do func(t *testing.T, w *world)) {
 		done := make(chan error, 1)
 		go func() { done <- sys.Run(ctx) }()
 		ahead := w.did.ports(w.World, "prewarm")
-		look := forecast.New(forecast.Deps{Store: store.New(ahead.Table, ahead.Blobs), Clock: clock.System{},
+		demand := forecast.New(forecast.Deps{Store: store.New(ahead.Table, ahead.Blobs), Clock: clock.System{},
 			Log: telemetry.Silent(), Shards: 1})
 		go func() {
 			for ctx.Err() == nil {
-				_, _ = look.Handle(ctx, nil)
+				_, _ = demand.Handle(ctx, nil)
 				select {
 				case <-ctx.Done():
 				case <-time.After(time.Minute):

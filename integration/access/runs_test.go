@@ -69,7 +69,7 @@ func ofRuns(t *testing.T, w *world) {
 		if _, err := dag.Compile(d); err != nil {
 			t.Fatal(err)
 		}
-		n := release.Request{Key: run.Key{Tenant: tenant.Local, ID: job.DerivedID(time.Now(), name)},
+		n := release.Request{Key: run.Key{Tenant: tenant.Local, ID: job.DeterministicID(time.Now(), name)},
 			Definition: d, By: by}
 		for _, c := range change {
 			c(&n)
@@ -129,7 +129,7 @@ func ofRuns(t *testing.T, w *world) {
 	for _, what := range []string{"run.create", "row.accept", "row.told", "run.end"} {
 		w.drop(func(c memory.Call) bool { return c.Name == what })
 		_, _, _ = r.Create(ctx, release.Request{
-			Key:        run.Key{Tenant: tenant.Local, ID: job.DerivedID(time.Now(), what)},
+			Key:        run.Key{Tenant: tenant.Local, ID: job.DeterministicID(time.Now(), what)},
 			Definition: everyKind("normal"), By: by,
 		})
 		time.Sleep(5 * time.Minute)

@@ -330,7 +330,7 @@ var stories = []struct {
 	}},
 	{"unreadable rows are set aside", func(t *testing.T, w *world) {
 		bad := func(n int, wake time.Time) {
-			ref := job.Key{Tenant: "acme", ID: job.DerivedID(wake, "bad", string(rune('a'+n)))}.Ref()
+			ref := job.Key{Tenant: "acme", ID: job.DeterministicID(wake, "bad", string(rune('a'+n)))}.Ref()
 			if _, err := w.Table().Write(t.Context(), item.Write{Ref: ref, Name: "test.put", Put: item.Item{
 				contract.AttrPK: ref.PK, contract.AttrJobID: ref.SK, "schema_v": int64(99), "status": "SCHEDULED",
 				contract.AttrNear: "1",

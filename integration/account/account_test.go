@@ -107,7 +107,7 @@ func TestAccount_KeepsWhatEmulatorsCannotShow(t *testing.T) {
 	}
 	t.Logf("deployed in %s", time.Since(began).Round(time.Second))
 	a := d.api(t)
-	t.Run("a user's story comes out as told", func(t *testing.T) { tell(t, a) })
+	t.Run("a user's story comes out as told", func(t *testing.T) { narrate(t, a) })
 	t.Run("jobs start on time, by timers and without", func(t *testing.T) { lateness(t, a.In(t)) })
 	t.Run("each fact is as the code needs it", func(t *testing.T) {
 		p, err := newProbe(t.Context(), cfg, prefix, false)
@@ -119,10 +119,10 @@ func TestAccount_KeepsWhatEmulatorsCannotShow(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		all := judgeAll(t.Context(), facts, p)
+		all := checkAll(t.Context(), facts, p)
 		t.Log("\n" + report(all))
 		for _, v := range all {
-			if v.err != nil || v.judged && !v.holds {
+			if v.err != nil || v.checked && !v.holds {
 				t.Error(v)
 			}
 		}
@@ -132,7 +132,7 @@ func TestAccount_KeepsWhatEmulatorsCannotShow(t *testing.T) {
 // most is how long a step may take while machines come.
 const most = 5 * time.Minute
 
-func tell(t *testing.T, a *story.API) {
+func narrate(t *testing.T, a *story.API) {
 	t.Run("the token is of the tenant", func(t *testing.T) {
 		if me := a.In(t).Want(http.StatusOK, "GET", "/whoami", nil); me["tenant"] != tenant {
 			t.Errorf("whoami says %v", me)

@@ -11,25 +11,25 @@ import (
 type fact struct {
 	name  string // alone in the report
 	needs string // what the code needs of it
-	// look returns what is seen, and whether that is what the code needs; nil: nothing can look, and
+	// observe returns what is seen, and whether that is what the code needs; nil: nothing can look, and
 	// where says who knows.
-	look  func(ctx context.Context, p *probe) (seen string, holds bool, err error)
-	where string
+	observe func(ctx context.Context, p *probe) (seen string, holds bool, err error)
+	where   string
 }
 
 // facts are those that documents leave open, in the order of the report.
 var facts = []fact{
 	{name: "seconds of at()", needs: "a timer fires at most two minutes late, for it is two minutes early",
-		look: atSeconds},
-	{name: "at() in the past", needs: "it is refused, or fires at once", look: atPast},
+		observe: atSeconds},
+	{name: "at() in the past", needs: "it is refused, or fires at once", observe: atPast},
 	{name: "a client token used again", needs: "the same request again is no error while a call is tried again",
-		look: clientToken},
-	{name: "deletion after a timer fired", needs: "the name is free again within an hour", look: deletion},
+		observe: clientToken},
+	{name: "deletion after a timer fired", needs: "the name is free again within an hour", observe: deletion},
 	{name: "a universal target with a delay", needs: "nothing: timers send to a queue by its own target",
-		look: universal},
+		observe: universal},
 	{name: "a universal target with a batch", needs: "nothing: timers send to a queue by its own target",
-		look: universalBatch},
-	{name: "accuracy of a queue's delay", look: delays,
+		observe: universalBatch},
+	{name: "accuracy of a queue's delay", observe: delays,
 		needs: "half the messages are there within a second of their delay, and none is early by a second"},
 	{name: "timers into an encrypted queue", needs: "Scheduler's role may use the key: such jobs run on time",
 		where: "the lateness of jobs by timers, above"},
@@ -55,30 +55,30 @@ func billed(service string) string {
 // verdict is a line of the report.
 type verdict struct {
 	fact
-	seen   string
-	holds  bool
-	judged bool
-	err    error
+	seen    string
+	holds   bool
+	checked bool
+	err     error
 }
 
-// judge looks at a fact. Nothing that an emulator does says anything of AWS.
-func judge(ctx context.Context, f fact, p *probe) verdict {
+// check looks at a fact. Nothing that an emulator does says anything of AWS.
+func check(ctx context.Context, f fact, p *probe) verdict {
 	v := verdict{fact: f}
-	if f.look == nil {
+	if f.observe == nil {
 		return v
 	}
-	v.seen, v.holds, v.err = f.look(ctx, p)
-	v.judged = !p.emulated && v.err == nil
+	v.seen, v.holds, v.err = f.observe(ctx, p)
+	v.checked = !p.emulated && v.err == nil
 	return v
 }
 
 func (v verdict) String() string {
 	switch {
-	case v.look == nil:
+	case v.observe == nil:
 		return fmt.Sprintf("%s: not judged; %s", v.name, v.where)
 	case v.err != nil:
 		return fmt.Sprintf("%s: not judged; %v", v.name, v.err)
-	case !v.judged:
+	case !v.checked:
 		return fmt.Sprintf("%s: not judged; the emulator: %s", v.name, v.seen)
 	case v.holds:
 		return fmt.Sprintf("%s: holds; %s", v.name, v.seen)
@@ -86,27 +86,27 @@ func (v verdict) String() string {
 	return fmt.Sprintf("%s: DOES NOT HOLD; %s; the code needs: %s", v.name, v.seen, v.needs)
 }
 
-// judgeAll looks at all facts at the same time: most of it is waiting.
-func judgeAll(ctx context.Context, all []fact, p *probe) []verdict {
+// checkAll looks at all facts at the same time: most of it is waiting.
+func checkAll(ctx context.Context, all []fact, p *probe) []verdict {
 	verdicts := make([]verdict, len(all))
-	var looking sync.WaitGroup
+	var checking sync.WaitGroup
 	for i, f := range all {
-		looking.Go(func() { verdicts[i] = judge(ctx, f, p) })
+		checking.Go(func() { verdicts[i] = check(ctx, f, p) })
 	}
-	looking.Wait()
+	checking.Wait()
 	return verdicts
 }
 
 // report is one line for each fact.
 func report(all []verdict) string {
 	var b strings.Builder
-	judged := 0
+	checked := 0
 	for _, v := range all {
-		if v.judged {
-			judged++
+		if v.checked {
+			checked++
 		}
 		fmt.Fprintln(&b, v)
 	}
-	fmt.Fprintf(&b, "%d of %d facts were judged\n", judged, len(all))
+	fmt.Fprintf(&b, "%d of %d facts were judged\n", checked, len(all))
 	return b.String()
 }

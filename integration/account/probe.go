@@ -216,16 +216,16 @@ func clientToken(ctx context.Context, p *probe) (string, bool, error) {
 		return "", false, err
 	}
 	at := time.Now().Add(time.Hour)
-	again := func() error {
+	request := func() error {
 		return p.timer(ctx, "token", at, q.target(), "the-same")
 	}
-	if err := again(); err != nil {
+	if err := request(); err != nil {
 		return "", false, err
 	}
 	began := time.Now()
 	for over := began.Add(p.patience); time.Now().Before(over); time.Sleep(p.patience / 10) {
 		conflict := new(types.ConflictException)
-		if err := again(); errors.As(err, &conflict) {
+		if err := request(); errors.As(err, &conflict) {
 			after := time.Since(began).Round(time.Second)
 			return fmt.Sprintf("the same request was a conflict after %s", after), after >= 30*time.Second,
 				p.gone(ctx, "token")

@@ -18,12 +18,12 @@ func (p page) signIn(ctx context.Context, c *http.Client) (form string, err erro
 	var issuer struct {
 		At string `json:"authorization_endpoint"`
 	}
-	told, err := get(ctx, c, p.issuer+"/.well-known/openid-configuration")
+	configuration, err := get(ctx, c, p.issuer+"/.well-known/openid-configuration")
 	if err != nil {
 		return "", err
 	}
-	defer told.Body.Close()
-	if err := json.NewDecoder(told.Body).Decode(&issuer); err != nil {
+	defer configuration.Body.Close()
+	if err := json.NewDecoder(configuration.Body).Decode(&issuer); err != nil {
 		return "", fmt.Errorf("reading what the issuer says of itself: %w", err)
 	}
 	stays := *c

@@ -142,7 +142,7 @@ func play(t *testing.T, name string, cold []string, do func(b *bench)) {
 			sys := system.Compose(whole, system.Options{Shards: 2, Registry: worker.NewRegistry(), NoAPI: true,
 				Worker:     worker.Options{Name: "w", Slots: 10, Pools: contract.Pools},
 				Heartbeats: contract.Pools})
-			look := forecast.New(
+			demand := forecast.New(
 				forecast.Deps{Store: store.New(table{world.Table(), b.broken["forecast"]}, world.Blobs()),
 					Clock: clock.System{}, Log: telemetry.Silent(), Meter: b.meters["forecast"], Shards: 2},
 			)
@@ -150,7 +150,7 @@ func play(t *testing.T, name string, cold []string, do func(b *bench)) {
 			ended := make(chan error, 1)
 			go func() { ended <- sys.Run(ctx) }()
 			var clock sync.WaitGroup
-			clock.Go(func() { b.minutes(ctx, sys, look) })
+			clock.Go(func() { b.minutes(ctx, sys, demand) })
 			do(b)
 			stop()
 			clock.Wait()
@@ -162,10 +162,10 @@ func play(t *testing.T, name string, cold []string, do func(b *bench)) {
 }
 
 // minutes calls the look ahead, and gathers what all processes measured, once a minute.
-func (b *bench) minutes(ctx context.Context, sys *system.System, look *forecast.Stage) {
+func (b *bench) minutes(ctx context.Context, sys *system.System, demand *forecast.Stage) {
 	for ctx.Err() == nil {
 		time.Sleep(55 * time.Second)
-		_, _ = look.Handle(ctx, nil) // a failed pass shows by its missing count
+		_, _ = demand.Handle(ctx, nil) // a failed pass shows by its missing count
 		sys.Gauge()
 		for _, meter := range b.meters {
 			var lines bytes.Buffer

@@ -183,8 +183,8 @@ func (b *browser) open(t *testing.T, address string) *tab {
 	return b.tab(t, made.BrowserContextID, address)
 }
 
-// beside is open for a second tab of the same user.
-func (p *tab) beside(address string) *tab {
+// secondTab is open for a second tab of the same user.
+func (p *tab) secondTab(address string) *tab {
 	p.t.Helper()
 	return p.b.tab(p.t, p.storage, address)
 }
@@ -204,7 +204,7 @@ func (b *browser) tab(t *testing.T, storage, address string) *tab {
 	}
 	p.do("Page.addScriptToEvaluateOnNewDocument", map[string]any{"source": `addEventListener('securitypolicyviolation',
 		(e) => console.error(['POLICY', e.violatedDirective, e.blockedURI, e.sourceFile, e.lineNumber].join(' ')))`})
-	p.look(1600, false)
+	p.resize(1600, false)
 	p.do("Page.navigate", map[string]any{"url": address})
 	t.Cleanup(func() {
 		p.mu.Lock()
@@ -282,8 +282,8 @@ func (p *tab) do(method string, params any) json.RawMessage {
 	return result
 }
 
-// look sets the width in pixels and the colour scheme.
-func (p *tab) look(width int, dark bool) {
+// resize sets the width in pixels and the colour scheme.
+func (p *tab) resize(width int, dark bool) {
 	p.t.Helper()
 	scheme := "light"
 	if dark {

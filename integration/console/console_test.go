@@ -132,7 +132,7 @@ func TestConsole_ServesItsUsers(t *testing.T) {
 	b := chromium(t)
 	for name, story := range map[string]func(*testing.T, *browser, rest){
 		"shows a job posted by REST without a reload, and keeps the focus": followsJobs,
-		"tells a job's life, each attempt with its lateness and error":     tellsALife,
+		"tells a job's life, each attempt with its lateness and error":     describesALife,
 		"cancels a job by the keyboard, after asking":                      cancelsByKeyboard,
 		"redrives dead letters by clicks, after a dry run":                 redrives,
 		"retries the failed node of a run and skips another, by clicks":    retriesANode,
@@ -177,7 +177,7 @@ func followsJobs(t *testing.T, b *browser, r rest) {
 	p.shows(second, third)
 }
 
-func tellsALife(t *testing.T, b *browser, r rest) {
+func describesALife(t *testing.T, b *browser, r rest) {
 	id := r.post(`{"task":"echo","payload":{"fail":1},"delay":"1s","retry":{"max_attempts":3,"initial_delay":"200ms"}}`)
 	if status := r.ended("/jobs/" + id); status != "SUCCEEDED" {
 		t.Fatalf("the job is %s", status)
@@ -618,7 +618,7 @@ func TestViews_AreAccessibleInLightAndDarkNarrowAndWide(t *testing.T) {
 			t.Run(fmt.Sprintf("dark=%t, %d pixels", dark, width), func(t *testing.T) {
 				t.Parallel()
 				p := b.open(t, r.url+"/")
-				p.look(width, dark)
+				p.resize(width, dark)
 				p.settled()
 				p.eval(source + "; 0")
 				for name, hash := range views {
@@ -658,11 +658,11 @@ func TestPicture_ScrollsByKeyboardAndShowsThatItDoes(t *testing.T) {
 	b := chromium(t)
 	r := serve(t)
 	p := b.open(t, r.url+"/#/runs/"+r.startETL())
-	p.look(360, false)
+	p.resize(360, false)
 	p.shows("Choose a node in the picture.")
-	look := p.eval("getComputedStyle(document.querySelector('.graph')).backgroundAttachment").(string)
-	if !strings.Contains(look, "local") {
-		t.Errorf("nothing shows that there is more: %s", look)
+	observe := p.eval("getComputedStyle(document.querySelector('.graph')).backgroundAttachment").(string)
+	if !strings.Contains(observe, "local") {
+		t.Errorf("nothing shows that there is more: %s", observe)
 	}
 	p.eval("document.querySelector('.graph').focus()")
 	p.press("ArrowRight")

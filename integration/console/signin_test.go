@@ -197,11 +197,11 @@ func TestSignOut_EndsTheSessionHereAndAtTheIssuer(t *testing.T) {
 	address := guarded(t, r, console.Settings{Issuer: i.URL, Client: "page"}, ofIssuer)
 	p := b.open(t, address+"/v1/console/#/pauses")
 	p.shows("Nothing is paused.")
-	p.look(360, false)
+	p.resize(360, false)
 	p.shoot("signed-in-360")
-	p.look(1600, false)
+	p.resize(1600, false)
 	p.shoot("signed-in")
-	other := p.beside(address + "/v1/console/#/jobs")
+	other := p.secondTab(address + "/v1/console/#/jobs")
 	other.shows("Tenant local")
 	p.click("Sign out")
 	p.shows("You are signed out.")
@@ -286,13 +286,13 @@ func TestSignIn_SaysWhyNobodyCan(t *testing.T) {
 	t.Parallel()
 	b := chromium(t)
 	r := serve(t)
-	nobody := func(string) bool { return false }
+	refused := func(string) bool { return false }
 	for want, s := range map[string]console.Settings{
 		"which a page cannot make":                   {Signed: true},
 		"has no client for the console":              {Issuer: newIssuer(t).URL},
 		"does not describe itself: 404":              {Issuer: newIssuer(t).URL + "/elsewhere", Client: "page"},
 		"Send a valid bearer token. unauthenticated": {},
 	} {
-		b.open(t, guarded(t, r, s, nobody)+"/console/index.html").shows(want)
+		b.open(t, guarded(t, r, s, refused)+"/console/index.html").shows(want)
 	}
 }

@@ -57,8 +57,8 @@ const jobs = 1000
 // between is after the start of a minute: what a pass takes is counted whole or not at all.
 const between = 20 * time.Second
 
-// standing is what a target has while nothing happens. The templates' tests hold it to infra/target.
-type standing struct {
+// fixedCost is what a target has while nothing happens. The templates' tests hold it to infra/target.
+type fixedCost struct {
 	shards   int      // of the due index
 	nats     float64  // gateways
 	machines float64  // of the least pods, one each
@@ -71,16 +71,16 @@ type standing struct {
 }
 
 var (
-	dev = standing{shards: 4, nats: 1, machines: 1, hour: burstable, alarms: 33, boards: 1, logs: 1,
+	dev = fixedCost{shards: 4, nats: 1, machines: 1, hour: burstable, alarms: 33, boards: 1, logs: 1,
 		beating: []string{"short"}, asked: 1}
-	prod = standing{shards: 64, nats: 3, machines: 3, hour: machine, alarms: 133, boards: 1, logs: 8,
+	prod = fixedCost{shards: 64, nats: 3, machines: 3, hour: machine, alarms: 133, boards: 1, logs: 8,
 		beating: contract.Pools, asked: 2}
 )
 
 // metrics are those that are written while nothing runs but heartbeats: two watermarks,
 // the passes made, and settled jobs, firings and timers; for each pool with heartbeats what is due, wanted and busy,
 // the heartbeats, two lateness metrics and the duration.
-func (s standing) metrics() int { return 2 + 3 + 3 + 7*len(s.beating) }
+func (s fixedCost) metrics() int { return 2 + 3 + 3 + 7*len(s.beating) }
 
 // line is one of the page's.
 type line struct {
@@ -90,48 +90,48 @@ type line struct {
 
 // month lists what stands there costs in a month.
 func month(idle map[int]item.Units) []line {
-	both := func(what string, of func(s standing) float64) line { return line{what, of(dev), of(prod)} }
+	both := func(what string, of func(s fixedCost) float64) line { return line{what, of(dev), of(prod)} }
 	const minutes = hoursAMonth * 60
 	return []line{
-		both("EKS control plane", func(standing) float64 { return controlPlane * hoursAMonth }),
-		both("NAT gateways with their addresses, 1 and 3", func(s standing) float64 {
+		both("EKS control plane", func(fixedCost) float64 { return controlPlane * hoursAMonth }),
+		both("NAT gateways with their addresses, 1 and 3", func(s fixedCost) float64 {
 			return s.nats * (gateway + address) * hoursAMonth
 		}),
-		both("machines, 1 t4g.medium and 3 c7g.large, by Auto Mode", func(s standing) float64 {
+		both("machines, 1 t4g.medium and 3 c7g.large, by Auto Mode", func(s fixedCost) float64 {
 			return s.machines * s.hour * autoMode * hoursAMonth
 		}),
-		both("their disks", func(s standing) float64 { return s.machines * diskMonth }),
-		both(fmt.Sprintf("alarms, on %.0f and %.0f metrics", dev.alarms, prod.alarms), func(s standing) float64 {
+		both("their disks", func(s fixedCost) float64 { return s.machines * diskMonth }),
+		both(fmt.Sprintf("alarms, on %.0f and %.0f metrics", dev.alarms, prod.alarms), func(s fixedCost) float64 {
 			return s.alarms * alarmMonth
 		}),
 		both(fmt.Sprintf("metrics, %d and %d while only heartbeats run", dev.metrics(), prod.metrics()),
-			func(s standing) float64 { return float64(s.metrics()) * metricMonth }),
-		both("dashboards, 1 and 1", func(s standing) float64 { return s.boards * boardMonth }),
-		both("keys, 2", func(standing) float64 { return 2 * keyMonth }),
-		both("what passes and heartbeats read and write, of 4 and 64 shards", func(s standing) float64 {
+			func(s fixedCost) float64 { return float64(s.metrics()) * metricMonth }),
+		both("dashboards, 1 and 1", func(s fixedCost) float64 { return s.boards * boardMonth }),
+		both("keys, 2", func(fixedCost) float64 { return 2 * keyMonth }),
+		both("what passes and heartbeats read and write, of 4 and 64 shards", func(s fixedCost) float64 {
 			u := idle[s.shards]
 			return hoursAMonth * (u.Read*readUnit + (u.Write+u.IndexWrite)*writeUnit)
 		}),
-		both("the passes' functions, 3 a minute for a second", func(standing) float64 {
+		both("the passes' functions, 3 a minute for a second", func(fixedCost) float64 {
 			return 3 * minutes * (invocation + 0.5*gigabyteSec)
 		}),
-		both("heartbeats' messages and calls of functions, 4 and 8 jobs a minute", func(s standing) float64 {
+		both("heartbeats' messages and calls of functions, 4 and 8 jobs a minute", func(s fixedCost) float64 {
 			beats := float64(len(s.beating) * len(contract.Priorities))
 			// A message of its own each, and batches of what a minute's have in common.
 			return minutes * (beats*6*queueRequest + 6*(invocation+0.040*0.5*gigabyteSec))
 		}),
-		both("asking queues: each pod 4 of them every 4 s, 3 sources, the scaler", func(s standing) float64 {
+		both("asking queues: each pod 4 of them every 4 s, 3 sources, the scaler", func(s fixedCost) float64 {
 			return minutes * (s.machines*4*15 + 3*5*3 + 8*s.asked) * queueRequest
 		}),
-		both("the scaler's questions for metrics, 2 pools once and twice a minute", func(s standing) float64 {
+		both("the scaler's questions for metrics, 2 pools once and twice a minute", func(s fixedCost) float64 {
 			return minutes * 2 * s.asked * metricAsked
 		}),
-		both("logs, 1 and 8 GB", func(s standing) float64 { return s.logs * logGigabyte }),
+		both("logs, 1 and 8 GB", func(s fixedCost) float64 { return s.logs * logGigabyte }),
 	}
 }
 
 // idleHour counts what the passes take of an hour in which nothing happens, whatever it is for.
-func idleHour(t *testing.T, s standing) (u item.Units) {
+func idleHour(t *testing.T, s fixedCost) (u item.Units) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
 		world := memory.New(memory.Options{})
@@ -358,25 +358,25 @@ func TestCost_MatchesThePage(t *testing.T) {
 	runs := fmt.Sprintf("%.0f write and %.0f read units, $%.5f", ran.write, ran.read,
 		ran.write*writeUnit+ran.read*readUnit)
 	idle := map[int]item.Units{}
-	for _, s := range []standing{dev, prod} {
+	for _, s := range []fixedCost{dev, prod} {
 		u := idleHour(t, s)
 		hour := fmt.Sprintf("an idle hour of %d shards: ", s.shards)
 		counted[hour+"read units"], counted[hour+"write units"] = u.Read, u.Write+u.IndexWrite
 		idle[s.shards] = u
 	}
-	var stands strings.Builder
+	var fixed strings.Builder
 	sum := line{what: "**together**"}
 	for _, l := range month(idle) {
-		fmt.Fprintf(&stands, "| %s | $%.2f | $%.2f |\n", l.what, l.dev, l.prod)
+		fmt.Fprintf(&fixed, "| %s | $%.2f | $%.2f |\n", l.what, l.dev, l.prod)
 		sum.dev, sum.prod = sum.dev+l.dev, sum.prod+l.prod
 	}
-	fmt.Fprintf(&stands, "| %s | **$%.0f** | **$%.0f** |\n", sum.what, sum.dev, sum.prod)
+	fmt.Fprintf(&fixed, "| %s | **$%.0f** | **$%.0f** |\n", sum.what, sum.dev, sum.prod)
 	if sum.dev > mostDev || sum.prod > mostProd {
 		t.Errorf("a month costs $%.0f in dev and $%.0f in prod; at most $%d and $%d are promised", sum.dev, sum.prod,
 			mostDev, mostProd)
 	}
 	within(t, counted)
-	want := fmt.Sprintf(text, rows.String(), crowds.String(), runs, seldom(), stands.String(), optional())
+	want := fmt.Sprintf(text, rows.String(), crowds.String(), runs, seldom(), fixed.String(), optional())
 	if strings.Contains(want, "%!") {
 		t.Fatal("the page is not filled in well")
 	}

@@ -172,7 +172,7 @@ These differ by target. What is more is answered 429; with ` + "`Retry-After`" +
 A request counts once, and once more for each ` + n(contract.JobsOfOneRequest) +
 	` jobs that it makes, brings back or purges, and for each ` +
 	size(contract.BytesOfOneRequest) + ` of its body. A node of a run counts likewise
-when it is released, by its items and payloads; while a tenant is more than ` + n(contract.MaxReleaseDebt) +
+when it is released, by its items and payloads; while a tenant is more than ` + n(contract.MaxReleaseOverdraft) +
 	` requests in debt, its runs wait before such nodes. What has no setting is a line of
 [infra/target](../../infra/target/named.go).
 

@@ -60,7 +60,7 @@ func TestReceiver_InPythonTakesWhatAWorkerSigns(t *testing.T) {
 		Secrets: world.Secrets(), HTTPAllow: []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")},
 	})[executor.HTTP]
 	send := func(body, signWith string) string {
-		id := job.DerivedID(time.Unix(0, 0), body)
+		id := job.DeterministicID(time.Unix(0, 0), body)
 		payload, err := json.Marshal(executor.HTTPPayload{URL: "http://" + at + "/", Body: json.RawMessage(body),
 			SignWith: signWith})
 		if err != nil {

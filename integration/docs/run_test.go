@@ -213,7 +213,7 @@ func run(t *testing.T, p page, bin string) {
 	}
 	env = append(env, packages...)
 	out, err := shell(t, dir, text, env...)
-	for _, m := range mistakes(wants, out, err) {
+	for _, m := range differences(wants, out, err) {
 		t.Errorf("%s: %s", p.path, m)
 	}
 }
@@ -293,8 +293,8 @@ func script(all []block) (string, []want) {
 	return text.String(), wants
 }
 
-// mistakes are what is wrong with what a script has written, and with how it ended.
-func mistakes(wants []want, out string, ended error) (all []string) {
+// differences are what is wrong with what a script has written, and with how it ended.
+func differences(wants []want, out string, ended error) (all []string) {
 	answers := strings.Split(out, mark)
 	for i, a := range answers {
 		if refused.MatchString(a) && (i >= len(wants) || !strings.Contains(wants[i].text, `"code"`)) {
@@ -311,9 +311,9 @@ func mistakes(wants []want, out string, ended error) (all []string) {
 	return all
 }
 
-func TestMistakes_AreFound(t *testing.T) {
+func TestErrors_AreFound(t *testing.T) {
 	t.Parallel()
-	for _, c := range []struct{ body, mistake string }{
+	for _, c := range []struct{ body, wrong string }{
 		{"echo one   # → one\necho two\n", ""},
 		{"echo one\necho two   # → one … two\n", ""},
 		{"echo one   # → two\n", "line 8: the answer lacks two"},
@@ -328,9 +328,9 @@ func TestMistakes_AreFound(t *testing.T) {
 	} {
 		text, wants := script([]block{{3, "yaml", "# x.yaml\n"}, {7, runs, c.body}})
 		out, err := shell(t, t.TempDir(), text)
-		got := strings.Join(mistakes(wants, out, err), "\n")
-		if c.mistake == "" && got != "" || !strings.Contains(got, c.mistake) {
-			t.Errorf("%q: %q, want %q", c.body, got, c.mistake)
+		got := strings.Join(differences(wants, out, err), "\n")
+		if c.wrong == "" && got != "" || !strings.Contains(got, c.wrong) {
+			t.Errorf("%q: %q, want %q", c.body, got, c.wrong)
 		}
 	}
 }

@@ -10,7 +10,7 @@ import (
 )
 
 // ran returns when each run of a schedule started, by nominal time.
-func ran(t *testing.T, h *house, schedule string) map[time.Time]time.Time {
+func ran(t *testing.T, h *shop, schedule string) map[time.Time]time.Time {
 	t.Helper()
 	started := map[time.Time]time.Time{}
 	for cursor := ""; ; {

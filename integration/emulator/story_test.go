@@ -34,8 +34,8 @@ import (
 	"punctual/workers/worker"
 )
 
-// house is the product over an emulator: real SDK calls, with the stages in this process.
-type house struct {
+// shop is the product over an emulator: real SDK calls, with the stages in this process.
+type shop struct {
 	*story.API
 	env    contract.Env
 	queues *queue.Queues
@@ -53,12 +53,12 @@ func (l testLog) Write(p []byte) (int, error) {
 
 // build creates tables, queues, a bucket and a timer group with a unique prefix on MiniStack, with
 // the queues at queuesAt, and runs the stages over them.
-func build(t *testing.T, queuesAt aws.Config, change ...func(*system.Options)) *house {
+func build(t *testing.T, queuesAt aws.Config, change ...func(*system.Options)) *shop {
 	t.Helper()
 	return buildOver(t, queuesAt, func(*system.Ports) {}, change...)
 }
 
-func buildOver(t *testing.T, queuesAt aws.Config, tune func(*system.Ports), change ...func(*system.Options)) *house {
+func buildOver(t *testing.T, queuesAt aws.Config, tune func(*system.Ports), change ...func(*system.Options)) *shop {
 	t.Helper()
 	ctx := t.Context()
 	cfg := environment.MiniStack(t).Config()
@@ -109,7 +109,7 @@ func buildOver(t *testing.T, queuesAt aws.Config, tune func(*system.Ports), chan
 		}
 	})
 	t.Cleanup(func() { stop(); done.Wait() })
-	return &house{API: story.Over(t, sys.API), env: env, queues: queues}
+	return &shop{API: story.Over(t, sys.API), env: env, queues: queues}
 }
 
 func TestJob_RunsOverMiniStack(t *testing.T) {
@@ -245,7 +245,7 @@ func TestRedrive_FromTheConsoleOverLocalStack(t *testing.T) {
 }
 
 // workerProcess starts the real worker binary with the emulator.
-func workerProcess(t *testing.T, h *house, name string) *exec.Cmd {
+func workerProcess(t *testing.T, h *shop, name string) *exec.Cmd {
 	t.Helper()
 	cmd, _ := environment.Logged(t, name, workerBinary(t), append(environment.MiniStack(t).Environ(),
 		"PUNCTUAL_PREFIX="+h.env.Prefix, "PUNCTUAL_BUCKET="+h.env.Bucket, "PUNCTUAL_SLOTS=10",

@@ -122,9 +122,9 @@ func TestServe_KeepsEverythingWhenItIsKilled(t *testing.T) {
 	if view := job(p.client.Job(ctx, later)); string(view.Status) != "SCHEDULED" {
 		t.Errorf("the later one is %s", view.Status)
 	}
-	again := must[rest.ScheduleView](t)(p.client.Schedule(ctx, "often"))
-	if !again.Next[0].Equal(every.Next[0]) || again.Version != every.Version {
-		t.Errorf("%+v, was %+v", again, every)
+	restarted := must[rest.ScheduleView](t)(p.client.Schedule(ctx, "often"))
+	if !restarted.Next[0].Equal(every.Next[0]) || restarted.Version != every.Version {
+		t.Errorf("%+v, was %+v", restarted, every)
 	}
 }
 

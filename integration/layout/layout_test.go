@@ -20,7 +20,7 @@ func TestLayout_HoldsInThisRepository(t *testing.T) {
 	if len(files) < 5 {
 		t.Fatalf("only %d Go files found at %s: this test reads the wrong folder", len(files), root)
 	}
-	for _, breach := range judge(files) {
+	for _, breach := range check(files) {
 		t.Error(breach)
 	}
 }
@@ -37,7 +37,7 @@ func TestLayout_HasOnlyListedNamesAtTheTop(t *testing.T) {
 			names = append(names, e.Name())
 		}
 	}
-	for _, breach := range judgeTop(names) {
+	for _, breach := range checkTop(names) {
 		t.Error(breach)
 	}
 }
@@ -45,11 +45,11 @@ func TestLayout_HasOnlyListedNamesAtTheTop(t *testing.T) {
 // ignored reports whether git ignores name at the root, such as what a build left there. Without
 // git nothing is ignored.
 func ignored(name string) bool {
-	return len(judgeTop([]string{name})) > 0 && exec.Command("git", "-C", root, "check-ignore", "-q", name).Run() == nil
+	return len(checkTop([]string{name})) > 0 && exec.Command("git", "-C", root, "check-ignore", "-q", name).Run() == nil
 }
 
 // A meter without the deployment's namespace writes where no alarm looks, and nothing fails.
-func TestDoors_NameTheNamespaceOfEachMeter(t *testing.T) {
+func TestMains_NameTheNamespaceOfEachMeter(t *testing.T) {
 	t.Parallel()
 	files, err := read(os.DirFS(root))
 	if err != nil {

@@ -6,10 +6,10 @@ import (
 	"slices"
 )
 
-// judgeLocks checks that no call that takes a context is made while a mutex is held, or inside a sync.Once, which holds
+// checkLocks checks that no call that takes a context is made while a mutex is held, or inside a sync.Once, which holds
 // one. Such a call may wait for a table, a queue or the network; whoever wants the mutex then waits too, without a way
 // to give up, and a test in virtual time stands still. shared/cache and a channel are what callers can wait on.
-func judgeLocks(f source) []string {
+func checkLocks(f source) []string {
 	if f.test() || within("integration/sim", f.dir) { // the simulation's ledger reads memory, which never waits
 		return nil
 	}

@@ -61,9 +61,10 @@ func (e *ends) sorted() []time.Duration {
 type reads struct {
 	sync.Mutex
 	units float64
-	// told is what the status consumer reads to tell of ends: all but each job's row the first time, which it settles.
-	told    float64
-	settled map[item.Ref]bool
+	// notified is what the status consumer reads to tell of ends: all but each job's row the first time, which it
+	// settles.
+	notified float64
+	settled  map[item.Ref]bool
 }
 
 // of is the table of one stage.
@@ -79,7 +80,7 @@ func (r *reads) of(stage string, t store.Table) store.Table {
 		switch {
 		case stage != "status":
 		case ref.Table == contract.Runs, ref.Table == contract.Jobs && r.settled[ref]:
-			r.told += units
+			r.notified += units
 		case ref.Table == contract.Jobs:
 			r.settled[ref] = true
 		}
@@ -87,10 +88,10 @@ func (r *reads) of(stage string, t store.Table) store.Table {
 }
 
 // total is what was read so far.
-func (r *reads) total() (units, told float64) {
+func (r *reads) total() (units, notified float64) {
 	r.Lock()
 	defer r.Unlock()
-	return r.units, r.told
+	return r.units, r.notified
 }
 
 type readTable struct {
@@ -115,7 +116,7 @@ func (t readTable) GetMany(ctx context.Context, refs []item.Ref) ([]item.Item, e
 }
 
 // ofGraphs is the product with a task "node" whose handler notes what follows what.
-func ofGraphs(b testing.TB, slots int) (*house, *ends, *reads) {
+func ofGraphs(b testing.TB, slots int) (*shop, *ends, *reads) {
 	e := &ends{ended: map[string]time.Time{}}
 	r := &reads{settled: map[item.Ref]bool{}}
 	registry := worker.NewRegistry()
@@ -180,7 +181,7 @@ func named(name string, parents ...string) object {
 }
 
 // run starts a run of a dag and returns its id.
-func (h *house) run(dag string) string {
+func (h *shop) run(dag string) string {
 	var v struct {
 		RunID string `json:"run_id"`
 	}
@@ -191,7 +192,7 @@ func (h *house) run(dag string) string {
 }
 
 // over waits until n runs have ended.
-func (h *house) over(n float64, most time.Duration) {
+func (h *shop) over(n float64, most time.Duration) {
 	h.b.Helper()
 	for until := time.Now().Add(most); h.meter.Total(telemetry.RunsEnded) < n; time.Sleep(2 * time.Millisecond) {
 		if time.Now().After(until) {
@@ -214,7 +215,7 @@ func written(after, before item.Counts) (units float64) {
 // price is what one run cost, in units.
 type price struct {
 	written, ofRun float64 // all, and what of that lies with the run
-	read, told     float64 // all by key, and what of that told of ends
+	read, notified float64 // all by key, and what of that told of ends
 }
 
 // alone plays one run of a graph in a world of its own and returns what it cost, and how its children waited.
@@ -224,16 +225,16 @@ func alone(b testing.TB, dag object) (price, []time.Duration) {
 	h.call("PUT", "/dags/g", dag)
 	time.Sleep(time.Second) // the passes of the first minute
 	before := h.world.Counts()
-	readBefore, toldBefore := r.total()
+	readBefore, notifiedBefore := r.total()
 	h.run("g")
 	h.over(1, time.Minute)
 	time.Sleep(200 * time.Millisecond) // the last acknowledgements
 	after := h.world.Counts()
-	read, told := r.total()
+	read, notified := r.total()
 	is, was := after.Tables[contract.Runs], before.Tables[contract.Runs]
 	return price{
 		written: written(after, before), ofRun: is.Write + is.IndexWrite - was.Write - was.IndexWrite,
-		read: read - readBefore, told: told - toldBefore,
+		read: read - readBefore, notified: notified - notifiedBefore,
 	}, e.sorted()
 }
 
@@ -258,7 +259,7 @@ func BenchmarkJoins(b *testing.B) {
 			// The job of each parent is paid for without the edge; what the edge adds lies with the run. It reads
 			// the run, the child, and at the last end all parents; the end of the run is in it.
 			p, waits := alone(b, fan(wide))
-			w, r := (p.ofRun-one.ofRun)/float64(wide), p.told/float64(wide)
+			w, r := (p.ofRun-one.ofRun)/float64(wide), p.notified/float64(wide)
 			note(fmt.Sprintf("units an edge of a join of %d (at most 3 written)", wide), "%.2f written, %.2f read",
 				w, r)
 			opened := waits[len(waits)-1]

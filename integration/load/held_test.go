@@ -31,7 +31,7 @@ func BenchmarkHeldMessages(b *testing.B) {
 		for from := 0; from < n; from += 1000 {
 			out := make([]message.Outgoing, 1000)
 			for i := range out {
-				id := job.DerivedID(due, fmt.Sprint(from+i))
+				id := job.DeterministicID(due, fmt.Sprint(from+i))
 				out[i] = job.Firing{Key: job.Key{Tenant: tenant.Local, ID: id}, Version: 1, Attempt: 1, Pool: "short",
 					Priority: job.Normal, DueAt: due}.Outgoing(due)
 			}

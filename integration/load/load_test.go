@@ -67,8 +67,8 @@ func machine() string {
 	return runtime.GOOS + "/" + runtime.GOARCH
 }
 
-// house is the product with a task "probe" whose handler records when it started.
-type house struct {
+// shop is the product with a task "probe" whose handler records when it started.
+type shop struct {
 	*composed
 	b      testing.TB
 	url    string
@@ -178,7 +178,7 @@ func composeOver(t testing.TB, o system.Options, over func(stage string, of stor
 }
 
 // open serves the product; its worker knows the handlers of registry besides, if there is one.
-func open(b testing.TB, o worker.Options, registry ...*worker.Registry) *house {
+func open(b testing.TB, o worker.Options, registry ...*worker.Registry) *shop {
 	of := system.Options{}
 	for _, r := range registry {
 		of.Registry = r
@@ -186,10 +186,10 @@ func open(b testing.TB, o worker.Options, registry ...*worker.Registry) *house {
 	return openOver(b, o, of, nil)
 }
 
-func openOver(b testing.TB, o worker.Options, of system.Options, over func(string, store.Table) store.Table) *house {
+func openOver(b testing.TB, o worker.Options, of system.Options, over func(string, store.Table) store.Table) *shop {
 	o.Name = "bench"
 	of.Worker, of.Pumps = o, 6
-	h := &house{composed: composeOver(b, of, over), b: b}
+	h := &shop{composed: composeOver(b, of, over), b: b}
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		b.Fatal(err)
@@ -206,7 +206,7 @@ func openOver(b testing.TB, o worker.Options, of system.Options, over func(strin
 	return h
 }
 
-func (h *house) call(method, path string, body any) []byte {
+func (h *shop) call(method, path string, body any) []byte {
 	j, err := json.Marshal(body)
 	if err != nil {
 		h.b.Fatal(err)
@@ -231,7 +231,7 @@ func (h *house) call(method, path string, body any) []byte {
 type object = map[string]any
 
 // batches posts n jobs in hundreds over eight connections; each returns the body of job i.
-func (h *house) batches(n int, each func(i int) object) {
+func (h *shop) batches(n int, each func(i int) object) {
 	var wg sync.WaitGroup
 	next := make(chan int)
 	for range 8 {
@@ -256,7 +256,7 @@ func (h *house) batches(n int, each func(i int) object) {
 	wg.Wait()
 }
 
-func (h *house) settled(n float64, most time.Duration) {
+func (h *shop) settled(n float64, most time.Duration) {
 	h.b.Helper()
 	over := time.Now().Add(most)
 	for h.meter.Total(telemetry.JobsSettled) < n {

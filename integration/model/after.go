@@ -16,9 +16,9 @@ type after struct {
 
 // The conditions of jobs after jobs that can be left out.
 const (
-	NoJudgeAtLast  Broken = "a request does not judge the rule after it has put the row"
-	OpenBeforeBoth Broken = "a job after others does not read all of them"
-	NoWakeOfIts    Broken = "a job after others has no wake-up of its own"
+	NoEvaluationAtLast Broken = "a request does not judge the rule after it has put the row"
+	OpenBeforeBoth     Broken = "a job after others does not read all of them"
+	NoWakeOfIts        Broken = "a job after others has no wake-up of its own"
 )
 
 func (a after) wrong(rests bool) string {
@@ -82,7 +82,7 @@ func (a after) follow(each func(string, bool, after)) {
 		case 4:
 			to.child = waiting
 		case 5:
-			if a.broken != NoJudgeAtLast {
+			if a.broken != NoEvaluationAtLast {
 				to.release()
 			}
 		}

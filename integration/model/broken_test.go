@@ -18,7 +18,7 @@ func TestSearch_FindsEachConditionThatIsLeftOut(t *testing.T) {
 	for broken, c := range map[Broken]Config{
 		StartIgnoresStop:       world(chain2, Order{Cancel, 0}),
 		StartIgnoresPause:      world(chain2, Order{Pause, 0}),
-		StartIgnoresAct:        with(world(chain2, Order{Retry, 0}), func(c *Config) { c.Policy = dag.Continue }),
+		StartIgnoresOperation:  with(world(chain2, Order{Retry, 0}), func(c *Config) { c.Policy = dag.Continue }),
 		StartIgnoresGeneration: world(chain2, Order{RetryFrom, 0}),
 		StopLeavesBlocked:      world(chain2, Order{Cancel, 0}),
 		StopIgnoresFinal:       world(chain2, Order{Cancel, 0}),
@@ -30,7 +30,7 @@ func TestSearch_FindsEachConditionThatIsLeftOut(t *testing.T) {
 		JoinWantsAll: with(world(join, Order{RetryNode, 0}), func(c *Config) {
 			c.NoSweeps, c.Steady = true, 0b110
 		}),
-		CountsDuringAnAct: with(world(join, Order{RetryNode, 0}), func(c *Config) {
+		CountsDuringAnOperation: with(world(join, Order{RetryNode, 0}), func(c *Config) {
 			c.NoSweeps, c.Steady = true, 0b110
 		}),
 		HeldIsNotNoted:   with(world(crossed), func(c *Config) { c.NoSweeps, c.Policy = true, dag.Hold }),
@@ -38,26 +38,26 @@ func TestSearch_FindsEachConditionThatIsLeftOut(t *testing.T) {
 		EndIgnoresEpoch:  world(chain2, Order{Cancel, 0}),
 		EndBeforeAll:     world(chain2),
 		RestIgnoresEpoch: with(world(chain2, Order{Cancel, 0}), func(c *Config) { c.NoSweeps = true }),
-		ResumeWakesNobody: with(world(chain2, Order{Pause, 0}, Order{Resume, 0}), func(c *Config) {
+		ResumeWakesNoProcess: with(world(chain2, Order{Pause, 0}, Order{Resume, 0}), func(c *Config) {
 			c.NoSweeps = true
 		}),
-		ActWakesNobody: with(world(chain2, Order{Retry, 0}), func(c *Config) { c.NoSweeps = true }),
-		ActInOneWrite: with(world(chain2, Order{Retry, 0}), func(c *Config) {
+		OperationWakesNoProcess: with(world(chain2, Order{Retry, 0}), func(c *Config) { c.NoSweeps = true }),
+		OperationInOneWrite: with(world(chain2, Order{Retry, 0}), func(c *Config) {
 			c.Policy = dag.Continue
 		}),
-		ActIsFinishedTwice:         world(chain2, Order{Retry, 0}, Order{Cancel, 0}),
-		DeriveLeavesGaps:           world(chain2, Order{RetryNode, 1}, Order{RetryFrom, 0}),
+		OperationIsFinishedTwice:   world(chain2, Order{Retry, 0}, Order{Cancel, 0}),
+		ReconcileLeavesGaps:        world(chain2, Order{RetryNode, 1}, Order{RetryFrom, 0}),
 		EndLeavesGaps:              world(chain2, Order{RetryNode, 1}, Order{RetryFrom, 0}),
 		BlockedKeepTheirGeneration: world(chain2, Order{Retry, 0}),
-		HandIsForgotten: with(world(chain2, Order{Retry, 0}), func(c *Config) {
+		OverrideIsForgotten: with(world(chain2, Order{Retry, 0}), func(c *Config) {
 			c.Rivals, c.Releasers = []Order{{Complete, 1}}, 1
 		}),
 		RetryOfAll: world(chain2, Order{Retry, 0}),
-		HandIgnoresEpoch: with(world(chain2, Order{SkipNode, 1}), func(c *Config) {
+		OverrideIgnoresEpoch: with(world(chain2, Order{SkipNode, 1}), func(c *Config) {
 			c.Rivals, c.Releasers, c.Steady = []Order{{RetryNode, 0}}, 1, 0b10
 		}),
-		HandIgnoresRunning: world(chain2, Order{Complete, 0}),
-		ClearBeforeJudging: with(world(chain2), func(c *Config) { c.NoSweeps, c.Crashes = true, 1 }),
+		OverrideIgnoresRunning: world(chain2, Order{Complete, 0}),
+		ClearBeforeEvaluating:  with(world(chain2), func(c *Config) { c.NoSweeps, c.Crashes = true, 1 }),
 	} {
 		t.Run(string(broken), func(t *testing.T) {
 			t.Parallel()

@@ -27,7 +27,7 @@ func (m *model) checkStart(s *state, x, g int) {
 	switch {
 	case s.status.final():
 		m.violated("node %d starts in a run that is over", x)
-	case s.stop != NoAct:
+	case s.stop != NoOperation:
 		m.violated("node %d starts in a run that is stopped", x)
 	case s.paused:
 		m.violated("node %d starts in a run that is paused", x)
@@ -39,16 +39,16 @@ func (m *model) checkStart(s *state, x, g int) {
 		m.violated("node %d starts in generation %d while an older one runs", x, g+1)
 	case older.st == succeeded && !m.ordered(RetryFrom):
 		m.violated("node %d starts once more after it has succeeded", x)
-	case s.hand[x] != NoAct:
+	case s.override[x] != NoOperation:
 		m.violated("node %d starts after an operator has ended it", x)
 	case !s.rows[x][g].has(kept) && m.due(s, uint8(x)) != toRelease:
 		m.violated("node %d starts before its rule", x)
 	}
 }
 
-func (m *model) ordered(a Act) bool {
+func (m *model) ordered(a Operation) bool {
 	for _, o := range slices.Concat(m.Orders, m.Rivals) {
-		if o.Act == a {
+		if o.Operation == a {
 			return true
 		}
 	}
@@ -138,9 +138,9 @@ func (m *model) checkRest(s *state) {
 	switch {
 	case !s.status.final() && allFinal:
 		m.violated("all nodes have ended, and the run has not")
-	case !s.status.final() && s.paused && s.act.Act == NoAct && s.stop == NoAct:
+	case !s.status.final() && s.paused && s.operation.Operation == NoOperation && s.stop == NoOperation:
 		return
-	case s.status == held && m.Policy == dag.Hold && s.act.Act == NoAct && s.stop == NoAct:
+	case s.status == held && m.Policy == dag.Hold && s.operation.Operation == NoOperation && s.stop == NoOperation:
 		for x := range uint8(m.n) {
 			if s.rows[x][s.gen[x]].st == absent && m.due(s, x) == toHold {
 				return
@@ -189,11 +189,11 @@ func (m *model) checkAnswer(s *state, o Order) {
 		return
 	}
 	switch {
-	case o.Act == Cancel && s.status != runCancelled:
+	case o.Operation == Cancel && s.status != runCancelled:
 		m.violated("the run was cancelled and did not end so")
-	case o.Act == Expire && s.status != runFailed:
+	case o.Operation == Expire && s.status != runFailed:
 		m.violated("the run expired and did not end so")
-	case o.Act.byHand() && !s.rows[o.Node][s.gen[o.Node]].has(forced):
+	case o.Operation.isOverride() && !s.rows[o.Node][s.gen[o.Node]].has(forced):
 		m.violated("node %d was ended by hand, and nobody sees it", o.Node)
 	}
 }

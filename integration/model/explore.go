@@ -101,7 +101,7 @@ func (s *search) procsSwapped(to *state) bool {
 	key := func(p *process) uint64 {
 		k := uint64(p.pc)<<48 | uint64(p.node)<<40 | uint64(p.gen)<<32 | uint64(p.at)<<24 | uint64(p.found)<<16 |
 			uint64(p.seen.epoch)<<8 | uint64(p.bump)<<4
-		if p.tells {
+		if p.propagates {
 			k |= 1
 		}
 		return k

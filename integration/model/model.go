@@ -68,8 +68,8 @@ func newModel(c Config) *model {
 			for i, rest := 0, code; i < len(c.Parents[x]); i, rest = i+1, rest/4 {
 				parents = append(parents, ends[rest%4])
 			}
-			v, _ := dag.Judge(c.Rules[x], c.Policy, parents)
-			due, _ := dagtest.Judge(c.Rules[x], c.Policy, parents)
+			v, _ := dag.Evaluate(c.Rules[x], c.Policy, parents)
+			due, _ := dagtest.Evaluate(c.Rules[x], c.Policy, parents)
 			m.verdicts[x][code], m.dues[x][code] = founds[v], founds[due]
 		}
 	}
@@ -85,8 +85,8 @@ func (m *model) start() state {
 	return s
 }
 
-// judge is the verdict about node x by the rows of its parents in those generations.
-func (m *model) judge(s *state, gen *[maxNodes]uint8, x uint8) found {
+// evaluate is the verdict about node x by the rows of its parents in those generations.
+func (m *model) evaluate(s *state, gen *[maxNodes]uint8, x uint8) found {
 	return m.verdicts[x][m.code(s, gen, x)]
 }
 
@@ -154,7 +154,7 @@ func (m *model) next(s *state, each func(move, *state)) {
 		}
 		busy = true
 		to := m.copy(s)
-		v := m.operate(to, k)
+		v := m.request(to, k)
 		each(v, to)
 		if s.crashes > 0 {
 			to := m.copy(s)
@@ -203,12 +203,12 @@ func (m *model) pick(s *state, each func(move, *state)) (any bool) {
 			if !r.st.final() {
 				continue
 			}
-			known := other.pc != idle && other.tells && int(other.node) == x && int(other.gen) == g
-			if r.has(pending) && !(m.Policy == dag.CancelRun && s.act.Act != NoAct) {
+			known := other.pc != idle && other.propagates && int(other.node) == x && int(other.gen) == g
+			if r.has(pending) && !(m.Policy == dag.CancelRun && s.operation.Operation != NoOperation) {
 				any = true
 				if free && !known {
 					to := m.copy(s)
-					m.take(to, i, process{pc: readRun, tells: true, node: uint8(x), gen: uint8(g)})
+					m.take(to, i, process{pc: readRun, propagates: true, node: uint8(x), gen: uint8(g)})
 					each(move{what: "takes up the end of", who: int8(i), node: int8(x), gen: int8(g)}, to)
 					continue
 				}
@@ -216,14 +216,14 @@ func (m *model) pick(s *state, each func(move, *state)) (any bool) {
 			if free && s.repeats > 0 {
 				to := m.copy(s)
 				to.repeats--
-				m.take(to, i, process{pc: readRun, tells: true, node: uint8(x), gen: uint8(g)})
+				m.take(to, i, process{pc: readRun, propagates: true, node: uint8(x), gen: uint8(g)})
 				each(move{what: "takes up twice the end of", who: int8(i), node: int8(x), gen: int8(g), free: true}, to)
 			}
 		}
 	}
 	if s.wake {
 		any = true
-		if free && !(other.pc != idle && !other.tells) {
+		if free && !(other.pc != idle && !other.propagates) {
 			to := m.copy(s)
 			m.take(to, i, process{pc: readRun})
 			each(move{what: "derives the run", who: int8(i), node: -1}, to)
@@ -287,9 +287,9 @@ func (m *model) work(s *state, each func(move, *state)) (any bool) {
 // mayStart is what a worker checks on the run after it has claimed the attempt.
 func (m *model) mayStart(s *state, x, g int) bool {
 	return !s.status.final() &&
-		(s.stop == NoAct || m.Broken == StartIgnoresStop) &&
+		(s.stop == NoOperation || m.Broken == StartIgnoresStop) &&
 		(!s.paused || m.Broken == StartIgnoresPause) &&
-		(s.act.Act == NoAct || m.Broken == StartIgnoresAct) &&
+		(s.operation.Operation == NoOperation || m.Broken == StartIgnoresOperation) &&
 		(uint8(g) == s.gen[x] || m.Broken == StartIgnoresGeneration)
 }
 

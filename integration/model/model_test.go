@@ -151,7 +151,7 @@ func TestRun_EndsRightWhileOneNodeRunsAtATime(t *testing.T) {
 		}
 	})
 	each([][][]uint8{apart, chain2}, func(c Config) {
-		for _, a := range acts {
+		for _, a := range operations {
 			if c.Limited, c.NoSweeps, c.Orders = true, s.seen%2 == 0, orders(a, 0); s.lot(31) {
 				s.whole(c)
 			}
@@ -160,13 +160,13 @@ func TestRun_EndsRightWhileOneNodeRunsAtATime(t *testing.T) {
 	s.report()
 }
 
-// acts are all acts but Resume, which follows Pause.
-var acts = []Act{Cancel, Expire, Pause, Retry, RetryFrom, RetryNode, SkipNode, SkipBelow, Complete}
+// operations are all acts but Resume, which follows Pause.
+var operations = []Operation{Cancel, Expire, Pause, Retry, RetryFrom, RetryNode, SkipNode, SkipBelow, Complete}
 
 // orders asks for the act on that node, if it is about one, and for a resume after a pause.
-func orders(a Act, node uint8) []Order {
+func orders(a Operation, node uint8) []Order {
 	if a == Pause {
-		return []Order{{Act: Pause}, {Act: Resume}}
+		return []Order{{Operation: Pause}, {Operation: Resume}}
 	}
 	return []Order{{a, node}}
 }
@@ -175,7 +175,7 @@ func TestRun_ObeysEveryActAtAnyTime(t *testing.T) {
 	t.Parallel()
 	s := &searches{t: t}
 	each([][][]uint8{chain2}, func(c Config) {
-		for _, a := range acts {
+		for _, a := range operations {
 			for node := range uint8(2) {
 				if c.Orders = orders(a, node); s.lot(11) {
 					s.whole(c)
@@ -190,7 +190,7 @@ func TestRun_ObeysEveryActDespiteACrash(t *testing.T) {
 	t.Parallel()
 	s := &searches{t: t}
 	each([][][]uint8{chain2}, func(c Config) {
-		for _, a := range acts {
+		for _, a := range operations {
 			if c.Orders, c.Crashes, c.NoSweeps = orders(a, 0), 1, s.seen%2 == 0; s.lot(61) {
 				s.whole(c)
 			}
@@ -203,7 +203,7 @@ func TestRun_ObeysEveryActOnThreeAndFourNodes(t *testing.T) {
 	t.Parallel()
 	s := &searches{t: t}
 	each([][][]uint8{chain3, join, triangle, fork}, func(c Config) {
-		for _, a := range acts {
+		for _, a := range operations {
 			for node := range uint8(3) {
 				if c.Orders, c.Releasers, c.NoSweeps = orders(a, node), 1, s.seen%2 == 0; s.lot(97) {
 					s.whole(c)
@@ -215,7 +215,7 @@ func TestRun_ObeysEveryActOnThreeAndFourNodes(t *testing.T) {
 		}
 	})
 	each([][][]uint8{diamond, crossed, wide}, func(c Config) {
-		for _, a := range acts {
+		for _, a := range operations {
 			if c.Orders, c.Releasers, c.Steady = orders(a, 1), 1, 0b1101; s.lot(101) {
 				s.whole(c)
 			}
@@ -228,8 +228,8 @@ func TestRun_ObeysTwoActsOfOneOrTwoOperators(t *testing.T) {
 	t.Parallel()
 	s := &searches{t: t}
 	each([][][]uint8{chain2}, func(c Config) {
-		for _, a := range acts {
-			for _, b := range acts {
+		for _, a := range operations {
+			for _, b := range operations {
 				c.Releasers = 1
 				if c.Orders, c.Rivals = append(orders(a, 0), orders(b, 0)...), nil; s.lot(301) {
 					s.whole(c)

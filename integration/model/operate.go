@@ -3,21 +3,21 @@ package model
 // begin starts the next order.
 func (m *model) begin(s *state, k int) move {
 	o := m.orders(k)[s.ops[k].next]
-	v := move{what: "begins " + names[o.Act], who: operators[k], node: int8(o.Node), free: true}
-	if o.Act < RetryFrom {
+	v := move{what: "begins " + names[o.Operation], who: operators[k], node: int8(o.Node), free: true}
+	if o.Operation < RetryFrom {
 		v.node = -1
 	}
-	switch o.Act {
+	switch o.Operation {
 	case Cancel, Expire:
-		ok := (!s.status.final() || m.Broken == StopIgnoresFinal) && s.stop == NoAct
+		ok := (!s.status.final() || m.Broken == StopIgnoresFinal) && s.stop == NoOperation
 		m.answer(s, k, ok)
 		if !ok {
 			return v
 		}
-		s.stop, s.act, s.wake = o.Act, Order{}, true
+		s.stop, s.operation, s.wake = o.Operation, Order{}, true
 		s.epoch++
 	case Pause:
-		ok := !s.status.final() && s.stop == NoAct && !s.paused
+		ok := !s.status.final() && s.stop == NoOperation && !s.paused
 		m.answer(s, k, ok)
 		if ok {
 			s.paused = true
@@ -27,7 +27,7 @@ func (m *model) begin(s *state, k int) move {
 		ok := !s.status.final() && s.paused
 		m.answer(s, k, ok)
 		if ok {
-			s.paused, s.wake = false, m.Broken != ResumeWakesNobody
+			s.paused, s.wake = false, m.Broken != ResumeWakesNoProcess
 			s.epoch++
 		}
 	default:
@@ -54,8 +54,8 @@ func (m *model) answer(s *state, k int, ok bool) {
 	*op = operator{next: op.next + 1, done: done}
 }
 
-// operate is the next step of a request that takes several.
-func (m *model) operate(s *state, k int) move {
+// request is the next step of a request that takes several.
+func (m *model) request(s *state, k int) move {
 	op := &s.ops[k]
 	o := m.orders(k)[op.next]
 	v := move{who: operators[k], node: -1}
@@ -63,29 +63,29 @@ func (m *model) operate(s *state, k int) move {
 	case readNode:
 		v.what = "does its first write"
 		m.firstWrite(s, k, o)
-	case readAct:
+	case readOperation:
 		op.seen = s.run
-		if s.act != o {
+		if s.operation != o {
 			v.what = "finds that somebody has finished its act"
 			m.answer(s, k, false)
 			return v
 		}
 		var ok bool
 		op.bump, ok = m.decide(s, &op.seen)
-		op.pc = writeAct
+		op.pc = writeOperation
 		if !ok {
 			op.bump = 0
 		}
 		v.what = "reads for its act"
-	case writeAct:
+	case writeOperation:
 		some := op.bump != 0
 		switch {
-		case m.finishAct(s, &op.seen, op.bump, some):
+		case m.finishOperation(s, &op.seen, op.bump, some):
 			v.what = "finishes its act"
 			m.answer(s, k, some)
 		default:
 			v.what = "is refused: finish its act"
-			op.pc, op.bump = readAct, 0
+			op.pc, op.bump = readOperation, 0
 		}
 	}
 	return v
@@ -94,25 +94,25 @@ func (m *model) operate(s *state, k int) move {
 // firstWrite writes the act into the run, or ends the node at once if it has not failed.
 func (m *model) firstWrite(s *state, k int, o Order) {
 	seen := &s.ops[k].seen
-	stopping := seen.stop != NoAct && !seen.status.final()
+	stopping := seen.stop != NoOperation && !seen.status.final()
 	same := s.epoch == seen.epoch
-	if seen.act.Act != NoAct || stopping {
+	if seen.operation.Operation != NoOperation || stopping {
 		m.answer(s, k, false)
 		return
 	}
-	if o.Act.byHand() {
+	if o.Operation.isOverride() {
 		r := &s.rows[o.Node][seen.gen[o.Node]]
 		switch {
 		case r.st.failed():
-		case r.st != absent && r.st != waiting && m.Broken != HandIgnoresRunning,
-			r.st.final(), seen.status.final(), !same && m.Broken != HandIgnoresEpoch:
+		case r.st != absent && r.st != waiting && m.Broken != OverrideIgnoresRunning,
+			r.st.final(), seen.status.final(), !same && m.Broken != OverrideIgnoresEpoch:
 			m.answer(s, k, false)
 			return
 		default: // one transaction: row, fence, run
 			if seen.gen[o.Node] != s.gen[o.Node] {
 				m.violated("node %d is ended by hand in an older generation", o.Node)
 			}
-			*r = forcedRow(o.Act)
+			*r = forcedRow(o.Operation)
 			s.epoch++
 			s.wake, s.holds = true, false
 			if s.status == held {
@@ -126,30 +126,30 @@ func (m *model) firstWrite(s *state, k int, o Order) {
 		m.answer(s, k, false)
 		return
 	}
-	if m.Broken == ActInOneWrite { // it decides while nodes still start
-		seen.act, s.ops[k].pc = o, writeAct
+	if m.Broken == OperationInOneWrite { // it decides while nodes still start
+		seen.operation, s.ops[k].pc = o, writeOperation
 		s.ops[k].bump, _ = m.decide(s, seen)
 		return
 	}
-	s.act, s.wake = o, true
+	s.operation, s.wake = o, true
 	s.epoch++
-	s.ops[k].pc, s.ops[k].seen = readAct, run{}
+	s.ops[k].pc, s.ops[k].seen = readOperation, run{}
 }
 
 // decide says which nodes begin a new generation by the act on the run; ok is false if there are none.
 func (m *model) decide(s *state, r *run) (bump uint8, ok bool) {
-	o := r.act
+	o := r.operation
 	at := func(x uint8) row { return s.rows[x][r.gen[x]] }
-	fallsWith := func(x uint8) bool {
+	isDownstream := func(x uint8) bool {
 		st := at(x)
-		blocked := st.st == absent && (r.hand[x] == NoAct || m.Broken == HandIsForgotten) &&
+		blocked := st.st == absent && (r.override[x] == NoOperation || m.Broken == OverrideIsForgotten) &&
 			m.Broken != BlockedKeepTheirGeneration
 		return m.parents[x]&bump != 0 && (blocked || st.st == cancelled || st.st == skipped && !st.has(forced))
 	}
-	switch o.Act {
+	switch o.Operation {
 	case Retry:
 		for x := range uint8(m.n) {
-			if at(x).st.failed() || fallsWith(x) || m.Broken == RetryOfAll && at(x).st.final() {
+			if at(x).st.failed() || isDownstream(x) || m.Broken == RetryOfAll && at(x).st.final() {
 				bump |= 1 << x
 			}
 		}
@@ -162,7 +162,7 @@ func (m *model) decide(s *state, r *run) (bump uint8, ok bool) {
 		stopped := func(x uint8) bool { return r.stop == stopFail && at(x).st == cancelled }
 		bump = 1 << o.Node
 		for x := range uint8(m.n) {
-			if fallsWith(x) || !stopped(o.Node) && stopped(x) {
+			if isDownstream(x) || !stopped(o.Node) && stopped(x) {
 				bump |= 1 << x
 			}
 		}
@@ -170,15 +170,15 @@ func (m *model) decide(s *state, r *run) (bump uint8, ok bool) {
 	return bump, bump != 0
 }
 
-// finishAct is the second write of an act: it writes the new generations, or withdraws the act.
-func (m *model) finishAct(s *state, seen *run, bump uint8, ok bool) bool {
-	o := seen.act
-	switch same := s.epoch == seen.epoch && s.act == o; {
-	case same, s.epoch == seen.epoch && m.Broken == ActInOneWrite, m.Broken == ActIsFinishedTwice:
+// finishOperation is the second write of an act: it writes the new generations, or withdraws the act.
+func (m *model) finishOperation(s *state, seen *run, bump uint8, ok bool) bool {
+	o := seen.operation
+	switch same := s.epoch == seen.epoch && s.operation == o; {
+	case same, s.epoch == seen.epoch && m.Broken == OperationInOneWrite, m.Broken == OperationIsFinishedTwice:
 	default:
 		return false
 	}
-	s.act = Order{}
+	s.operation = Order{}
 	s.epoch++
 	if !ok {
 		return true
@@ -191,12 +191,12 @@ func (m *model) finishAct(s *state, seen *run, bump uint8, ok bool) bool {
 			continue
 		}
 		s.gen[x]++
-		s.since[x], s.hand[x] = s.epoch, NoAct
+		s.since[x], s.override[x] = s.epoch, NoOperation
 	}
-	if o.Act.byHand() {
-		s.hand[o.Node] = o.Act
+	if o.Operation.isOverride() {
+		s.override[o.Node] = o.Operation
 	}
-	s.stop, s.wake = NoAct, m.Broken != ActWakesNobody
+	s.stop, s.wake = NoOperation, m.Broken != OperationWakesNoProcess
 	s.paused = s.paused && !s.status.final()
 	s.status, s.holds = going, false
 	return true

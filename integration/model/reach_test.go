@@ -51,7 +51,7 @@ func TestAfter_IsReleasedOnceItsParentsHaveEnded(t *testing.T) {
 func TestAfter_NeedsEachOfItsConditions(t *testing.T) {
 	t.Parallel()
 	for broken, a := range map[Broken]after{
-		NoJudgeAtLast: {}, OpenBeforeBoth: {}, NoWakeOfIts: {crashes: 1, sweeps: true},
+		NoEvaluationAtLast: {}, OpenBeforeBoth: {}, NoWakeOfIts: {crashes: 1, sweeps: true},
 	} {
 		t.Run(string(broken), func(t *testing.T) {
 			t.Parallel()

@@ -5,7 +5,7 @@ import "punctual/shared/dag"
 // targets are the nodes that a process judges.
 func (m *model) targets(p *process) uint8 {
 	switch {
-	case !p.tells || m.Limited:
+	case !p.propagates || m.Limited:
 		return 1<<m.n - 1
 	case p.gen != p.seen.gen[p.node]: // the newer generation may have waited for this older one
 		return 1 << p.node
@@ -31,7 +31,7 @@ func (m *model) advance(p *process, from uint8) {
 	switch {
 	case p.holds && !p.seen.holds:
 		p.pc = noteHeld
-	case p.tells:
+	case p.propagates:
 		p.pc = readBelow
 	default:
 		p.pc = built
@@ -39,7 +39,7 @@ func (m *model) advance(p *process, from uint8) {
 }
 
 func (m *model) counted(p *process, x uint8) bool {
-	return m.Joins && !m.Limited && p.tells && p.gen == p.seen.gen[p.node] && len(m.Config.Parents[x]) > 1
+	return m.Joins && !m.Limited && p.propagates && p.gen == p.seen.gen[p.node] && len(m.Config.Parents[x]) > 1
 }
 
 // step is the next step of a releaser that is not idle: one read or one write if the Config is Fine, otherwise all
@@ -47,9 +47,9 @@ func (m *model) counted(p *process, x uint8) bool {
 func (m *model) step(s *state, i int) move {
 	p := &s.procs[i]
 	v := move{who: int8(i), node: -1}
-	v.what = m.act(s, p, &v)
+	v.what = m.proceed(s, p, &v)
 	for !m.Fine && p.pc.reads() {
-		m.act(s, p, &move{})
+		m.proceed(s, p, &move{})
 	}
 	m.forget(p)
 	return v
@@ -58,7 +58,7 @@ func (m *model) step(s *state, i int) move {
 // reads says whether the step only reads.
 func (p pc) reads() bool {
 	switch p {
-	case readRun, readAct, readNode, readBelow, readTwice, readEnd:
+	case readRun, readOperation, readNode, readBelow, readTwice, readEnd:
 		return true
 	}
 	return false
@@ -70,16 +70,16 @@ func (m *model) forget(p *process) {
 	case idle:
 		*p = process{}
 	case clearPending, readRun:
-		*p = process{pc: p.pc, tells: p.tells, node: p.node, gen: p.gen}
+		*p = process{pc: p.pc, propagates: p.propagates, node: p.node, gen: p.gen}
 	case rest, writeEnd, readTwice:
 		*p = process{
-			pc: p.pc, tells: p.tells, node: p.node, gen: p.gen, found: p.found,
-			seen: run{epoch: p.seen.epoch, act: p.seen.act, paused: p.seen.paused},
+			pc: p.pc, propagates: p.propagates, node: p.node, gen: p.gen, found: p.found,
+			seen: run{epoch: p.seen.epoch, operation: p.seen.operation, paused: p.seen.paused},
 		}
 	}
 }
 
-func (m *model) act(s *state, p *process, v *move) string {
+func (m *model) proceed(s *state, p *process, v *move) string {
 	about := func(x, g uint8) { v.node, v.gen = int8(x), int8(g) }
 	switch p.pc {
 	case readRun:
@@ -87,25 +87,25 @@ func (m *model) act(s *state, p *process, v *move) string {
 		return "reads the run"
 	case failRun:
 		p.pc = readRun
-		if (s.epoch == p.seen.epoch || m.Broken == FailIgnoresEpoch) && !s.status.final() && s.stop == NoAct &&
-			s.act.Act == NoAct {
+		if (s.epoch == p.seen.epoch || m.Broken == FailIgnoresEpoch) && !s.status.final() && s.stop == NoOperation &&
+			s.operation.Operation == NoOperation {
 			m.checkFailure(s, p.node, p.gen)
 			s.stop, s.wake = stopFail, true
 			s.epoch++
 			return "stops the run for a failure of"
 		}
 		return "is refused: stop the run"
-	case readAct:
+	case readOperation:
 		var ok bool
 		p.bump, ok = m.decide(s, &p.seen)
 		p.found = nothing
 		if ok {
 			p.found = toForce
 		}
-		p.pc = writeAct
+		p.pc = writeOperation
 		return "reads for the act"
-	case writeAct:
-		done := m.finishAct(s, &p.seen, p.bump, p.found == toForce)
+	case writeOperation:
+		done := m.finishOperation(s, &p.seen, p.bump, p.found == toForce)
 		p.pc, p.bump, p.found = readRun, 0, nothing
 		if done {
 			return "finishes the act"
@@ -119,10 +119,10 @@ func (m *model) act(s *state, p *process, v *move) string {
 			switch {
 			case r.st == running:
 				r.flags |= stop
-			case r.st == absent && g > 0 && g+1 == p.seen.gen[x] && m.Broken != DeriveLeavesGaps: // passed over
+			case r.st == absent && g > 0 && g+1 == p.seen.gen[x] && m.Broken != ReconcileLeavesGaps: // passed over
 				*r = row{cancelled, pending}
-			case r.st == absent && g == p.seen.gen[x] && p.seen.hand[x] != NoAct: // ended by hand
-				*r = forcedRow(p.seen.hand[x])
+			case r.st == absent && g == p.seen.gen[x] && p.seen.override[x] != NoOperation: // ended by hand
+				*r = forcedRow(p.seen.override[x])
 			case r.st == waiting, r.st == absent && g == p.seen.gen[x] && m.Broken != StopLeavesBlocked:
 				*r = row{cancelled, r.flags | pending}
 			}
@@ -138,7 +138,7 @@ func (m *model) act(s *state, p *process, v *move) string {
 			switch r := &s.rows[x][g]; {
 			case r.st == running:
 				r.flags |= stop
-			case r.st == waiting, r.st == absent && g > 0 && g+1 == p.seen.gen[x] && m.Broken != DeriveLeavesGaps:
+			case r.st == waiting, r.st == absent && g > 0 && g+1 == p.seen.gen[x] && m.Broken != ReconcileLeavesGaps:
 				*r = row{cancelled, r.flags | pending}
 			}
 		}
@@ -168,10 +168,10 @@ func (m *model) act(s *state, p *process, v *move) string {
 		return m.putNode(s, p)
 	case noteHeld:
 		p.pc = readRun
-		if s.epoch == p.seen.epoch && s.act.Act == NoAct {
+		if s.epoch == p.seen.epoch && s.operation.Operation == NoOperation {
 			s.holds = m.Broken != HeldIsNotNoted
 			p.seen.holds, p.pc = true, readBelow
-			if !p.tells {
+			if !p.propagates {
 				p.pc = built
 			}
 			return "notes that a node is held"
@@ -211,12 +211,12 @@ func (m *model) act(s *state, p *process, v *move) string {
 		return "counts at the end"
 	case readTwice:
 		p.pc = clearPending
-		if s.epoch != p.seen.epoch && m.Broken != CountsDuringAnAct {
+		if s.epoch != p.seen.epoch && m.Broken != CountsDuringAnOperation {
 			p.pc = readRun
 		}
 		return "reads the run once more"
 	case readEnd:
-		p.found = m.judgeRun(s, &p.seen)
+		p.found = m.evaluateRun(s, &p.seen)
 		p.pc = writeEnd
 		switch {
 		case p.found == nothing:
@@ -238,7 +238,7 @@ func (m *model) act(s *state, p *process, v *move) string {
 	case writeEnd:
 		f := p.found
 		p.found = nothing
-		if s.epoch != p.seen.epoch && m.Broken != EndIgnoresEpoch || s.status.final() || s.act.Act != NoAct {
+		if s.epoch != p.seen.epoch && m.Broken != EndIgnoresEpoch || s.status.final() || s.operation.Operation != NoOperation {
 			p.pc = readRun
 			return "is refused: end the run"
 		}
@@ -259,7 +259,7 @@ func (m *model) act(s *state, p *process, v *move) string {
 		return "puts the wake-up off"
 	case clearPending:
 		about(p.node, p.gen)
-		if m.Limited && p.hasPlace(s) {
+		if m.Limited && p.hasPermit(s) {
 			s.slot, p.pc = 0, readRun // it looks once more for nodes that wait
 			return "frees the place of"
 		}
@@ -275,7 +275,7 @@ func (m *model) anyGap(s *state, p *process) bool {
 	for x := range m.n {
 		for g := uint8(1); g < p.seen.gen[x]; g++ {
 			if s.rows[x][g].st == absent {
-				return m.Broken != EndLeavesGaps && m.Broken != DeriveLeavesGaps
+				return m.Broken != EndLeavesGaps && m.Broken != ReconcileLeavesGaps
 			}
 		}
 	}
@@ -284,9 +284,9 @@ func (m *model) anyGap(s *state, p *process) bool {
 
 func (m *model) after(p *process) pc {
 	switch {
-	case !p.tells:
+	case !p.propagates:
 		return rest
-	case p.seen.act.Act != NoAct || p.seen.paused: // nodes were left unjudged for that, and it may be over by now
+	case p.seen.operation.Operation != NoOperation || p.seen.paused: // nodes were left unjudged for that, and it may be over by now
 		return readTwice
 	}
 	return clearPending
@@ -296,13 +296,13 @@ func (m *model) readRun(s *state, p *process) {
 	p.seen = s.run
 	p.at, p.bump, p.holds, p.found = 0, 0, false, nothing
 	r := &p.seen
-	if !p.tells {
+	if !p.propagates {
 		switch {
-		case r.act.Act != NoAct:
-			p.pc = readAct
+		case r.operation.Operation != NoOperation:
+			p.pc = readOperation
 		case r.status.final():
 			p.pc = rest
-		case r.stop != NoAct:
+		case r.stop != NoOperation:
 			p.pc = stopNode
 		case r.gen != [maxNodes]uint8{}:
 			p.pc = oldNode
@@ -311,21 +311,21 @@ func (m *model) readRun(s *state, p *process) {
 		}
 		return
 	}
-	if m.Broken == ClearBeforeJudging {
+	if m.Broken == ClearBeforeEvaluating {
 		s.rows[p.node][p.gen].flags &^= pending
 	}
 	failed := m.Policy == dag.CancelRun && p.gen == r.gen[p.node] && s.rows[p.node][p.gen].st.failed()
 	switch {
 	case r.status.final():
 		p.pc = clearPending
-	case failed && r.act.Act != NoAct:
-		if p.hasPlace(s) {
+	case failed && r.operation.Operation != NoOperation:
+		if p.hasPermit(s) {
 			s.slot = 0
 		}
 		p.pc = idle // the pending effects stay: the act decides whether the failure still counts
-	case failed && r.stop == NoAct:
+	case failed && r.stop == NoOperation:
 		p.pc = failRun
-	case r.stop != NoAct:
+	case r.stop != NoOperation:
 		p.pc = readBelow
 	default:
 		m.advance(p, 0)
@@ -363,14 +363,14 @@ func (m *model) readNode(s *state, p *process) {
 	g := p.seen.gen[x]
 	f := nothing
 	switch {
-	case p.seen.act.Act != NoAct:
+	case p.seen.operation.Operation != NoOperation:
 	case s.rows[x][g].st != absent && m.Broken != PutOverwrites:
 	case s.rows[x][g].st.final():
-	case p.seen.hand[x] != NoAct:
+	case p.seen.override[x] != NoOperation:
 		f = toForce
 	case s.olderOpen(x, g) && m.Broken != ReleaseBeforeOlder:
 	default:
-		f = m.judge(s, &p.seen.gen, x)
+		f = m.evaluate(s, &p.seen.gen, x)
 		if m.Broken == ReleaseBeforeParents && f == nothing {
 			f = toRelease
 		}
@@ -388,9 +388,9 @@ func (m *model) readNode(s *state, p *process) {
 		if m.Limited {
 			p.slot = s.slot
 			n, g, taken := holder(s.slot)
-			freed := taken && !p.tells &&
+			freed := taken && !p.propagates &&
 				s.rows[n][g].st.final() // a run that is derived frees the places of ended jobs
-			if taken && !p.hasPlace(s) && !freed && m.Broken != SlotIsNotAsked {
+			if taken && !p.hasPermit(s) && !freed && m.Broken != SlotIsNotAsked {
 				f = nothing
 			}
 		}
@@ -403,8 +403,8 @@ func (m *model) readNode(s *state, p *process) {
 	p.found, p.pc = f, putNode
 }
 
-// hasPlace says whether the job whose end is told still has the slot.
-func (p *process) hasPlace(s *state) bool { return p.tells && s.slot == 1+p.node*maxGens+p.gen }
+// hasPermit says whether the job whose end is told still has the slot.
+func (p *process) hasPermit(s *state) bool { return p.propagates && s.slot == 1+p.node*maxGens+p.gen }
 
 // holder is the generation that has the slot.
 func holder(slot uint8) (x, g uint8, ok bool) {
@@ -440,13 +440,13 @@ func (m *model) putNode(s *state, p *process) string {
 	case toSkip:
 		*r = row{skipped, pending}
 	case toForce:
-		*r = forcedRow(p.seen.hand[x])
+		*r = forcedRow(p.seen.override[x])
 	}
 	m.advance(p, x+1)
 	return [...]string{toRelease: "releases", toCancel: "cancels", toSkip: "skips", toForce: "forces"}[f]
 }
 
-func forcedRow(a Act) row {
+func forcedRow(a Operation) row {
 	switch a {
 	case SkipNode:
 		return row{skipped, pending | forced | lets}
@@ -456,9 +456,9 @@ func forcedRow(a Act) row {
 	return row{succeeded, pending | forced}
 }
 
-// judgeRun is the verdict about the run by the rows of the generations as they were read.
-func (m *model) judgeRun(s *state, r *run) found {
-	if r.act.Act != NoAct || r.status.final() {
+// evaluateRun is the verdict about the run by the rows of the generations as they were read.
+func (m *model) evaluateRun(s *state, r *run) found {
+	if r.operation.Operation != NoOperation || r.status.final() {
 		return nothing
 	}
 	isOpen, moving, failed := false, false, false
@@ -471,7 +471,7 @@ func (m *model) judgeRun(s *state, r *run) found {
 			continue
 		}
 		isOpen = true
-		if at.st != absent || r.hand[x] != NoAct {
+		if at.st != absent || r.override[x] != NoOperation {
 			moving = true
 			continue
 		}
@@ -479,18 +479,18 @@ func (m *model) judgeRun(s *state, r *run) found {
 			moving = true
 			continue
 		}
-		if v := m.judge(s, &r.gen, x); v != toHold && v != nothing {
+		if v := m.evaluate(s, &r.gen, x); v != toHold && v != nothing {
 			moving = true
 		}
 	}
 	switch {
-	case isOpen && !moving && r.stop == NoAct && r.status != held:
+	case isOpen && !moving && r.stop == NoOperation && r.status != held:
 		return toHold
 	case isOpen && m.Broken != EndBeforeAll:
 		return nothing
 	case r.stop == Cancel:
 		return toEndCancelled
-	case r.stop != NoAct, failed:
+	case r.stop != NoOperation, failed:
 		return toFail
 	}
 	return toSucceed

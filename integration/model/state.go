@@ -74,12 +74,12 @@ const (
 
 func (s runStatus) final() bool { return s >= runSucceeded }
 
-// Act is what an operator asks for.
-type Act uint8
+// Operation is what an operator asks for.
+type Operation uint8
 
 // The acts. Expire is none of an operator: the run's expire_after has passed.
 const (
-	NoAct Act = iota
+	NoOperation Operation = iota
 	Cancel
 	Expire
 	Pause
@@ -95,40 +95,40 @@ const (
 // stopFail is the stop of a run that a failed node ends.
 const stopFail = Retry
 
-// byHand says whether the act ends a node by hand.
-func (a Act) byHand() bool { return a >= SkipNode }
+// isOverride says whether the act ends a node by hand.
+func (a Operation) isOverride() bool { return a >= SkipNode }
 
 // Order is an act, and the node if it is about one.
 type Order struct {
-	Act  Act
-	Node uint8
+	Operation Operation
+	Node      uint8
 }
 
 // run is the run item.
 type run struct {
-	status runStatus
-	stop   Act // Cancel, Expire or stopFail
-	paused bool
-	holds  bool  // a node is held: after every end the run may have to become HELD
-	epoch  uint8 // grows with every act
-	act    Order // after its first write and before its second: no node starts or is released meanwhile
-	gen    [maxNodes]uint8
-	since  [maxNodes]uint8 // the epoch in which the node's generation began
-	hand   [maxNodes]Act   // how an operator ended the node's generation
+	status    runStatus
+	stop      Operation // Cancel, Expire or stopFail
+	paused    bool
+	holds     bool  // a node is held: after every end the run may have to become HELD
+	epoch     uint8 // grows with every act
+	operation Order // after its first write and before its second: no node starts or is released meanwhile
+	gen       [maxNodes]uint8
+	since     [maxNodes]uint8     // the epoch in which the node's generation began
+	override  [maxNodes]Operation // how an operator ended the node's generation
 }
 
 // process is a releaser: its next step and what it remembers. The zero process is idle.
 type process struct {
-	pc    pc
-	tells bool // it judges the children of node and gen; otherwise it derives the run
-	holds bool // it has seen a node that is held
-	node  uint8
-	gen   uint8
-	at    uint8 // the node that it judges
-	found found // its verdict
-	slot  uint8 // who has the slot, as it was read
-	bump  uint8 // set of nodes that begin a new generation
-	seen  run
+	pc         pc
+	propagates bool // it judges the children of node and gen; otherwise it derives the run
+	holds      bool // it has seen a node that is held
+	node       uint8
+	gen        uint8
+	at         uint8 // the node that it judges
+	found      found // its verdict
+	slot       uint8 // who has the slot, as it was read
+	bump       uint8 // set of nodes that begin a new generation
+	seen       run
 }
 
 // state is the table, all actors, and the number of crashes and repetitions that may still happen.
@@ -161,18 +161,18 @@ type pc uint8
 const (
 	idle pc = iota
 	readRun
-	readAct   // the facts for the second write of an act
-	writeAct  // the second write of an act
-	failRun   // stop a run whose node failed
-	stopNode  // end one node of a stopped run
-	oldNode   // end jobs of older generations of one node
-	countJoin // count an end at a child's join
-	readNode  // judge one node
-	putNode   // write the verdict
-	noteHeld  // the run has a node that is held
-	built     // the run is no longer BUILDING
-	readBelow // have all children of the node ended?
-	readTwice // the run was paused or had an act: has that ended by now?
+	readOperation  // the facts for the second write of an act
+	writeOperation // the second write of an act
+	failRun        // stop a run whose node failed
+	stopNode       // end one node of a stopped run
+	oldNode        // end jobs of older generations of one node
+	countJoin      // count an end at a child's join
+	readNode       // judge one node
+	putNode        // write the verdict
+	noteHeld       // the run has a node that is held
+	built          // the run is no longer BUILDING
+	readBelow      // have all children of the node ended?
+	readTwice      // the run was paused or had an act: has that ended by now?
 	countEnd
 	readEnd // judge the run
 	fillGaps

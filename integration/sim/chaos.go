@@ -46,20 +46,20 @@ func Climate(seed uint64) Options {
 func Chaos(w *World) {
 	d := dice(w.o.Seed, "people")
 	jobs := 5 + d.IntN(8)
-	houses := 1 + d.IntN(len(tenants))
+	tenantCount := 1 + d.IntN(len(tenants))
 	var people sync.WaitGroup
-	for n := range houses {
+	for n := range tenantCount {
 		w.As(tenants[n]).Define()
 	}
 	for n := range jobs {
 		mine := rand.New(rand.NewPCG(w.o.Seed, uint64(n)))
-		c := w.As(tenants[n%houses])
-		people.Go(func() { c.somebody(n/houses, mine) }) // each tenant uses the same keys
+		c := w.As(tenants[n%tenantCount])
+		people.Go(func() { c.user(n/tenantCount, mine) }) // each tenant uses the same keys
 	}
-	for n := range houses {
+	for n := range tenantCount {
 		if d.IntN(2) == 0 {
 			c, mine := w.As(tenants[n]), dice(w.o.Seed, "pauses of "+string(tenants[n]))
-			people.Go(func() { c.somebodyPauses(mine) })
+			people.Go(func() { c.userPauses(mine) })
 		}
 	}
 	if d.IntN(2) == 0 {
@@ -88,7 +88,7 @@ func Chaos(w *World) {
 		jobs += late
 		for n := range late {
 			of := rand.New(rand.NewPCG(w.o.Seed, uint64(1000+n)))
-			people.Go(func() { w.As(tenants[n%houses]).cancelsLate(n, of) })
+			people.Go(func() { w.As(tenants[n%tenantCount]).cancelsLate(n, of) })
 		}
 	}
 	if w.o.Hazards.Afters {
@@ -97,7 +97,7 @@ func Chaos(w *World) {
 		jobs += after
 		for n := range after {
 			of := rand.New(rand.NewPCG(w.o.Seed, uint64(2000+n)))
-			people.Go(func() { w.As(tenants[n%houses]).comesAfter(n, of) })
+			people.Go(func() { w.As(tenants[n%tenantCount]).comesAfter(n, of) })
 		}
 	}
 	people.Wait()
@@ -135,8 +135,8 @@ func (w *World) deployments() {
 	}
 }
 
-// somebody posts a job and may cancel, move or edit it.
-func (w *Client) somebody(n int, d *rand.Rand) {
+// user posts a job and may cancel, move or edit it.
+func (w *Client) user(n int, d *rand.Rand) {
 	sleepUpTo(d, 3*time.Minute)
 	delays := []string{"1ms", "1900ms", "2500ms", "7s", "40s", "3m", "13m59s", "14m30s", "31m", "33m"}
 	body := object{"delay": delays[d.IntN(len(delays))], "timeout": "1m"}
@@ -205,7 +205,7 @@ func (w *Client) changesTheirMind(id job.ID, d *rand.Rand) {
 	}
 }
 
-func (w *Client) somebodyPauses(d *rand.Rand) {
+func (w *Client) userPauses(d *rand.Rand) {
 	for range 1 + d.IntN(2) {
 		sleepUpTo(d, 3*time.Minute)
 		if d.IntN(2) == 0 {

@@ -27,12 +27,12 @@ const failingItem = "${item == 2}"
 // the world and lets every run come to its end.
 func Network(w *World) {
 	d := dice(w.o.Seed, "graphs")
-	houses := 1 + d.IntN(len(tenants))
+	tenantCount := 1 + d.IntN(len(tenants))
 	var people sync.WaitGroup
-	for n := range houses {
+	for n := range tenantCount {
 		w.As(tenants[n]).Define()
 	}
-	for n := range houses {
+	for n := range tenantCount {
 		c, mine := w.As(tenants[n]), dice(w.o.Seed, "operator of "+string(tenants[n]))
 		people.Go(func() { c.operator(mine) })
 	}
@@ -70,7 +70,7 @@ func (w *World) letGoOn() (any bool) {
 		switch {
 		case is.Paused && !is.Status.Final():
 			any = true
-			c.act("resume", func(ctx context.Context, r *release.Releaser) error {
+			c.ask("resume", func(ctx context.Context, r *release.Releaser) error {
 				_, err := r.Resume(ctx, g.Key, sam)
 				return err
 			})
@@ -93,7 +93,7 @@ func (w *World) letGoOn() (any bool) {
 // try is act, but a refusal is no violation; it is returned.
 func (w *Client) try(what string, do func(context.Context, *release.Releaser) error) error {
 	for n := range 300 {
-		err := w.actOnce(what, do)
+		err := w.askOnce(what, do)
 		if err == nil || errors.As(err, new(*release.WrongState)) {
 			return err
 		}
@@ -111,15 +111,15 @@ func (w *Client) operator(d *rand.Rand) {
 		due = time.Now().Add(time.Duration(d.IntN(90)) * time.Second).Truncate(time.Millisecond)
 	}
 	g := w.StartAt("g", w.randomGraph(d), due)
-	acts := d.IntN(3) * d.IntN(7)
-	for range acts {
+	operations := d.IntN(3) * d.IntN(7)
+	for range operations {
 		sleepUpTo(d, 40*time.Second)
 		w.operate(g, d)
 	}
 	sleepUpTo(d, time.Minute)
 }
 
-// operate does one random thing with a run.
+// inject does one random thing with a run.
 func (w *Client) operate(g graph, d *rand.Rand) {
 	names := graphNames(g.Definition)
 	node := names[d.IntN(len(names))]
@@ -135,7 +135,7 @@ func (w *Client) operate(g graph, d *rand.Rand) {
 	if what == "from" {
 		w.wholly = append(w.wholly, g.Key)
 	}
-	w.acted = append(w.acted, g.Key)
+	w.operated = append(w.operated, g.Key)
 	w.mu.Unlock()
 	err := w.try(what+" "+node, func(ctx context.Context, r *release.Releaser) error {
 		var err error

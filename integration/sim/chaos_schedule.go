@@ -11,23 +11,23 @@ import (
 // world and lets everything settle.
 func Timetable(w *World) {
 	d := dice(w.o.Seed, "timetable")
-	houses := 1 + d.IntN(len(tenants))
+	tenantCount := 1 + d.IntN(len(tenants))
 	var people sync.WaitGroup
-	for _, t := range tenants[:houses] {
+	for _, t := range tenants[:tenantCount] {
 		w.As(t).Define()
 	}
-	for n := range houses + d.IntN(3) {
-		c, mine := w.As(tenants[n%houses]), dice(w.o.Seed, fmt.Sprintf("schedule %d", n))
-		people.Go(func() { c.somebodyWithASchedule(fmt.Sprintf("s%d", n/houses), mine) })
+	for n := range tenantCount + d.IntN(3) {
+		c, mine := w.As(tenants[n%tenantCount]), dice(w.o.Seed, fmt.Sprintf("schedule %d", n))
+		people.Go(func() { c.userWithASchedule(fmt.Sprintf("s%d", n/tenantCount), mine) })
 	}
 	if d.IntN(3) == 0 {
 		c, mine := w.As(tenants[0]), dice(w.o.Seed, "pauses")
-		people.Go(func() { c.somebodyPauses(mine) })
+		people.Go(func() { c.userPauses(mine) })
 	}
 	kept := func() {}
 	if w.o.Hazards.ShortPauses && dice(w.o.Seed, "short").IntN(2) == 0 {
 		c, mine := w.As(tenants[0]), dice(w.o.Seed, "short pauses")
-		people.Go(func() { kept = c.somebodyPausesForSeconds("seconds", mine) })
+		people.Go(func() { kept = c.userPausesForSeconds("seconds", mine) })
 	}
 	if w.o.Hazards.Outages && dice(w.o.Seed, "hurt").IntN(3) == 0 {
 		people.Go(w.outages)
@@ -65,8 +65,8 @@ func Timetable(w *World) {
 	kept()
 }
 
-// somebodyWithASchedule puts a schedule and may pause, edit or delete it.
-func (w *Client) somebodyWithASchedule(name string, d *rand.Rand) {
+// userWithASchedule puts a schedule and may pause, edit or delete it.
+func (w *Client) userWithASchedule(name string, d *rand.Rand) {
 	sleepUpTo(d, time.Minute)
 	if code, _ := w.Want(orOver(200, 201), "PUT", "/schedules/"+name, w.whole(d)); code == 400 {
 		return

@@ -28,7 +28,7 @@ func (w *World) newAPI(p *process) http.Handler {
 		Clock:   p.clock,
 		Log:     w.log("api"),
 		Shards:  w.o.Shards,
-		Entropy: &entropy{seed: w.o.Seed, twins: w.o.Twins},
+		Entropy: &entropy{seed: w.o.Seed, sameIDs: w.o.SameIDs},
 	})
 }
 
@@ -170,15 +170,15 @@ func (w *Client) Post(key string, body object) job.ID {
 		body["task"] = taskOf(w.tenant)
 	}
 	w.own(body)
-	w.awaitTwin()
+	w.awaitSameID()
 	_, v := w.Want([]int{202}, "POST", "/jobs", body, "Idempotency-Key", key)
 	id, _ := v["job_id"].(string)
 	return job.ID(id)
 }
 
-// awaitTwin waits for the next full second in a world with twins, so that both tenants act at the same time.
-func (w *Client) awaitTwin() {
-	if w.o.Twins {
+// awaitSameID waits for the next full second in a world with twins, so that both tenants act at the same time.
+func (w *Client) awaitSameID() {
+	if w.o.SameIDs {
 		now := time.Now()
 		time.Sleep(now.Truncate(time.Second).Add(time.Second).Sub(now))
 	}

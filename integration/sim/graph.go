@@ -53,11 +53,11 @@ func (w *Client) graphOf(work map[string]Work, lines ...string) dag.Definition {
 	return d
 }
 
-// act asks the API's process to do something with a run until the answer is final. A request whose answer was lost is
+// ask asks the API's process to do something with a run until the answer is final. A request whose answer was lost is
 // repeated, so it is no violation if the run does not allow it any more.
-func (w *Client) act(what string, do func(context.Context, *release.Releaser) error) {
+func (w *Client) ask(what string, do func(context.Context, *release.Releaser) error) {
 	for n := range 300 {
-		switch err := w.actOnce(what, do); {
+		switch err := w.askOnce(what, do); {
 		case err == nil:
 			return
 		case errors.As(err, new(*release.WrongState)):
@@ -71,7 +71,7 @@ func (w *Client) act(what string, do func(context.Context, *release.Releaser) er
 	w.violation("%s was not answered in all these times", what)
 }
 
-func (w *Client) actOnce(what string, do func(context.Context, *release.Releaser) error) error {
+func (w *Client) askOnce(what string, do func(context.Context, *release.Releaser) error) error {
 	w.mu.Lock()
 	p, rel := w.api, w.releaser
 	w.mu.Unlock()
@@ -103,12 +103,12 @@ func (w *Client) Start(name string, d dag.Definition) graph { return w.StartAt(n
 
 // StartAt makes a run that is due at that time.
 func (w *Client) StartAt(name string, d dag.Definition, due time.Time) graph {
-	w.awaitTwin()
-	g := graph{graphs.Key{Tenant: w.tenant, ID: job.DerivedID(time.Now(), "sim", name)}, d}
+	w.awaitSameID()
+	g := graph{graphs.Key{Tenant: w.tenant, ID: job.DeterministicID(time.Now(), "sim", name)}, d}
 	w.mu.Lock()
 	w.graphs = append(w.graphs, g)
 	w.mu.Unlock()
-	w.act("create", func(ctx context.Context, r *release.Releaser) error {
+	w.ask("create", func(ctx context.Context, r *release.Releaser) error {
 		_, _, err := r.Create(ctx, release.Request{Key: g.Key, Definition: d, DueAt: due, By: release.By{Who: "sim"}})
 		return err
 	})

@@ -24,16 +24,16 @@ type ledger struct {
 	store.Table
 	w *World
 
-	mu     sync.Mutex
-	items  map[item.Ref]item.Item // jobs and claims as they are now
-	rows   map[job.Key]job.Row    // without rows that were deleted
-	claims map[job.Key]job.Claim
-	order  []job.Key // of rows, in order of creation
-	slices map[string]bool
-	lives  map[schedule.Key]*life
-	stands map[graphs.Key][]stand
-	hands  map[item.Ref]bool     // items that were written by hand and may be unreadable
-	overs  map[job.Key]time.Time // when rows became final
+	mu          sync.Mutex
+	items       map[item.Ref]item.Item // jobs and claims as they are now
+	rows        map[job.Key]job.Row    // without rows that were deleted
+	claims      map[job.Key]job.Claim
+	order       []job.Key // of rows, in order of creation
+	slices      map[string]bool
+	lives       map[schedule.Key]*life
+	revisions   map[graphs.Key][]revision
+	overwritten map[item.Ref]bool     // items that were written by hand and may be unreadable
+	overs       map[job.Key]time.Time // when rows became final
 	// Jobs that were claimed only with a stop on the row, or over a fence: the worker reads the
 	// stop.
 	stopped map[job.Key]bool
@@ -41,17 +41,17 @@ type ledger struct {
 
 func newLedger(w *World, t *memory.Table) *ledger {
 	return &ledger{
-		Table:   t,
-		w:       w,
-		items:   map[item.Ref]item.Item{},
-		rows:    map[job.Key]job.Row{},
-		claims:  map[job.Key]job.Claim{},
-		slices:  map[string]bool{},
-		lives:   map[schedule.Key]*life{},
-		stands:  map[graphs.Key][]stand{},
-		hands:   map[item.Ref]bool{},
-		overs:   map[job.Key]time.Time{},
-		stopped: map[job.Key]bool{},
+		Table:       t,
+		w:           w,
+		items:       map[item.Ref]item.Item{},
+		rows:        map[job.Key]job.Row{},
+		claims:      map[job.Key]job.Claim{},
+		slices:      map[string]bool{},
+		lives:       map[schedule.Key]*life{},
+		revisions:   map[graphs.Key][]revision{},
+		overwritten: map[item.Ref]bool{},
+		overs:       map[job.Key]time.Time{},
+		stopped:     map[job.Key]bool{},
 	}
 }
 
@@ -117,7 +117,7 @@ func (l *ledger) all() []job.Row {
 // see verifies one write that took effect. The lock is held.
 func (l *ledger) see(w item.Write, next item.Item) {
 	old := l.items[w.Ref]
-	if l.hands[w.Ref] && !readable(w.Ref, next) {
+	if l.overwritten[w.Ref] && !readable(w.Ref, next) {
 		l.items[w.Ref] = next
 		return
 	}
@@ -142,14 +142,14 @@ func (l *ledger) see(w item.Write, next item.Item) {
 func (l *ledger) distrust(ref item.Ref) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.hands[ref] = true
+	l.overwritten[ref] = true
 }
 
 // distrusted reports whether any item was written by hand.
 func (l *ledger) distrusted() bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	return len(l.hands) > 0
+	return len(l.overwritten) > 0
 }
 
 // readable reports whether an item of a job or a schedule can be read.
@@ -193,7 +193,7 @@ func (l *ledger) seeRow(w item.Write, was, is item.Item) {
 	}
 	at := slices.IndexFunc(job.Transitions, func(t job.Transition) bool { return t.Name == w.Name })
 	// No transitions: an item that was set aside is restored by hand, and work that did not end in time is put off.
-	if at < 0 && !l.hands[w.Ref] && w.Name != "due.put_off" {
+	if at < 0 && !l.overwritten[w.Ref] && w.Name != "due.put_off" {
 		bad("no transition has this name")
 		return
 	}
@@ -294,7 +294,7 @@ func (l *ledger) seeRow(w item.Write, was, is item.Item) {
 			bad("the claim of attempt %d was not fenced", claim.Attempt)
 		}
 	case "row.release", "row.end_blocked":
-		l.judged(next, bad)
+		l.seeEvaluated(next, bad)
 	default:
 		if !next.DueAt.Equal(old.DueAt) {
 			bad("the due time moved from %s to %s", old.DueAt, next.DueAt)

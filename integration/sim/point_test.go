@@ -98,7 +98,7 @@ func atEachPoint(t *testing.T, f Fault, after time.Duration, skip func(Point) bo
 					continue
 				}
 				o := Options{Seed: 1, Plan: At(p, f, after), Late: after + time.Second}
-				_, took, bad := play(t, s, o, clean+after+s.recovery()+o.putOff())
+				_, took, bad := play(t, s, o, clean+after+s.recovery()+o.deferral())
 				tried++
 				longest = max(longest, took)
 				if bad {

@@ -124,7 +124,7 @@ func call[T any](ctx context.Context, p *process, op, what string, facts []strin
 	if p.w.isAway(p.stage) {
 		return none, fault.New(fault.Unavailable, nil, "%s while away", doing)
 	}
-	f, after := p.w.judge(p, op, what, p.who(facts...))
+	f, after := p.w.chooseFault(p, op, what, p.who(facts...))
 	switch f {
 	case Freeze:
 		p.thaws.Store(time.Now().Add(after).UnixNano())
@@ -171,7 +171,7 @@ func call[T any](ctx context.Context, p *process, op, what string, facts []strin
 	return v, err
 }
 
-func act(ctx context.Context, p *process, op, what string, facts []string, do func(context.Context) error) error {
+func inject(ctx context.Context, p *process, op, what string, facts []string, do func(context.Context) error) error {
 	_, err := call(ctx, p, op, what, facts, func(ctx context.Context) (struct{}, error) { return struct{}{}, do(ctx) })
 	return err
 }
@@ -197,7 +197,7 @@ func about(ref item.Ref) string {
 	return ref.Table
 }
 
-// namesOf, bodiesOf and toldApart return facts that distinguish calls.
+// namesOf, bodiesOf and distinguish return facts that distinguish calls.
 func namesOf(refs []item.Ref) (names []string) {
 	for _, r := range refs {
 		names = append(names, r.PK, r.SK)
@@ -212,7 +212,7 @@ func bodiesOf(out []message.Outgoing) (bodies []string) {
 	return bodies
 }
 
-func toldApart(w item.Write) []string {
+func distinguish(w item.Write) []string {
 	set := maps.Clone(w.Set)
 	delete(set, "nonce") // differs between runs
 	return []string{w.PK, w.SK, fmt.Sprint(w.When), fmt.Sprint(set)}
@@ -239,7 +239,7 @@ func (t table) GetMany(ctx context.Context, refs []item.Ref) ([]item.Item, error
 }
 
 func (t table) Write(ctx context.Context, w item.Write) (item.Item, error) {
-	return call(ctx, t.p, "table.write", w.Name, toldApart(w), func(ctx context.Context) (item.Item, error) {
+	return call(ctx, t.p, "table.write", w.Name, distinguish(w), func(ctx context.Context) (item.Item, error) {
 		if err := t.p.w.hurt(t.p, w.Ref); err != nil {
 			return nil, err
 		}
@@ -250,7 +250,7 @@ func (t table) Write(ctx context.Context, w item.Write) (item.Item, error) {
 // Commit can safely be sent twice: the SDK's token makes it one write.
 func (t table) Commit(ctx context.Context, writes ...item.Write) error {
 	done, first := false, error(nil)
-	return act(ctx, t.p, "table.commit", writes[0].Name, toldApart(writes[0]), func(ctx context.Context) error {
+	return inject(ctx, t.p, "table.commit", writes[0].Name, distinguish(writes[0]), func(ctx context.Context) error {
 		if !done {
 			for _, w := range writes {
 				if err := t.p.w.hurt(t.p, w.Ref); err != nil {
@@ -281,7 +281,7 @@ func (t table) Identity(_ context.Context, name string) (item.Identity, error) {
 type blobs struct{ p *process }
 
 func (b blobs) Put(ctx context.Context, key string, body []byte) error {
-	return act(ctx, b.p, "blob.put", "", []string{key},
+	return inject(ctx, b.p, "blob.put", "", []string{key},
 		func(ctx context.Context) error { return b.p.w.memory.Blobs().Put(ctx, key, body) })
 }
 
@@ -292,7 +292,7 @@ func (b blobs) Get(ctx context.Context, key string) ([]byte, error) {
 }
 
 func (b blobs) Delete(ctx context.Context, key string) error {
-	return act(ctx, b.p, "blob.delete", "", []string{key},
+	return inject(ctx, b.p, "blob.delete", "", []string{key},
 		func(ctx context.Context) error { return b.p.w.memory.Blobs().Delete(ctx, key) })
 }
 
@@ -360,8 +360,8 @@ func subject(body string) string {
 	return b.Tenant + "/" + b.JobID + "/" + b.Slice
 }
 
-// handedOut notes the messages of receipts, which differ between runs.
-func (w *World) handedOut(got []message.Delivery) {
+// delivered notes the messages of receipts, which differ between runs.
+func (w *World) delivered(got []message.Delivery) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	for _, d := range got {
@@ -381,7 +381,7 @@ func (w *World) bodies(receipts ...string) (bodies []string) {
 }
 
 func (q queues) Send(ctx context.Context, queue string, out ...message.Outgoing) error {
-	return act(ctx, q.p, "queue.send", queue, bodiesOf(out), func(ctx context.Context) error {
+	return inject(ctx, q.p, "queue.send", queue, bodiesOf(out), func(ctx context.Context) error {
 		return q.p.w.send(ctx, queue, out)
 	})
 }
@@ -407,7 +407,7 @@ func (q queues) Receive(ctx context.Context, queue string, max int, wait, visibi
 		return got, err
 	}
 	got = p.apart(queue, got)
-	p.w.handedOut(got)
+	p.w.delivered(got)
 	got = p.staggered(queue, got)
 	repeated := false
 	return call(ctx, p, "queue.receive", queue, nil, func(ctx context.Context) ([]message.Delivery, error) {
@@ -422,12 +422,12 @@ func (q queues) Receive(ctx context.Context, queue string, max int, wait, visibi
 }
 
 func (q queues) Delete(ctx context.Context, queue string, receipts ...string) error {
-	return act(ctx, q.p, "queue.delete", queue, q.p.w.bodies(receipts...),
+	return inject(ctx, q.p, "queue.delete", queue, q.p.w.bodies(receipts...),
 		func(ctx context.Context) error { return q.p.w.memory.Queues().Delete(ctx, queue, receipts...) })
 }
 
 func (q queues) SetVisibility(ctx context.Context, queue, receipt string, d time.Duration) error {
-	return act(ctx, q.p, "queue.visibility", queue, q.p.w.bodies(receipt), func(ctx context.Context) error {
+	return inject(ctx, q.p, "queue.visibility", queue, q.p.w.bodies(receipt), func(ctx context.Context) error {
 		return q.p.w.memory.Queues().SetVisibility(ctx, queue, receipt, d)
 	})
 }
@@ -441,7 +441,7 @@ func (q queues) Depth(ctx context.Context, queue string) (message.Depth, error) 
 type timers struct{ p *process }
 
 func (t timers) Arm(ctx context.Context, timer message.Timer) error {
-	return act(ctx, t.p, "timer.arm", "", []string{timer.Name},
+	return inject(ctx, t.p, "timer.arm", "", []string{timer.Name},
 		func(ctx context.Context) error { return t.p.w.memory.Timers().Arm(ctx, timer) })
 }
 

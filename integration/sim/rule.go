@@ -230,7 +230,7 @@ func (w *World) mayStart(r *run, row job.Row, bad func(string, ...any)) {
 	var stood []epoch
 	lost := w.ledger.claims[row.Key]
 	if of != nil {
-		stood = of.since(r.from.Add(-contract.EffectiveAfter - judged))
+		stood = of.since(r.from.Add(-contract.EffectiveAfter - decidedWithin))
 	}
 	w.ledger.mu.Unlock()
 	if len(stood) == 0 {
@@ -293,8 +293,8 @@ func (w *World) startsInOrder(row job.Row, bad func(string, ...any)) {
 	}
 }
 
-// judged bounds the time from reading the facts to the start that they allow.
-const judged = 100 * time.Millisecond
+// decidedWithin bounds the time from reading the facts to the start that they allow.
+const decidedWithin = 100 * time.Millisecond
 
 // fate is what became of a nominal time.
 type fate struct {
@@ -380,7 +380,7 @@ func (w *World) fates(k schedule.Key) (list []fate) {
 // startedInTime reports whether a job's first run began under an epoch that allowed it.
 func (w *World) startedInTime(of *life, r job.Row) bool {
 	first := w.runs(r.Key)[0]
-	for _, e := range of.since(first.from.Add(-contract.EffectiveAfter - judged)) {
+	for _, e := range of.since(first.from.Add(-contract.EffectiveAfter - decidedWithin)) {
 		if !e.at.After(first.from) && of.forbids(e, r, false) == "" {
 			return true
 		}

@@ -17,14 +17,14 @@ import (
 	graphs "punctual/shared/run"
 )
 
-// stand is a run as it was after one write.
-type stand struct {
+// revision is a run as it was after one write.
+type revision struct {
 	graphs.Run
 	at time.Time // real time
 }
 
 // forbids returns why that run does not let a job start, "" if it does.
-func (s stand) forbids(r job.Row, now time.Time) string {
+func (s revision) forbids(r job.Row, now time.Time) string {
 	switch {
 	case s.Status.Final() || s.Stop != graphs.NoStop:
 		return fmt.Sprintf("its run is %s, stop %q", s.Status, s.Stop)
@@ -54,9 +54,9 @@ func (l *ledger) seeGraph(w item.Write, is item.Item) {
 	}
 	l.w.note(nil, fmt.Sprintf("%s %s: %s epoch %d stop %q paused %v act %v wake %s nodes %v", w.Name, short(next.ID),
 		next.Status, next.Epoch, next.Stop, next.Paused, next.Act != nil, clockTime(next.WakeAt), next.Nodes))
-	stands := l.stands[next.Key]
-	if len(stands) > 0 {
-		old := stands[len(stands)-1]
+	revisions := l.revisions[next.Key]
+	if len(revisions) > 0 {
+		old := revisions[len(revisions)-1]
 		switch {
 		case next.Epoch < old.Epoch:
 			bad("the epoch shrank from %d to %d", old.Epoch, next.Epoch)
@@ -75,14 +75,14 @@ func (l *ledger) seeGraph(w item.Write, is item.Item) {
 	if s := next.Slice(); s != "" {
 		l.slices[s] = true
 	}
-	l.stands[next.Key] = append(stands, stand{next, time.Now()})
+	l.revisions[next.Key] = append(revisions, revision{next, time.Now()})
 }
 
 // since returns the stands of a run that were in force at any time since at.
-func (l *ledger) since(k graphs.Key, at time.Time) []stand {
+func (l *ledger) since(k graphs.Key, at time.Time) []revision {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	all := l.stands[k]
+	all := l.revisions[k]
 	n := len(all) - 1
 	for n > 0 && all[n].at.After(at) {
 		n--
@@ -93,7 +93,7 @@ func (l *ledger) since(k graphs.Key, at time.Time) []stand {
 // stoppedFor reports whether a run has ever been stopped for that reason. A retry of one node of a stopped run
 // leaves the others as the stop has ended them.
 func (l *ledger) stoppedFor(k graphs.Key, reason string) bool {
-	return slices.ContainsFunc(l.since(k, time.Time{}), func(s stand) bool {
+	return slices.ContainsFunc(l.since(k, time.Time{}), func(s revision) bool {
 		return s.Stop != graphs.NoStop && s.Stop.Reason() == reason
 	})
 }
@@ -101,7 +101,7 @@ func (l *ledger) stoppedFor(k graphs.Key, reason string) bool {
 // mayRun verifies that a run allows the job of a node to start now. The lock of the history is held.
 func (w *World) mayRun(r *run, row job.Row, bad func(string, ...any)) {
 	k := graphs.Of(row)
-	stood := w.ledger.since(k, r.from.Add(-contract.EffectiveAfter-judged))
+	stood := w.ledger.since(k, r.from.Add(-contract.EffectiveAfter-decidedWithin))
 	if len(stood) == 0 {
 		bad("there is no run %s", row.RunID)
 		return
@@ -124,7 +124,7 @@ func (w *World) mayRun(r *run, row job.Row, bad func(string, ...any)) {
 	rows := w.ledger.nodesOf(is, g)
 	n := g.Nodes[row.Node]
 	ends, older := endsOf(is, g, rows, row.Node)
-	if v, _ := dagtest.Judge(n.RunIf, g.OnFailure, ends); v != dag.Run && !older {
+	if v, _ := dagtest.Evaluate(n.RunIf, g.OnFailure, ends); v != dag.Run && !older {
 		bad("node %q starts after %v, and its rule %q says %s", row.Node, ends, n.RunIf, v)
 	}
 	if n.When == "false" || n.When == failingWhen || n.ForEach == "${[]}" {
@@ -261,7 +261,7 @@ func (w *Client) CameRight(g graph) {
 func (w *Client) nodeCameRight(is graphs.Run, g graph, rows map[string]job.Row, name string) {
 	r, n := rows[name], g.Nodes[name]
 	ends, older := endsOf(is, g, rows, name)
-	v, _ := dagtest.Judge(n.RunIf, g.OnFailure, ends)
+	v, _ := dagtest.Evaluate(n.RunIf, g.OnFailure, ends)
 	bad := func(want string) {
 		w.violation("node %q of run %s is %s (%s) after %v: %s under %s says %s, so it should be %s", name, short(g.ID),
 			r.Status, r.Reason.Code, ends, n.RunIf, g.OnFailure, v, want)
@@ -295,9 +295,9 @@ func (w *Client) nodeCameRight(is graphs.Run, g graph, rows map[string]job.Row, 
 // jobCameRight verifies the end of a node that has run, where nothing went wrong and nobody has acted.
 func (w *Client) jobCameRight(is graphs.Run, g graph, r job.Row, name string) {
 	w.mu.Lock()
-	acted := slices.Contains(w.acted, g.Key)
+	operated := slices.Contains(w.operated, g.Key)
 	w.mu.Unlock()
-	if acted || w.faults() > 0 || is.Stop != graphs.NoStop {
+	if operated || w.faults() > 0 || is.Stop != graphs.NoStop {
 		return
 	}
 	want := job.Succeeded

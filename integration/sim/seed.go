@@ -26,8 +26,8 @@ func dice(seed uint64, purpose string) *rand.Rand {
 // entropy is the randomness of job ids. With twins, the first two ids of a millisecond are equal:
 // one for each of two tenants.
 type entropy struct {
-	seed  uint64
-	twins bool
+	seed    uint64
+	sameIDs bool
 
 	mu sync.Mutex // held briefly
 	ms int64
@@ -41,7 +41,7 @@ func (e *entropy) Read(p []byte) (int, error) {
 		e.ms, e.n = now, 0
 	}
 	n := e.n
-	if e.twins {
+	if e.sameIDs {
 		n /= len(tenants)
 	}
 	e.n++

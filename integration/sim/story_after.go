@@ -210,8 +210,8 @@ func (w *Client) Fell(id job.ID, code string) {
 	}
 }
 
-// judged verifies that a job was released, or ended, as its parents' rows say. The lock is held.
-func (l *ledger) judged(next job.Row, bad func(string, ...any)) {
+// chosen verifies that a job was released, or ended, as its parents' rows say. The lock is held.
+func (l *ledger) seeEvaluated(next job.Row, bad func(string, ...any)) {
 	is, ok, err := dag.AfterOf(next)
 	if !ok || err != nil {
 		bad("it says nothing of what it comes after: %v", err)
@@ -224,7 +224,7 @@ func (l *ledger) judged(next job.Row, bad func(string, ...any)) {
 		}
 		is.Parents[i].End = dag.EndOf(row.Status)
 	}
-	v, why := is.Judge()
+	v, why := is.Evaluate()
 	fits := v == dag.Run && next.Status == job.Scheduled ||
 		(v == dag.Cancel || v == dag.Skip) && next.Status == v.Status() && next.Reason.Code == why.Code
 	if !fits {

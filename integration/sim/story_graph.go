@@ -13,8 +13,8 @@ import (
 
 var sam = release.By{Who: "sam", Reason: "the story says so"}
 
-// afterAct is what a fault may cost an act of an operator, besides what it costs the nodes.
-const afterAct = 5 * time.Minute
+// afterOperation is what a fault may cost an act of an operator, besides what it costs the nodes.
+const afterOperation = 5 * time.Minute
 
 // Graphs are stories about runs of graphs.
 var Graphs = append([]Story{
@@ -60,11 +60,11 @@ var Graphs = append([]Story{
 		g := w.Start("g", d)
 		return func() { w.CameTo(g, graphs.Failed, "a=SUCCEEDED b=DEAD c=CANCELLED d=SUCCEEDED") }
 	}},
-	{Name: "a failed run is retried", Redo: afterAct, Play: func(w *Client) func() {
+	{Name: "a failed run is retried", Redo: afterOperation, Play: func(w *Client) func() {
 		g := w.Start("g", w.graphOf(map[string]Work{"a": {Permanent: true}}, "a", "b: a"))
 		w.Until(g, "b", "CANCELLED")
 		time.Sleep(time.Second)
-		w.act("retry", func(ctx context.Context, r *release.Releaser) error {
+		w.ask("retry", func(ctx context.Context, r *release.Releaser) error {
 			_, err := r.Retry(ctx, g.Key, "", sam)
 			return err
 		})
@@ -75,57 +75,57 @@ var Graphs = append([]Story{
 			}
 		}
 	}},
-	{Name: "a failed node is skipped", Redo: afterAct, Play: func(w *Client) func() {
+	{Name: "a failed node is skipped", Redo: afterOperation, Play: func(w *Client) func() {
 		g := w.Start("g", w.graphOf(map[string]Work{"a": {Permanent: true}}, "a", "b: a"))
 		w.Until(g, "b", "CANCELLED")
 		time.Sleep(time.Second)
-		w.act("skip", func(ctx context.Context, r *release.Releaser) error {
+		w.ask("skip", func(ctx context.Context, r *release.Releaser) error {
 			_, err := r.Skip(ctx, g.Key, "a", false, sam)
 			return err
 		})
 		return func() { w.CameTo(g, graphs.Succeeded, "a=SKIPPED b=SUCCEEDED") }
 	}},
-	{Name: "a node that waits is completed by hand", Redo: afterAct, Play: func(w *Client) func() {
+	{Name: "a node that waits is completed by hand", Redo: afterOperation, Play: func(w *Client) func() {
 		g := w.Start("g", w.graphOf(map[string]Work{"a": {Sleep: "20s"}}, "a", "b: a", "c: b"))
-		w.act("complete", func(ctx context.Context, r *release.Releaser) error {
+		w.ask("complete", func(ctx context.Context, r *release.Releaser) error {
 			_, err := r.Complete(ctx, g.Key, "b", json.RawMessage(`{"by":"sam"}`), sam)
 			return err
 		})
 		return func() { w.Completed(g) }
 	}},
-	{Name: "a run is cancelled", Redo: afterAct, Play: func(w *Client) func() {
+	{Name: "a run is cancelled", Redo: afterOperation, Play: func(w *Client) func() {
 		g := w.Start("g", w.graphOf(map[string]Work{"a": {Sleep: "10m"}}, "a", "b: a"))
 		time.Sleep(5 * time.Second)
-		w.act("cancel", func(ctx context.Context, r *release.Releaser) error {
+		w.ask("cancel", func(ctx context.Context, r *release.Releaser) error {
 			_, err := r.Cancel(ctx, g.Key, sam)
 			return err
 		})
 		return func() { w.CameTo(g, graphs.Cancelled, "a=CANCELLED|DEAD b=CANCELLED") }
 	}},
-	{Name: "a run is paused", Held: true, Redo: afterAct, Play: func(w *Client) func() {
+	{Name: "a run is paused", Held: true, Redo: afterOperation, Play: func(w *Client) func() {
 		g := w.Start("g", w.graphOf(map[string]Work{"a": {Sleep: "5s"}}, "a", "b: a"))
-		w.act("pause", func(ctx context.Context, r *release.Releaser) error {
+		w.ask("pause", func(ctx context.Context, r *release.Releaser) error {
 			_, err := r.Pause(ctx, g.Key, sam)
 			return err
 		})
 		time.Sleep(time.Minute)
-		w.act("resume", func(ctx context.Context, r *release.Releaser) error {
+		w.ask("resume", func(ctx context.Context, r *release.Releaser) error {
 			_, err := r.Resume(ctx, g.Key, sam)
 			return err
 		})
 		return func() { w.CameTo(g, graphs.Succeeded, "a=SUCCEEDED b=SUCCEEDED") }
 	}},
-	{Name: "a run is paused before it is due", Held: true, Redo: afterAct, Play: func(w *Client) func() {
+	{Name: "a run is paused before it is due", Held: true, Redo: afterOperation, Play: func(w *Client) func() {
 		due := time.Now().Add(20 * time.Second).Truncate(time.Millisecond)
 		g := w.StartAt("g", w.graphOf(nil, "a", "b: a"), due)
-		w.act("pause", func(ctx context.Context, r *release.Releaser) error {
+		w.ask("pause", func(ctx context.Context, r *release.Releaser) error {
 			_, err := r.Pause(ctx, g.Key, sam)
 			return err
 		})
 		paused := time.Now()
 		time.Sleep(time.Minute)
 		resumed := time.Now()
-		w.act("resume", func(ctx context.Context, r *release.Releaser) error {
+		w.ask("resume", func(ctx context.Context, r *release.Releaser) error {
 			_, err := r.Resume(ctx, g.Key, sam)
 			return err
 		})
@@ -142,7 +142,7 @@ var Graphs = append([]Story{
 			}
 		}
 	}},
-	{Name: "a node is redriven under a pause, and its run cancelled", Held: true, Redo: afterAct,
+	{Name: "a node is redriven under a pause, and its run cancelled", Held: true, Redo: afterOperation,
 		Play: func(w *Client) func() {
 			g := w.Start("g", w.deadWhileRunning("a", "b: a"))
 			w.redriveUnderPause(g, "a", 0)
@@ -152,7 +152,7 @@ var Graphs = append([]Story{
 				w.NamesWhatIsThere(g, "a", 0)
 			}
 		}},
-	{Name: "an item is redriven under a pause, and its run cancelled", Held: true, Redo: afterAct,
+	{Name: "an item is redriven under a pause, and its run cancelled", Held: true, Redo: afterOperation,
 		Play: func(w *Client) func() {
 			d := w.deadWhileRunning("a", "b: a")
 			n := d.Nodes["a"]
@@ -167,7 +167,7 @@ var Graphs = append([]Story{
 				w.NamesWhatIsThere(g, "a", 2)
 			}
 		}},
-	{Name: "a node is redriven under a pause, and its run expires", Held: true, Redo: afterAct,
+	{Name: "a node is redriven under a pause, and its run expires", Held: true, Redo: afterOperation,
 		Play: func(w *Client) func() {
 			d := w.deadWhileRunning("a", "b: a")
 			d.ExpireAfter = 10 * time.Minute
@@ -178,14 +178,14 @@ var Graphs = append([]Story{
 				w.NamesWhatIsThere(g, "a", 0)
 			}
 		}},
-	{Name: "a node is redriven under a pause, and then once more with its parent", Held: true, Redo: afterAct,
+	{Name: "a node is redriven under a pause, and then once more with its parent", Held: true, Redo: afterOperation,
 		Play: func(w *Client) func() {
 			g := w.Start("g", w.deadWhileRunning("p", "a: p"))
 			w.mu.Lock()
 			w.wholly = append(w.wholly, g.Key)
 			w.mu.Unlock()
 			w.redriveUnderPause(g, "a", 0)
-			w.act("retry", func(ctx context.Context, r *release.Releaser) error {
+			w.ask("retry", func(ctx context.Context, r *release.Releaser) error {
 				_, err := r.Retry(ctx, g.Key, "p", sam)
 				return err
 			})
@@ -210,7 +210,7 @@ func (w *Client) deadWhileRunning(lines ...string) dag.Definition {
 func (w *Client) redriveUnderPause(g graph, node string, no int64) {
 	w.Until(g, node, "DEAD")
 	time.Sleep(time.Second)
-	w.act("pause", func(ctx context.Context, r *release.Releaser) error {
+	w.ask("pause", func(ctx context.Context, r *release.Releaser) error {
 		_, err := r.Pause(ctx, g.Key, sam)
 		return err
 	})
@@ -218,7 +218,7 @@ func (w *Client) redriveUnderPause(g graph, node string, no int64) {
 }
 
 func (w *Client) cancel(g graph) {
-	w.act("cancel", func(ctx context.Context, r *release.Releaser) error {
+	w.ask("cancel", func(ctx context.Context, r *release.Releaser) error {
 		_, err := r.Cancel(ctx, g.Key, sam)
 		return err
 	})

@@ -18,7 +18,7 @@ const day = 24 * time.Hour
 
 // lasting are about runs that outlive what the table keeps of other jobs, and about what a node was released from.
 var lasting = []Story{
-	{Name: "a run is held for half a year", Held: true, Redo: afterAct, Play: func(w *Client) func() {
+	{Name: "a run is held for half a year", Held: true, Redo: afterOperation, Play: func(w *Client) func() {
 		d := w.graphOf(map[string]Work{"b": {Permanent: true}}, "a", "b: a", "c: b")
 		d.OnFailure = dag.Hold
 		g := w.Start("g", d)
@@ -28,7 +28,7 @@ var lasting = []Story{
 			w.Age(g, 33*day)
 			time.Sleep(20 * time.Minute) // a wake-up of the run comes
 		}
-		w.act("skip", func(ctx context.Context, r *release.Releaser) error {
+		w.ask("skip", func(ctx context.Context, r *release.Releaser) error {
 			_, err := r.Skip(ctx, g.Key, "b", false, sam)
 			return err
 		})
@@ -37,7 +37,7 @@ var lasting = []Story{
 			w.ranOnce(g, "a")
 		}
 	}},
-	{Name: "a mapped node lasts for half a year", Held: true, Redo: afterAct, Play: func(w *Client) func() {
+	{Name: "a mapped node lasts for half a year", Held: true, Redo: afterOperation, Play: func(w *Client) func() {
 		d := w.graphOf(map[string]Work{"m": {Sleep: "20m"}}, "m", "z: m")
 		n := d.Nodes["m"]
 		n.ForEach, n.MaxParallel, n.Timeout = "${[1, 2, 3, 4, 5]}", 1, time.Hour
@@ -53,7 +53,7 @@ var lasting = []Story{
 			w.ranOnce(g, "m")
 		}
 	}},
-	{Name: "the node before a mapped one is retried meanwhile", Redo: afterAct, Play: func(w *Client) func() {
+	{Name: "the node before a mapped one is retried meanwhile", Redo: afterOperation, Play: func(w *Client) func() {
 		d := w.graphOf(map[string]Work{"a": {Permanent: true, Sleep: "3s"}, "m": {Sleep: "5s"}}, "a", "m: a", "z: m")
 		n := d.Nodes["m"]
 		n.RunIf, n.MaxParallel = dag.AllDone, 1
@@ -62,7 +62,7 @@ var lasting = []Story{
 		g := w.Start("g", d)
 		w.Until(g, "a", "DEAD")
 		time.Sleep(4 * time.Second)
-		w.act("retry", func(ctx context.Context, r *release.Releaser) error {
+		w.ask("retry", func(ctx context.Context, r *release.Releaser) error {
 			_, err := r.RetryNode(ctx, g.Key, "a", sam)
 			return err
 		})

@@ -56,7 +56,7 @@ func (w *Client) RunsCame(list []fate, s ...graphs.Status) (n int) {
 		if !good {
 			w.violation("the run of %s is %s (%s), want %v", clockTime(f.NominalAt), is.Status, is.Reason.Code, s)
 		}
-		if !is.NominalAt.Equal(f.NominalAt) || is.Schedule != f.row.ScheduleID || !is.DueAt.Equal(f.DueAt) || !is.Told {
+		if !is.NominalAt.Equal(f.NominalAt) || is.Schedule != f.row.ScheduleID || !is.DueAt.Equal(f.DueAt) || !is.Notified {
 			w.violation("the run of %s is %+v", clockTime(f.NominalAt), is)
 		}
 		first, there := w.row(is.Job("a").ID)
@@ -81,7 +81,7 @@ var RunsOfSchedules = []Story{
 		w.PutRuns("s", every("10s", 35*time.Second), Work{Sleep: "15s"}, object{"overlap": "buffer_all"})
 		return func() { w.RunsCame(w.Came("s", map[string]int{ran: 4}), graphs.Succeeded) }
 	}},
-	{Recurs: true, Name: "a run takes the place of the one before", Held: true, Redo: afterAct,
+	{Recurs: true, Name: "a run takes the place of the one before", Held: true, Redo: afterOperation,
 		Play: func(w *Client) func() {
 			w.PutRuns("s", every("20s", 65*time.Second), Work{Sleep: "50s"}, object{"overlap": "cancel_running"})
 			return func() {
@@ -137,7 +137,7 @@ var RunsOfSchedules = []Story{
 		w.Want([]int{200}, "PATCH", "/schedules/s", object{"job": w.template(Work{})})
 		return func() { w.RunsCame(w.Came("s", map[string]int{ran: 6}), graphs.Succeeded) }
 	}},
-	{Recurs: true, Name: "a run of a schedule is retried", Held: true, Redo: afterAct, Play: func(w *Client) func() {
+	{Recurs: true, Name: "a run of a schedule is retried", Held: true, Redo: afterOperation, Play: func(w *Client) func() {
 		w.PutRuns("s", every("20s", 25*time.Second), Work{Permanent: true}, object{"overlap": "skip"})
 		time.Sleep(50 * time.Second)
 		for _, r := range w.rows() { // not all of its times may have one yet
@@ -145,7 +145,7 @@ var RunsOfSchedules = []Story{
 			if !begun || !is.Status.Final() {
 				continue
 			}
-			w.act("retry", func(ctx context.Context, r *release.Releaser) error {
+			w.ask("retry", func(ctx context.Context, r *release.Releaser) error {
 				_, err := r.Retry(ctx, is.Key, "", sam)
 				return err
 			})

@@ -35,7 +35,7 @@ func play(t *testing.T, s Story, o Options, most time.Duration) (points []Point,
 		if !s.Held {
 			late := 100 * time.Millisecond
 			if o.Plan != nil {
-				late = delay + o.putOff()
+				late = delay + o.deferral()
 			}
 			w.OnTime(late)
 		}
@@ -49,8 +49,8 @@ func play(t *testing.T, s Story, o Options, most time.Duration) (points []Point,
 	return points, took, bad
 }
 
-// putOff returns how much later a fault may make a job because a pass puts it off: its work did not end in time.
-func (o Options) putOff() time.Duration {
+// deferral returns how much later a fault may make a job because a pass puts it off: its work did not end in time.
+func (o Options) deferral() time.Duration {
 	if o.Late < scan.EntryTime {
 		return 0
 	}
@@ -93,7 +93,7 @@ func forTwoTenants(t *testing.T, stories []Story) {
 		t.Run(s.Name, func(t *testing.T) {
 			t.Parallel()
 			together(t, s, Options{
-				Seed: uint64(n), Twins: true, Shards: 3, Workers: s.Workers, IndexLag: time.Second,
+				Seed: uint64(n), SameIDs: true, Shards: 3, Workers: s.Workers, IndexLag: time.Second,
 				EmptyPages: n%2 == 0,
 			})
 		})
@@ -112,7 +112,7 @@ func inAnyWeather(t *testing.T, stories []Story, settle time.Duration) {
 				t.Parallel()
 				synctest.Test(t, func(t *testing.T) {
 					o := Climate(seed + 1)
-					o.Disturbed, o.Twins = true, false
+					o.Disturbed, o.SameIDs = true, false
 					w := New(t, o).As(tenant.Local)
 					w.Define()
 					end := s.Play(w)
@@ -141,11 +141,11 @@ func together(t *testing.T, s Story, o Options) {
 		}
 		time.Sleep(7300*time.Millisecond - time.Since(time.Date(2000, 1, 1, 0, 0, 0, 0, time.UTC)))
 		ends := make([]func(), len(tenants))
-		var telling sync.WaitGroup
+		var notifying sync.WaitGroup
 		for n, who := range tenants {
-			telling.Go(func() { ends[n] = s.Play(w.As(who)) })
+			notifying.Go(func() { ends[n] = s.Play(w.As(who)) })
 		}
-		telling.Wait()
+		notifying.Wait()
 		w.Settle(time.Hour)
 		for _, end := range ends {
 			end()

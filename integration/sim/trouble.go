@@ -176,15 +176,15 @@ func (w *World) Plant(ref item.Ref, attrs item.Item) (remove func()) {
 		delete(i, contract.AttrSK)
 	}
 	w.ledger.distrust(ref)
-	w.byHand(item.Write{Ref: ref, Name: "by hand", Put: i})
-	return func() { w.byHand(item.Write{Ref: ref, Name: "by hand", Delete: true}) }
+	w.overwrite(item.Write{Ref: ref, Name: "by hand", Put: i})
+	return func() { w.overwrite(item.Write{Ref: ref, Name: "by hand", Delete: true}) }
 }
 
 func (w *World) set(ref item.Ref, attr string, v any) {
-	w.byHand(item.Write{Ref: ref, Name: "by hand", Set: map[string]any{attr: v}})
+	w.overwrite(item.Write{Ref: ref, Name: "by hand", Set: map[string]any{attr: v}})
 }
 
-func (w *World) byHand(write item.Write) {
+func (w *World) overwrite(write item.Write) {
 	w.note(nil, "by hand: "+write.Ref.String())
 	if _, err := w.memory.Table().Write(context.Background(), write); err != nil {
 		w.violation("writing %s by hand: %v", write.Ref, err)
@@ -251,9 +251,9 @@ func (w *Client) cancelsLate(n int, d *rand.Rand) {
 	w.Want([]int{200, 202, 409}, "POST", "/jobs/"+string(id)+"/cancel", nil)
 }
 
-// somebodyPausesForSeconds puts a schedule of every second, which nobody else changes, and pauses
+// userPausesForSeconds puts a schedule of every second, which nobody else changes, and pauses
 // it for some seconds. kept verifies at the end what the pause did.
-func (w *Client) somebodyPausesForSeconds(name string, d *rand.Rand) (kept func()) {
+func (w *Client) userPausesForSeconds(name string, d *rand.Rand) (kept func()) {
 	missed := []string{"drop", "last", "all"}[d.IntN(3)]
 	sleepUpTo(d, 2*time.Minute)
 	body := object{"calendar": every("1s", time.Minute), "job": w.template(Work{})}

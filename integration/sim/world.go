@@ -33,7 +33,7 @@ type Options struct {
 	Workers    int           // 0: 1
 	Pumps      int           // of the report queue; 0: 1
 	Skew       time.Duration // how far clocks are fast or slow, at most
-	Twins      bool          // jobs that two tenants make in the same millisecond have the same id
+	SameIDs    bool          // jobs that two tenants make in the same millisecond have the same id
 	EmptyPages bool          // every other page of a query is empty
 	IndexLag   time.Duration
 	StreamLag  time.Duration
@@ -58,7 +58,7 @@ type World struct {
 	mu       sync.Mutex
 	points   map[Point]int        // N is 0 in the keys
 	instant  time.Time            // of the last call of judge
-	judged   map[uint64]judgement // of that instant, by who called
+	chosen   map[uint64]judgement // of that instant, by who called
 	receipts map[string]string    // bodies of received messages
 	passed   []Point              // all points, in order, without boring ones
 	struck   []string             // faults that happened
@@ -84,7 +84,7 @@ type World struct {
 	rest     http.Handler      // the API's
 	releaser *release.Releaser // the API's
 	graphs   []graph           // all runs that were asked for
-	acted    []graphs.Key      // those on which somebody has acted
+	operated []graphs.Key      // those on which somebody has acted
 	wholly   []graphs.Key      // those with a retry from a node, which repeats even succeeded nodes
 	done     map[string]int    // what became of random graphs, for a count
 	requests int               // how many were made
@@ -109,7 +109,7 @@ func New(t testing.TB, o Options) *World {
 		o:        o,
 		plan:     o.Plan,
 		points:   map[Point]int{},
-		judged:   map[uint64]judgement{},
+		chosen:   map[uint64]judgement{},
 		receipts: map[string]string{},
 		born:     map[string]int{},
 		troubles: map[int]Trouble{},
@@ -178,21 +178,21 @@ func (w *World) Calm() {
 	w.memory.SetFaults(nil)
 }
 
-// judge names the call's point and returns its fault.
+// chooseFault names the call's point and returns its fault.
 //
 // Calls of one instant that nothing distinguishes are one point and share its fault: otherwise
 // chance would choose the one that fails.
-func (w *World) judge(p *process, op, what string, who uint64) (f Fault, after time.Duration) {
+func (w *World) chooseFault(p *process, op, what string, who uint64) (f Fault, after time.Duration) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if now := time.Now(); !now.Equal(w.instant) {
 		w.instant = now
-		clear(w.judged)
+		clear(w.chosen)
 	}
-	if j, ok := w.judged[who]; ok {
+	if j, ok := w.chosen[who]; ok {
 		return j.Fault, j.after
 	}
-	defer func() { w.judged[who] = judgement{f, after} }()
+	defer func() { w.chosen[who] = judgement{f, after} }()
 	at := Point{Stage: p.stage, Op: op, What: what}
 	w.points[at]++
 	at.N = w.points[at]
@@ -315,7 +315,7 @@ func (w *World) startWorker() {
 	w.drains = append(w.drains, drain)
 	w.workers = append(w.workers, p)
 	w.mu.Unlock()
-	hand := worker.New(worker.Deps{
+	started := worker.New(worker.Deps{
 		Queues:   ports.Queues,
 		Store:    store.New(ports.Table, ports.Blobs),
 		Registry: w.registry(p),
@@ -323,7 +323,7 @@ func (w *World) startWorker() {
 		Log:      w.log("worker"),
 	}, worker.Options{Name: p.name, Slots: slots, Poll: 4 * time.Second})
 	w.running.Go(func() {
-		if err := hand.Run(ctx); err != nil {
+		if err := started.Run(ctx); err != nil {
 			w.violation("worker %s ended with %v", p.name, err)
 		}
 	})

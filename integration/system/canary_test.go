@@ -56,7 +56,7 @@ func bodies() []string {
 	}
 }
 
-var canaryDoors = []string{
+var canaryFunctions = []string{
 	"POST /jobs", "POST /jobs/batch", "POST /jobs/00000000000000000000000000/cancel",
 	"PATCH /jobs/00000000000000000000000000", "PUT /tasks/t", "PUT /schedules/s", "PATCH /schedules/s",
 	"POST /schedules/preview", "POST /schedules/s/pause", "PUT /pauses/task:x", "PUT /exclusions/x", "PUT /dags/d",
@@ -122,11 +122,11 @@ func TestSystem_LogsNoBodyNoPayloadAndNoToken(t *testing.T) {
 						return memory.Fault{}
 					})
 				}
-				for _, door := range canaryDoors {
-					method, path, _ := strings.Cut(door, " ")
+				for _, function := range canaryFunctions {
+					method, path, _ := strings.Cut(function, " ")
 					for n, body := range bodies() {
 						raw(t, b, method, path, body, "Authorization", "Bearer "+canary, "Idempotency-Key",
-							fmt.Sprint(canary, door, n), "X-Request-Id", "r1", "Cookie", canary)
+							fmt.Sprint(canary, function, n), "X-Request-Id", "r1", "Cookie", canary)
 						raw(t, b, method, path+"?cursor="+canary+"&tag="+canary, body)
 					}
 				}

@@ -74,7 +74,7 @@ func ofGraphs(t *testing.T, do func(g *graphs)) {
 		g.rel = engine.New(engine.Deps{
 			Store: g.sys.Store, Queue: g.world.Queues(), Clock: clock.System{}, Log: telemetry.Silent(), Shards: 4,
 		}).Release
-		g.key = run.Key{Tenant: tenant.Local, ID: job.DerivedID(time.Now(), t.Name())}
+		g.key = run.Key{Tenant: tenant.Local, ID: job.DeterministicID(time.Now(), t.Name())}
 		do(g)
 	})
 }

@@ -207,7 +207,7 @@ func year(t *testing.T, seed uint64) map[string]int {
 			l.resume()
 		}
 		l.promote()
-		l.look(true)
+		l.poll(true)
 	}
 	return l.check(end)
 }
@@ -306,8 +306,8 @@ func later(a, b time.Time) time.Time {
 	return b
 }
 
-// look does with due jobs what their worker or the sweeper does.
-func (l *life) look(all bool) {
+// poll does with due jobs what their worker or the sweeper does.
+func (l *life) poll(all bool) {
 	for ref, at := range l.due {
 		if at.After(l.clock.at) && !all {
 			continue
@@ -386,7 +386,7 @@ func (l *life) run(end time.Time) {
 		}
 		l.to(later(next, l.clock.at))
 		now := l.clock.at
-		l.look(false)
+		l.poll(false)
 		switch {
 		case !now.Before(end):
 			return

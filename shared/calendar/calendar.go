@@ -130,12 +130,12 @@ func (c Calendar) next(after int64) (tick, bool) {
 	if c.closed.moves {
 		return c.nextMoved(after, until)
 	}
-	for look := c.closed.search(); look.checks > 0; {
+	for search := c.closed.search(); search.checks > 0; {
 		t, ok := c.plain(after, until, false)
-		if !ok || !look.closed(t.at) {
+		if !ok || !search.closed(t.at) {
 			return t, ok
 		}
-		after = max(t.at, look.end(t.at, until)-1)
+		after = max(t.at, search.end(t.at, until)-1)
 	}
 	return tick{}, false
 }

@@ -4,20 +4,20 @@ package calendar
 // from an excluded time before it or well after it, so all times within reach are compared and the
 // earliest is returned. No move crosses a day that is wholly open, so such a day ends the search.
 func (c Calendar) nextMoved(after, until int64) (tick, bool) {
-	z, look := c.zone, c.closed.search()
+	z, search := c.zone, c.closed.search()
 	from := z.day(floorDiv(after, 1000)) - 1
-	for n := 0; n < MaxMoveDays && !look.open(z, from); n++ {
+	for n := 0; n < MaxMoveDays && !search.open(z, from); n++ {
 		from--
 	}
 	var best tick
 	found := false
-	looked := int64(0) // days up to here do not end the search
-	for at := z.dayStart(from)*1000 - 1; look.checks > 0; {
+	searched := int64(0) // days up to here do not end the search
+	for at := z.dayStart(from)*1000 - 1; search.checks > 0; {
 		t, ok := c.plain(at, until, false)
 		if !ok {
 			break
 		}
-		if found && t.at == best.at && look.rule(t.at) == nil {
+		if found && t.at == best.at && search.rule(t.at) == nil {
 			best = t // it would run then anyway
 		}
 		if found && t.at >= best.at {
@@ -25,27 +25,27 @@ func (c Calendar) nextMoved(after, until int64) (tick, bool) {
 				break
 			}
 			d := z.day(floorDiv(t.at, 1000))
-			for looked <= d && looked-z.day(floorDiv(best.at, 1000)) <= MaxMoveDays && !look.open(z, looked) {
-				looked++
+			for searched <= d && searched-z.day(floorDiv(best.at, 1000)) <= MaxMoveDays && !search.open(z, searched) {
+				searched++
 			}
-			if looked <= d {
+			if searched <= d {
 				break
 			}
 		}
 		at = t.at
-		why := look.rule(t.at)
+		why := search.rule(t.at)
 		if why != nil && why.move == 0 {
 			continue
 		}
 		if why != nil {
-			if t, ok = c.shift(t, why.move, look); !ok {
-				at = max(at, c.stranded(at, until, look))
+			if t, ok = c.shift(t, why.move, search); !ok {
+				at = max(at, c.stranded(at, until, search))
 				continue
 			}
 		}
 		if t.at > after && (!found || t.at < best.at) {
 			best, found = t, true
-			looked = z.day(floorDiv(best.at, 1000)) + 1
+			searched = z.day(floorDiv(best.at, 1000)) + 1
 		}
 	}
 	return best, found
@@ -53,11 +53,11 @@ func (c Calendar) nextMoved(after, until int64) (tick, bool) {
 
 // stranded returns an instant up to which no run of the closed range around t can move to an open
 // day. t itself cannot; but the first days may still move back, and the last ones forward.
-func (c Calendar) stranded(t, until int64, look *search) int64 {
-	if c.closed.backward && t-look.begin(t, t-reach) < reach {
+func (c Calendar) stranded(t, until int64, search *search) int64 {
+	if c.closed.backward && t-search.begin(t, t-reach) < reach {
 		return t
 	}
-	return look.end(t, until) - reach
+	return search.end(t, until) - reach
 }
 
 // reach is longer than any move, in milliseconds.
@@ -65,15 +65,15 @@ const reach = (MaxMoveDays + 2) * day * 1000
 
 // shift moves t to the same time of day on the nearest day that is open at that time, at most
 // MaxMoveDays away and inside the calendar's window.
-func (c Calendar) shift(t tick, direction int8, look *search) (tick, bool) {
+func (c Calendar) shift(t tick, direction int8, search *search) (tick, bool) {
 	second, ms := floorDiv(t.at, 1000), t.at-floorDiv(t.at, 1000)*1000
 	wall := c.zone.wall(second)
 	home := floorDiv(wall, day)
 	time := (wall-home*day)*1000 + ms
 	step := int64(direction)
-	look.shut(time, home)
-	for d := home + step; d-home <= MaxMoveDays && home-d <= MaxMoveDays && look.checks > 0; d += step {
-		if days := look.shutDays[time]; days.from <= d && d < days.to {
+	search.shut(time, home)
+	for d := home + step; d-home <= MaxMoveDays && home-d <= MaxMoveDays && search.checks > 0; d += step {
+		if days := search.shutDays[time]; days.from <= d && d < days.to {
 			d = days.to - 1
 			if step < 0 {
 				d = days.from
@@ -81,10 +81,10 @@ func (c Calendar) shift(t tick, direction int8, look *search) (tick, bool) {
 			continue
 		}
 		at, ok := c.instant(wall + (d-home)*day)
-		if at = at*1000 + ms; ok && !look.closed(at) {
+		if at = at*1000 + ms; ok && !search.closed(at) {
 			return tick{at: at, moved: direction}, at >= c.start && at < c.end
 		}
-		look.shut(time, d)
+		search.shut(time, d)
 	}
 	return tick{}, false
 }

@@ -73,8 +73,8 @@ func (c Calendar) skip(t tick) (Skip, bool) {
 	if c.closed == nil {
 		return s, false
 	}
-	look := c.closed.search()
-	why := look.rule(t.at)
+	search := c.closed.search()
+	why := search.rule(t.at)
 	if why == nil {
 		return s, false
 	}
@@ -83,7 +83,7 @@ func (c Calendar) skip(t tick) (Skip, bool) {
 		s.Why = fmt.Sprintf("excluded by %q", why.name)
 		return s, true
 	}
-	if _, ok := c.shift(t, why.move, look); ok {
+	if _, ok := c.shift(t, why.move, search); ok {
 		return s, false
 	}
 	s.Why = fmt.Sprintf("excluded by %q, and no day it could move to is open within %d days and inside the window",

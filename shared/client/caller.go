@@ -38,7 +38,7 @@ func (c *caller) Do(req *http.Request) (*http.Response, error) {
 		if err == nil || repeated >= c.retries {
 			return answer, err
 		}
-		after, ok := again(req.Context(), err, safe)
+		after, ok := retry(req.Context(), err, safe)
 		if !ok {
 			return nil, err
 		}
@@ -131,8 +131,8 @@ func isSafe(req *http.Request) bool {
 	return false
 }
 
-// again reports whether to repeat a call that failed with err, and how long to wait at least.
-func again(ctx context.Context, err error, safe bool) (after time.Duration, ok bool) {
+// retry reports whether to repeat a call that failed with err, and how long to wait at least.
+func retry(ctx context.Context, err error, safe bool) (after time.Duration, ok bool) {
 	if ctx.Err() != nil {
 		return 0, false
 	}

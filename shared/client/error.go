@@ -34,12 +34,12 @@ func (e *Error) Error() string {
 		b.WriteString(string(e.Code) + ": ")
 	}
 	b.WriteString(e.Detail)
-	mistakes := e.Mistakes()
-	if len(mistakes) == 1 && mistakes[0].Detail == e.Detail {
-		fmt.Fprintf(&b, " (%s)", where(mistakes[0]))
+	violations := e.Violations()
+	if len(violations) == 1 && violations[0].Detail == e.Detail {
+		fmt.Fprintf(&b, " (%s)", where(violations[0]))
 		return b.String()
 	}
-	for _, m := range mistakes {
+	for _, m := range violations {
 		fmt.Fprintf(&b, "\n  %s: %s", where(m), m.Detail)
 	}
 	return b.String()
@@ -53,9 +53,9 @@ func where(m rest.ProblemError) string {
 	return m.Pointer + ", allowed: " + *m.Allowed
 }
 
-// Mistakes returns every mistake in the request: its place (a JSON pointer into the body, or the name of
+// Violations returns every violation in the request: its position (a JSON pointer into the body, or the name of
 // a parameter), its code, a sentence, and what would have been taken. None is no error.
-func (e *Error) Mistakes() []rest.ProblemError {
+func (e *Error) Violations() []rest.ProblemError {
 	if e.Errors == nil {
 		return nil
 	}
@@ -71,7 +71,7 @@ func (e *Error) Is(target error) bool {
 	if string(e.Code) == string(code) {
 		return true
 	}
-	for _, m := range e.Mistakes() {
+	for _, m := range e.Violations() {
 		if string(m.Code) == string(code) {
 			return true
 		}

@@ -89,7 +89,7 @@ func ExampleError() {
 	_, err := connect().CreateJob(context.Background(), "", rest.JobRequest{Task: "echo", Delay: new("soon")})
 	if errors.Is(err, client.InvalidValue) {
 		e, _ := errors.AsType[*client.Error](err)
-		for _, m := range e.Mistakes() {
+		for _, m := range e.Violations() {
 			fmt.Println(m.Pointer, m.Code)
 		}
 	}
@@ -259,19 +259,19 @@ func TestClient_RedrivesDeadLetters(t *testing.T) {
 	if job, err = c.Wait(t.Context(), job.JobID); err != nil || job.Status != rest.JobViewStatusDEAD {
 		t.Fatalf("%s %v", job.Status, err)
 	}
-	again := map[string]string{}
+	repeated := map[string]string{}
 	for o, err := range c.RedriveDeadLetters(t.Context(), rest.DeadLettersRequest{JobIds: &[]string{job.JobID}}) {
 		if err != nil || o.NewJobID == nil {
 			t.Fatalf("%+v %v", o, err)
 		}
-		again[o.JobID] = *o.NewJobID
+		repeated[o.JobID] = *o.NewJobID
 	}
-	if len(again) != 1 || again[job.JobID] == "" {
-		t.Errorf("%v", again)
+	if len(repeated) != 1 || repeated[job.JobID] == "" {
+		t.Errorf("%v", repeated)
 	}
 	_, err = c.RedriveJob(t.Context(), job.JobID)
 	e, ok := errors.AsType[*client.Error](err)
-	if !ok || !errors.Is(err, client.WrongState) || *e.RedrivenBy != again[job.JobID] {
+	if !ok || !errors.Is(err, client.WrongState) || *e.RedrivenBy != repeated[job.JobID] {
 		t.Errorf("%v", err)
 	}
 }

@@ -143,9 +143,9 @@ const (
 	JobsOfOneRequest = 10
 	// BytesOfOneRequest is how many bytes weigh as much as a request: 16 write units of the table.
 	BytesOfOneRequest = 16 << 10
-	// MaxReleaseDebt is up to which debt of its tenant, in requests, a run still releases nodes that weigh something.
-	// No request leaves a debt as large as that, so requests never keep a run from going on; other runs do.
-	MaxReleaseDebt = 128
+	// MaxReleaseOverdraft is up to which debt of its tenant, in requests, a run still releases nodes that weigh
+	// something. No request leaves a debt as large as that, so requests never keep a run from going on; other runs do.
+	MaxReleaseOverdraft = 128
 	// MaxRunPayloads bounds the payloads and lists of all nodes of a run that weigh something, in bytes: 16 of the
 	// largest payloads, or 16 KiB for each of 1,000 items. Expressions can make a thousand times what a request has.
 	MaxRunPayloads = 16 << 20

@@ -117,13 +117,13 @@ func (a After) Learn(rows ...job.Row) After {
 	return a
 }
 
-// Judge says what becomes of the job, and why if it is not to run.
-func (a After) Judge() (Verdict, job.Reason) {
+// Evaluate says what becomes of the job, and why if it is not to run.
+func (a After) Evaluate() (Verdict, job.Reason) {
 	ends := make([]End, len(a.Parents))
 	for i, p := range a.Parents {
 		ends[i] = p.End
 	}
-	v, code := Judge(a.Rule, CancelDownstream, ends)
+	v, code := Evaluate(a.Rule, CancelDownstream, ends)
 	if code == "" {
 		return v, job.Reason{}
 	}
@@ -153,7 +153,7 @@ func (a After) Due(now time.Time) time.Time {
 // SCHEDULED, or over already. send tells whether the writer must send the firing itself.
 func (a After) Admit(r job.Row, now time.Time) (after job.Row, send bool) {
 	r.Parents = a.Encode()
-	switch v, why := a.Judge(); v {
+	switch v, why := a.Evaluate(); v {
 	case Run:
 		r.DueAt = a.Due(now)
 		if r.ExpireAfter > 0 {

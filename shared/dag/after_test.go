@@ -62,7 +62,7 @@ func TestAfter_SaysWhyItDoesNotRun(t *testing.T) {
 		{NoneFailed, []End{Skipped, Failed}, Cancel, "parent_failed job B failed"},
 	} {
 		a := After{Rule: c.rule, Parents: []Parent{{"A", c.ends[0]}, {"B", c.ends[1]}}}
-		if v, why := a.Judge(); v != c.verdict || why.Code+" "+why.Message != c.why {
+		if v, why := a.Evaluate(); v != c.verdict || why.Code+" "+why.Message != c.why {
 			t.Errorf("%s of %v: %s because of %+v", c.rule, c.ends, v, why)
 		}
 	}

@@ -51,17 +51,17 @@ var statusesDrawn = []job.Status{
 }
 
 // Mermaid writes the graph as a Mermaid flowchart, parents above children.
-func (g *Graph) Mermaid(looks map[string]Look) string {
+func (g *Graph) Mermaid(appearances map[string]Look) string {
 	var b strings.Builder
 	b.WriteString("flowchart TD\n")
 	id := map[string]string{}
 	used := map[job.Status]bool{}
 	for n, name := range g.names {
 		id[name] = fmt.Sprintf("n%d", n)
-		status, d := looks[name].drawn()
+		status, d := appearances[name].drawn()
 		used[status] = true
 		label := name + "<br/>" + string(status)
-		if note := looks[name].Note; note != "" {
+		if note := appearances[name].Note; note != "" {
 			label += "<br/>" + html.EscapeString(note)
 		}
 		fmt.Fprintf(&b, "  %s%s\"%s\"%s:::%s\n", id[name], d.open, label, d.close, strings.ToLower(string(status)))
@@ -89,15 +89,15 @@ const (
 	lineMost     = 32 // letters of a name in one line
 	gapAcross    = 22
 	gapDown      = 56
-	edgeRoom     = 10 // what an edge takes that passes a level
+	edgeWidth    = 10 // what an edge takes that passes a level
 	margin       = 20
 	titleHeight  = 26
 	sweeps       = 4
 	mostPassing  = 20_000 // edges that pass levels, beyond which they are drawn straight
 )
 
-// place is a node in its level, or an edge that passes the level on its way further down.
-type place struct {
+// cell is a node in its level, or an edge that passes the level on its way further down.
+type cell struct {
 	name    string // "" for an edge
 	up      []int  // places of the level above that lead here
 	x, wide float64
@@ -106,24 +106,24 @@ type place struct {
 // layout puts nodes into rows by their level, and orders each row by what lies above: edges then cross seldom.
 // steps says by which places an edge passes, from parent to child.
 type layout struct {
-	rows  [][]*place
-	at    map[string]*place
+	rows  [][]*cell
+	at    map[string]*cell
 	level map[string]int
-	steps map[[2]string][]*place
+	steps map[[2]string][]*cell
 	width float64
 }
 
-func (g *Graph) layOut(looks map[string]Look) *layout {
-	l := &layout{at: map[string]*place{}, level: map[string]int{}, steps: map[[2]string][]*place{}}
+func (g *Graph) layOut(appearances map[string]Look) *layout {
+	l := &layout{at: map[string]*cell{}, level: map[string]int{}, steps: map[[2]string][]*cell{}}
 	passing := 0
 	for n, level := range g.levels {
-		row := make([]*place, 0, len(level))
+		row := make([]*cell, 0, len(level))
 		for _, name := range level {
-			letters := float64(len(looks[name].second())) * smallLetters
+			letters := float64(len(appearances[name].second())) * smallLetters
 			for _, line := range nameLines(name) {
 				letters = max(letters, float64(len(line)))
 			}
-			p := &place{name: name, wide: max(boxLeast, letters*letterWidth+28)}
+			p := &cell{name: name, wide: max(boxLeast, letters*letterWidth+28)}
 			l.at[name], l.level[name] = p, n
 			row = append(row, p)
 			for _, parent := range g.Nodes[name].DependsOn {
@@ -142,7 +142,7 @@ func (g *Graph) layOut(looks map[string]Look) *layout {
 
 // route leads each edge through the levels between its ends.
 func (l *layout) route(g *Graph, bends bool) {
-	index := map[*place]int{}
+	index := map[*cell]int{}
 	for _, row := range l.rows {
 		for n, p := range row {
 			index[p] = n
@@ -153,7 +153,7 @@ func (l *layout) route(g *Graph, bends bool) {
 			for _, parent := range g.Nodes[name].DependsOn {
 				from := l.at[parent]
 				for n := l.level[parent] + 1; n < l.level[name] && bends; n++ {
-					pass := &place{wide: edgeRoom, up: []int{index[from]}}
+					pass := &cell{wide: edgeWidth, up: []int{index[from]}}
 					index[pass] = len(l.rows[n])
 					l.rows[n] = append(l.rows[n], pass)
 					l.steps[[2]string{parent, name}] = append(l.steps[[2]string{parent, name}], pass)
@@ -171,7 +171,7 @@ func (l *layout) route(g *Graph, bends bool) {
 func (l *layout) order() {
 	for n := 1; n < len(l.rows); n++ {
 		row := l.rows[n]
-		mean := make(map[*place]float64, len(row))
+		mean := make(map[*cell]float64, len(row))
 		for own, p := range row {
 			mean[p] = float64(own) / float64(len(row)) * float64(len(l.rows[n-1]))
 			if len(p.up) == 0 {
@@ -184,11 +184,11 @@ func (l *layout) order() {
 			mean[p] = float64(sum) / float64(len(p.up))
 		}
 		moved := make(map[int]int, len(row))
-		was := make(map[*place]int, len(row))
+		was := make(map[*cell]int, len(row))
 		for own, p := range row {
 			was[p] = own
 		}
-		slices.SortStableFunc(row, func(a, b *place) int {
+		slices.SortStableFunc(row, func(a, b *cell) int {
 			switch {
 			case mean[a] < mean[b]:
 				return -1
@@ -229,8 +229,8 @@ func (l *layout) spread() {
 }
 
 // SVG draws the graph, parents above children. It stands alone: no script, no style and no font of others.
-func (g *Graph) SVG(title string, looks map[string]Look) string {
-	l := g.layOut(looks)
+func (g *Graph) SVG(title string, appearances map[string]Look) string {
+	l := g.layOut(appearances)
 	top := func(level int) float64 { return margin + titleHeight + float64(level)*(boxHeight+gapDown) }
 	width := max(l.width, float64(len(title))*letterWidth) + 2*margin
 	height := top(len(l.rows)-1) + boxHeight + margin
@@ -258,7 +258,7 @@ func (g *Graph) SVG(title string, looks map[string]Look) string {
 		}
 	}
 	for _, name := range g.names {
-		box(&b, name, looks[name], l.at[name], top(l.level[name]))
+		box(&b, name, appearances[name], l.at[name], top(l.level[name]))
 	}
 	b.WriteString("</svg>\n")
 	return b.String()
@@ -270,9 +270,9 @@ func bend(b *strings.Builder, x, y, toX, toY float64) {
 }
 
 // box draws one node.
-func box(b *strings.Builder, name string, look Look, p *place, y float64) {
-	_, d := look.drawn()
-	fmt.Fprintf(b, `<g id="node-%s"><title>%s: %s</title>`, name, name, html.EscapeString(look.second()))
+func box(b *strings.Builder, name string, appearance Look, p *cell, y float64) {
+	_, d := appearance.drawn()
+	fmt.Fprintf(b, `<g id="node-%s"><title>%s: %s</title>`, name, name, html.EscapeString(appearance.second()))
 	left, right, low := p.x-p.wide/2, p.x+p.wide/2, y+boxHeight
 	style := fmt.Sprintf(`fill="%s" stroke="%s" stroke-width="1.5"`, d.fill, d.line)
 	polygon := func(points ...float64) {
@@ -314,7 +314,7 @@ func box(b *strings.Builder, name string, look Look, p *place, y float64) {
 			html.EscapeString(line))
 	}
 	fmt.Fprintf(b, `<text x="%.1f" y="%.1f" fill="%s" font-size="10">%s</text></g>`+"\n",
-		p.x, first+float64(12*len(lines)+3), cmp.Or(d.word, d.line), html.EscapeString(look.second()))
+		p.x, first+float64(12*len(lines)+3), cmp.Or(d.word, d.line), html.EscapeString(appearance.second()))
 }
 
 // second is the line below a node's name.

@@ -18,7 +18,7 @@ func fifty(t *testing.T) (*dag.Graph, map[string]dag.Look) {
 	t.Helper()
 	statuses := []job.Status{job.Succeeded, job.Running, job.Queued, "", job.Dead, job.Cancelled, job.Skipped}
 	d := dag.Definition{Nodes: map[string]dag.Node{}}
-	looks := map[string]dag.Look{}
+	appearances := map[string]dag.Look{}
 	for n := range 50 {
 		node := dag.Node{Task: "echo"}
 		for p := range min(n/8, 3) {
@@ -29,19 +29,19 @@ func fifty(t *testing.T) (*dag.Graph, map[string]dag.Look) {
 		}
 		name := fmt.Sprintf("node-%02d", n)
 		d.Nodes[name] = node
-		looks[name] = dag.Look{Status: statuses[n%len(statuses)]}
+		appearances[name] = dag.Look{Status: statuses[n%len(statuses)]}
 	}
 	g, err := dag.Compile(d)
 	if err != nil {
 		t.Fatal(err)
 	}
-	return g, looks
+	return g, appearances
 }
 
 func TestSVG_ShowsEachNodeOnceWithoutOverlap(t *testing.T) {
 	t.Parallel()
-	g, looks := fifty(t)
-	svg := g.SVG("etl <1>", looks)
+	g, appearances := fifty(t)
+	svg := g.SVG("etl <1>", appearances)
 	if to := os.Getenv("PUNCTUAL_DRAW"); to != "" {
 		if err := os.WriteFile(to, []byte(svg), 0o600); err != nil {
 			t.Fatal(err)

@@ -123,7 +123,7 @@ func Load(ctx context.Context, d Definition) (*Graph, error) {
 
 func compile(ctx context.Context, d Definition, kept bool) (*Graph, error) {
 	g := &Graph{Definition: d.WithDefaults(), names: sortedKeys(d.Nodes), children: map[string][]string{}, kept: kept}
-	m := &mistakes{}
+	m := &violations{}
 	g.checkShape(d, m)
 	if len(d.Nodes) == 0 || len(d.Nodes) > MaxNodes || m.full() {
 		return nil, m.list
@@ -186,15 +186,15 @@ func (g *Graph) belowAll(names []string) map[string]bool {
 	return below
 }
 
-// mistakes collects the mistakes of a definition, up to a bound.
-type mistakes struct{ list fault.Mistakes }
+// violations collects the mistakes of a definition, up to a bound.
+type violations struct{ list fault.Mistakes }
 
-// maxMistakes bounds the mistakes of one answer.
-const maxMistakes = 50
+// maxViolations bounds the mistakes of one answer.
+const maxViolations = 50
 
-func (m *mistakes) full() bool { return len(m.list) >= maxMistakes }
+func (m *violations) full() bool { return len(m.list) >= maxViolations }
 
-func (m *mistakes) add(pointer, code, allowed, detail string, args ...any) {
+func (m *violations) add(pointer, code, allowed, detail string, args ...any) {
 	if !m.full() {
 		m.list = append(m.list, fault.Field{Pointer: pointer, Code: code, Allowed: allowed, Detail: fmt.Sprintf(detail,
 			args...)})
@@ -202,7 +202,7 @@ func (m *mistakes) add(pointer, code, allowed, detail string, args ...any) {
 }
 
 // checkShape checks everything but cycles and expressions.
-func (g *Graph) checkShape(d Definition, m *mistakes) {
+func (g *Graph) checkShape(d Definition, m *violations) {
 	switch {
 	case len(d.Nodes) == 0:
 		m.add("/nodes", codeMissingField, fmt.Sprintf("1 to %d nodes", MaxNodes), "a dag has at least one node")
@@ -257,7 +257,7 @@ func (g *Graph) checkShape(d Definition, m *mistakes) {
 
 // checkCycles reports each cycle once, in the order of execution: a → b means that b waits for a. It returns the
 // parents that close one, by node: without these there is none.
-func (g *Graph) checkCycles(d Definition, m *mistakes) map[string]map[string]bool {
+func (g *Graph) checkCycles(d Definition, m *violations) map[string]map[string]bool {
 	closes := map[string]map[string]bool{}
 	const (
 		unseen = iota

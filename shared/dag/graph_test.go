@@ -33,8 +33,8 @@ func mustCompile(t *testing.T, d dag.Definition) *dag.Graph {
 	return g
 }
 
-// mistakesOf returns the mistakes of a definition that Compile must refuse.
-func mistakesOf(t *testing.T, d dag.Definition) fault.Mistakes {
+// violationsOf returns the mistakes of a definition that Compile must refuse.
+func violationsOf(t *testing.T, d dag.Definition) fault.Mistakes {
 	t.Helper()
 	_, err := dag.Compile(d)
 	var m fault.Mistakes
@@ -101,7 +101,7 @@ func TestCompile_RefusesByPointerAndCode(t *testing.T) {
 	} {
 		t.Run("refuses a graph: "+name, func(t *testing.T) {
 			t.Parallel()
-			m := mistakesOf(t, c.d)
+			m := violationsOf(t, c.d)
 			if m[0].Pointer != c.pointer || m[0].Code != c.code {
 				t.Errorf("%s %s: %s", m[0].Pointer, m[0].Code, m[0].Detail)
 			}
@@ -116,7 +116,7 @@ func TestCompile_NamesEveryNodeOfACycleOnce(t *testing.T) {
 		"a → b → c → a":     {"a: c", "b: a", "c: b", "d: c"},
 		"x → y → z → w → x": {"start", "x: w start", "y: x", "z: y", "w: z"},
 	} {
-		m := mistakesOf(t, graph(lines...))
+		m := violationsOf(t, graph(lines...))
 		if len(m) != 1 || !strings.HasSuffix(m[0].Detail, ": "+cycleFrom(want)) {
 			t.Errorf("%v: %v, want %s", lines, m, want)
 		}
@@ -134,7 +134,7 @@ func cycleFrom(s string) string {
 
 func TestCompile_ListsAllMistakesAtOnceUpToABound(t *testing.T) {
 	t.Parallel()
-	if m := mistakesOf(t, graph("a: x y", "b: b")); len(m) != 3 {
+	if m := violationsOf(t, graph("a: x y", "b: b")); len(m) != 3 {
 		t.Errorf("%v", m)
 	}
 	d := dag.Definition{Nodes: map[string]dag.Node{"a": {Task: "echo"}}}
@@ -143,7 +143,7 @@ func TestCompile_ListsAllMistakesAtOnceUpToABound(t *testing.T) {
 		n.DependsOn = append(n.DependsOn, strings.Repeat("x", 100)+fmt.Sprint(i))
 	}
 	d.Nodes["a"] = n
-	m := mistakesOf(t, d)
+	m := violationsOf(t, d)
 	if text := m.Error(); len(m) != 50 || len(text) > 20_000 {
 		t.Errorf("%d mistakes, %d bytes", len(m), len(text))
 	}
@@ -257,7 +257,7 @@ func TestFallen_IsWhatFailedAndWhatFellWithIt(t *testing.T) {
 		"ok": state(job.Succeeded), "bad": state(job.Dead), "after": state(job.Cancelled), "later": state(job.Skipped),
 		"apart": state(job.Skipped), "cleanup": state(job.Succeeded), "hand": state(job.Skipped),
 	}
-	reasons := map[string]string{"hand": dag.ReasonSkippedByHand, "apart": dag.ReasonWhenFalse,
+	reasons := map[string]string{"hand": dag.ReasonSkippedByOperator, "apart": dag.ReasonWhenFalse,
 		"later": dag.ReasonRuleNotMet}
 	if got := g.Fallen(states, reasons); !slices.Equal(got, []string{"after", "bad", "later"}) {
 		t.Errorf("%v", got)
@@ -358,7 +358,7 @@ func TestCompile_TellsMistakesInExpressionsTogetherWithThoseOfStructure(t *testi
 				n.When = when
 				d.Nodes[node] = n
 			}
-			if got := pointers(mistakesOf(t, d)); !slices.Equal(got, c.want) {
+			if got := pointers(violationsOf(t, d)); !slices.Equal(got, c.want) {
 				t.Errorf("got  %q\nwant %q", got, c.want)
 			}
 		})
@@ -375,7 +375,7 @@ func TestCompile_TellsMistakesInExpressionsBesideTooManyDependencies(t *testing.
 		parents = append(parents, name)
 	}
 	want := []string{"/nodes out_of_range", "/nodes/z/when invalid_expression"}
-	if got := pointers(mistakesOf(t, d)); !slices.Equal(got, want) {
+	if got := pointers(violationsOf(t, d)); !slices.Equal(got, want) {
 		t.Errorf("got %q, want %q", got, want)
 	}
 }
@@ -400,7 +400,7 @@ func TestCompile_TakesADefinitionAtItsLimits(t *testing.T) {
 	z := d.Nodes["z00"]
 	z.DependsOn = parents[:101]
 	d.Nodes["z00"] = z
-	if got := pointers(mistakesOf(t, d)); !slices.Equal(got, []string{"/nodes out_of_range"}) {
+	if got := pointers(violationsOf(t, d)); !slices.Equal(got, []string{"/nodes out_of_range"}) {
 		t.Errorf("an edge more: %q", got)
 	}
 }
@@ -413,7 +413,7 @@ func TestCompile_SaysInWhichLineAndColumnAnExpressionIsWrong(t *testing.T) {
 		"true &&\n\n   params.x":    "line 3, column 10",
 		"true &&\n\n   true &&\n x": "line 4, column 2",
 	} {
-		m := mistakesOf(t, dag.Definition{Nodes: map[string]dag.Node{"a": {Task: "echo", When: when}}})
+		m := violationsOf(t, dag.Definition{Nodes: map[string]dag.Node{"a": {Task: "echo", When: when}}})
 		if at, _, _ := strings.Cut(m[0].Detail, ":"); at != want {
 			t.Errorf("%q is wrong in %s, want %s", when, at, want)
 		}

@@ -63,25 +63,25 @@ const (
 
 // Why a node did not run: status_reason codes.
 const (
-	ReasonParentFailed     = "parent_failed"
-	ReasonParentSkipped    = "parent_skipped"
-	ReasonRuleNotMet       = "rule_not_met"
-	ReasonWhenFalse        = "when_false"
-	ReasonEmpty            = "empty"
-	ReasonExpressionFailed = "expression_failed"
-	ReasonInvalidPayload   = "invalid_payload"    // it does not fit its task's payload_schema
-	ReasonPayloadsTooLarge = "payloads_too_large" // with it, the run's payloads would have too many bytes
-	ReasonRunCancelled     = run.ReasonCancelled
-	ReasonRunFailed        = run.ReasonFailed
-	ReasonRunExpired       = run.ReasonExpired
-	ReasonSkippedByHand    = "skipped_by_operator"
-	ReasonCompletedByHand  = "completed_by_operator"
+	ReasonParentFailed        = "parent_failed"
+	ReasonParentSkipped       = "parent_skipped"
+	ReasonRuleNotMet          = "rule_not_met"
+	ReasonWhenFalse           = "when_false"
+	ReasonEmpty               = "empty"
+	ReasonExpressionFailed    = "expression_failed"
+	ReasonInvalidPayload      = "invalid_payload"    // it does not fit its task's payload_schema
+	ReasonPayloadsTooLarge    = "payloads_too_large" // with it, the run's payloads would have too many bytes
+	ReasonRunCancelled        = run.ReasonCancelled
+	ReasonRunFailed           = run.ReasonFailed
+	ReasonRunExpired          = run.ReasonExpired
+	ReasonSkippedByOperator   = "skipped_by_operator"
+	ReasonCompletedByOperator = "completed_by_operator"
 )
 
-// Judge returns what a node's rule and the run's policy decide about it once its parents have ended
+// Evaluate returns what a node's rule and the run's policy decide about it once its parents have ended
 // so; reason is set with Cancel, Skip and Held. A node without parents runs. Under CancelRun the
 // run ends the other nodes at the first failure; Judge applies the rule alone.
-func Judge(rule Rule, policy Policy, parents []End) (v Verdict, reason string) {
+func Evaluate(rule Rule, policy Policy, parents []End) (v Verdict, reason string) {
 	var succeeded, failed, skipped int
 	for _, p := range parents {
 		switch p {
@@ -102,15 +102,15 @@ func Judge(rule Rule, policy Policy, parents []End) (v Verdict, reason string) {
 	if policy == Continue && isDefault {
 		succeeded, failed = succeeded+failed, 0
 	}
-	v, reason = judge(rule, succeeded, failed, skipped)
+	v, reason = evaluate(rule, succeeded, failed, skipped)
 	if v == Cancel && policy == Hold {
 		return Held, reason
 	}
 	return v, reason
 }
 
-// judge applies a rule to how many parents ended in each way; there is at least one.
-func judge(rule Rule, succeeded, failed, skipped int) (Verdict, string) {
+// evaluate applies a rule to how many parents ended in each way; there is at least one.
+func evaluate(rule Rule, succeeded, failed, skipped int) (Verdict, string) {
 	// The verdict of a rule that needs successes and does not get them.
 	unmet := func() (Verdict, string) {
 		if failed > 0 {

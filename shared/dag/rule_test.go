@@ -8,7 +8,7 @@ import (
 	"punctual/shared/dag/dagtest"
 )
 
-func TestJudge_AgreesWithTheTableForAllEndsOfUpToFourParents(t *testing.T) {
+func TestEvaluate_AgreesWithTheTableForAllEndsOfUpToFourParents(t *testing.T) {
 	t.Parallel()
 	ends := []dag.End{dag.NotEnded, dag.Succeeded, dag.Failed, dag.Skipped}
 	rules := append([]string{""}, dag.Rules...)
@@ -18,8 +18,8 @@ func TestJudge_AgreesWithTheTableForAllEndsOfUpToFourParents(t *testing.T) {
 	all = func(n int) {
 		for _, rule := range rules {
 			for _, policy := range dag.Policies {
-				wantV, wantR := dagtest.Judge(dag.Rule(rule), dag.Policy(policy), parents)
-				v, r := dag.Judge(dag.Rule(rule), dag.Policy(policy), parents)
+				wantV, wantR := dagtest.Evaluate(dag.Rule(rule), dag.Policy(policy), parents)
+				v, r := dag.Evaluate(dag.Rule(rule), dag.Policy(policy), parents)
 				if v != wantV || r != wantR {
 					t.Errorf("%s under %s after %v: %s %s, want %s %s", rule, policy, parents, v, r, wantV, wantR)
 				}
@@ -41,13 +41,13 @@ func TestJudge_AgreesWithTheTableForAllEndsOfUpToFourParents(t *testing.T) {
 	}
 }
 
-func TestJudge_DoesNotDependOnTheOrderOfParents(t *testing.T) {
+func TestEvaluate_DoesNotDependOnTheOrderOfParents(t *testing.T) {
 	t.Parallel()
 	a, b, c := dag.Succeeded, dag.Failed, dag.Skipped
 	for _, rule := range dag.Rules {
 		got := map[string]bool{}
 		for _, p := range [][]dag.End{{a, b, c}, {a, c, b}, {b, a, c}, {b, c, a}, {c, a, b}, {c, b, a}} {
-			v, r := dag.Judge(dag.Rule(rule), dag.CancelDownstream, p)
+			v, r := dag.Evaluate(dag.Rule(rule), dag.CancelDownstream, p)
 			got[fmt.Sprint(v, r)] = true
 		}
 		if len(got) != 1 {

@@ -107,7 +107,7 @@ func (g *Graph) JudgeNode(name string, states map[string]NodeState) (Verdict, st
 	for i, p := range n.DependsOn {
 		ends[i] = states[p].End()
 	}
-	return Judge(n.RunIf, g.OnFailure, ends)
+	return Evaluate(n.RunIf, g.OnFailure, ends)
 }
 
 // CriticalPath returns the chain of started nodes, each after the one before, with the longest
@@ -174,7 +174,7 @@ func (g *Graph) Fallen(states map[string]NodeState, reasons map[string]string) [
 
 // becauseOf reports whether a skipped node was skipped because of a parent that runs once more.
 func (g *Graph) becauseOf(name string, fallen map[string]bool, reason string) bool {
-	if reason == ReasonSkippedByHand {
+	if reason == ReasonSkippedByOperator {
 		return false
 	}
 	return slices.ContainsFunc(g.Nodes[name].DependsOn, func(p string) bool { return fallen[p] })

@@ -169,22 +169,22 @@ var (
 
 // scope says what an expression may name.
 type scope struct {
-	ctx    context.Context        // of one Compile: what is not compiled when it ends never is
-	kept   bool                   // the definition was accepted before: what is refused today fails when used
-	before func(node string) bool // says that the node has ended before
-	nodes  map[string]Node
-	told   func(node string) bool // says that an unknown node is told already: it is a parent
-	params map[string]bool        // declared
-	mapped bool                   // item and index are known
-	parts  *int                   // of all expressions so far
+	ctx      context.Context        // of one Compile: what is not compiled when it ends never is
+	kept     bool                   // the definition was accepted before: what is refused today fails when used
+	before   func(node string) bool // says that the node has ended before
+	nodes    map[string]Node
+	reported func(node string) bool // says that an unknown node is told already: it is a parent
+	params   map[string]bool        // declared
+	mapped   bool                   // item and index are known
+	parts    *int                   // of all expressions so far
 }
 
 // naming is the scope of one expression, and notes the nodes that it names.
 type naming struct {
 	scope
-	found   *[]string
-	results *[]string // those of them whose results it reads
-	told    *bool     // an error is told elsewhere
+	found    *[]string
+	results  *[]string // those of them whose results it reads
+	reported *bool     // an error is told elsewhere
 }
 
 // nodeNames are the members of nodes.
@@ -193,8 +193,8 @@ type nodeNames struct{ naming }
 // Member returns the type of a node.
 func (n nodeNames) Member(name string, _ bool) (*expression.Type, string) {
 	switch _, exists := n.nodes[name]; {
-	case !exists && n.scope.told(name):
-		*n.told = true
+	case !exists && n.scope.reported(name):
+		*n.reported = true
 	case !exists:
 		return nodeType, fmt.Sprintf("there is no node %q%s", shorten(name), didYouMean(name, sortedKeys(n.nodes)))
 	case !n.before(name):
@@ -247,7 +247,7 @@ type expr struct {
 	nodes   []string // nodes that it names, in order
 	results []string // those of them whose results it reads
 	program *expression.Program
-	wrong   *mistake // of a kept definition that is refused today; the program is nil
+	wrong   *violation // of a kept definition that is refused today; the program is nil
 }
 
 // size returns about how many bytes of memory the expression takes; nil takes none.
@@ -272,22 +272,22 @@ func (p position) moved(e *expression.Error) position {
 
 func (p position) String() string { return fmt.Sprintf("line %d, column %d", p.line, p.column) }
 
-// mistake is an error in an expression, and its position. Without a detail it is told elsewhere.
-type mistake struct {
+// violation is an error in an expression, and its position. Without a detail it is told elsewhere.
+type violation struct {
 	at     position
 	detail string
 	code   string // of a result that cannot be used
 }
 
-func (m *mistake) Error() string { return m.at.String() + ": " + m.detail }
+func (m *violation) Error() string { return m.at.String() + ": " + m.detail }
 
 // compile checks an expression that begins at that position.
-func (s scope) compile(text string, at position) (*expr, *mistake) {
+func (s scope) compile(text string, at position) (*expr, *violation) {
 	if s.ctx.Err() != nil {
-		return nil, &mistake{at: at}
+		return nil, &violation{at: at}
 	}
 	e := &expr{text: text, at: at}
-	n := naming{scope: s, found: &e.nodes, results: &e.results, told: new(bool)}
+	n := naming{scope: s, found: &e.nodes, results: &e.results, reported: new(bool)}
 	variables := map[string]*expression.Type{
 		"nodes":  {Kind: expression.RecordKind, Members: nodeNames{n}},
 		"params": {Kind: expression.MapKind, Elem: expression.DynType, Members: paramNames{n}},
@@ -297,8 +297,8 @@ func (s scope) compile(text string, at position) (*expr, *mistake) {
 		variables["item"], variables["index"] = expression.DynType, expression.IntType
 	}
 	program, wrong := expression.Compile(text, variables)
-	if wrong == nil && *n.told {
-		return nil, &mistake{at: at}
+	if wrong == nil && *n.reported {
+		return nil, &violation{at: at}
 	}
 	if wrong == nil {
 		if *s.parts += program.Parts(); *s.parts > maxParts {
@@ -307,7 +307,7 @@ func (s scope) compile(text string, at position) (*expr, *mistake) {
 		}
 	}
 	if wrong != nil {
-		m := &mistake{at: at.moved(wrong), detail: wrong.Detail + s.quoted(text)}
+		m := &violation{at: at.moved(wrong), detail: wrong.Detail + s.quoted(text)}
 		if s.kept {
 			e.wrong = m
 			return e, nil
@@ -366,14 +366,14 @@ func (e *expr) eval(ctx context.Context, facts map[string]any, meter *expression
 		return nil, e.wrong
 	}
 	if wrong := e.readable(facts); wrong != nil {
-		return nil, &mistake{e.at, wrong.Message, wrong.Code}
+		return nil, &violation{e.at, wrong.Message, wrong.Code}
 	}
 	v, err := e.program.Eval(ctx, facts, meter)
 	wrong := new(expression.Error)
 	if !errors.As(err, &wrong) {
 		return v, err
 	}
-	m := &mistake{at: e.at.moved(wrong), detail: wrong.Detail}
+	m := &violation{at: e.at.moved(wrong), detail: wrong.Detail}
 	if unusable := new(ResultError); errors.As(wrong.Cause, &unusable) {
 		m.code = unusable.Code
 	}

@@ -160,7 +160,7 @@ func TestCompile_RefusesExpressionsByPosition(t *testing.T) {
 	} {
 		t.Run("refuses "+name, func(t *testing.T) {
 			t.Parallel()
-			m := mistakesOf(t, etl(c.node))
+			m := violationsOf(t, etl(c.node))
 			if m[0].Pointer != c.pointer || m[0].Code != "invalid_expression" || !strings.HasPrefix(m[0].Detail,
 				c.at) || len(m[0].Detail) > 300 {
 				t.Errorf("%s %s: %s", m[0].Pointer, m[0].Code, m[0].Detail)
@@ -290,7 +290,7 @@ func TestPayload_EndsWithItsContext(t *testing.T) {
 func TestCompile_BoundsTheExpressionsOfADefinition(t *testing.T) {
 	t.Parallel()
 	raw, _ := json.Marshal(strings.Repeat("${1}", dag.MaxExpressions+1))
-	m := mistakesOf(t, etl(dag.Node{Payload: raw}))
+	m := violationsOf(t, etl(dag.Node{Payload: raw}))
 	if m[0].Code != "out_of_range" || m[0].Pointer != "/nodes/last/payload" {
 		t.Errorf("%v", m)
 	}
@@ -306,7 +306,7 @@ func TestCompile_NamesHowAQuotedNameIsWritten(t *testing.T) {
 	} {
 		d := etl(dag.Node{Payload: json.RawMessage(fmt.Sprintf(`{"x":%q}`, text))})
 		d.Params["two-words"], d.Params["2nd"] = json.RawMessage("1"), json.RawMessage("2")
-		if m := mistakesOf(t, d); !strings.HasSuffix(m[0].Detail, want) {
+		if m := violationsOf(t, d); !strings.HasSuffix(m[0].Detail, want) {
 			t.Errorf("%s: %s", text, m[0].Detail)
 		}
 	}
@@ -392,7 +392,7 @@ func TestCompile_BoundsThePartsOfADefinition(t *testing.T) {
 		many[i] = "${[" + strings.Repeat("1,", 449) + "1]}"
 	}
 	raw, _ := json.Marshal(many)
-	if m := mistakesOf(t, etl(dag.Node{Payload: raw})); m[0].Code != "invalid_expression" ||
+	if m := violationsOf(t, etl(dag.Node{Payload: raw})); m[0].Code != "invalid_expression" ||
 		!strings.Contains(m[0].Detail, "50000 parts together") {
 		t.Errorf("%v", m)
 	}
@@ -402,7 +402,7 @@ func TestLoad_TakesDefinitionsThatAreRefusedToday(t *testing.T) {
 	t.Parallel()
 	d := etl(dag.Node{When: "[1]" + strings.Repeat(".map(a,a)", 30) + " == [1]",
 		Payload: json.RawMessage(`"${params.n}"`)})
-	mistakesOf(t, d)
+	violationsOf(t, d)
 	g, err := dag.Load(context.Background(), d)
 	if err != nil {
 		t.Fatal(err)

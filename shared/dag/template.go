@@ -69,7 +69,7 @@ func (g *Graph) ancestorsOf() map[string]map[string]bool {
 // compileExpressions checks every expression of the graph, until the context ends. Those of unsure nodes may name any
 // other node: what comes before them is not known.
 func (g *Graph) compileExpressions(
-	ctx context.Context, written Definition, m *mistakes, unsure map[string]bool,
+	ctx context.Context, written Definition, m *violations, unsure map[string]bool,
 ) error {
 	g.exprs = map[string]*nodeExprs{}
 	ancestors, params := g.ancestorsOf(), g.paramNames()
@@ -87,8 +87,8 @@ func (g *Graph) compileExpressions(
 		if unsure[name] {
 			before = func(node string) bool { return node != name }
 		}
-		told := func(node string) bool { return slices.Contains(written.Nodes[name].DependsOn, node) }
-		s := scope{ctx: ctx, kept: g.kept, parts: &parts, before: before, nodes: g.Nodes, told: told, params: params}
+		reported := func(node string) bool { return slices.Contains(written.Nodes[name].DependsOn, node) }
+		s := scope{ctx: ctx, kept: g.kept, parts: &parts, before: before, nodes: g.Nodes, reported: reported, params: params}
 		x := &nodeExprs{payload: map[string]*pattern{}}
 		g.exprs[name] = x
 		x.when = g.compileWhen(n.When, s, at+"/when", m)
@@ -143,33 +143,33 @@ func (g *Graph) MergeParams(given map[string]json.RawMessage) (merged json.RawMe
 	return text.MustJSON(all), unknown
 }
 
-func addMistake(m *mistakes, pointer string, wrong *mistake) {
+func addViolation(m *violations, pointer string, wrong *violation) {
 	if wrong.detail != "" {
 		m.add(pointer, CodeInvalidExpression, "", "%s", wrong.Error())
 	}
 }
 
-func (g *Graph) compileWhen(when string, s scope, at string, m *mistakes) *expr {
+func (g *Graph) compileWhen(when string, s scope, at string, m *violations) *expr {
 	if when == "" {
 		return nil
 	}
 	if strings.Contains(when, "${") {
-		addMistake(m, at, &mistake{at: position{1, 1}, detail: "when is a bare expression, without ${…}"})
+		addViolation(m, at, &violation{at: position{1, 1}, detail: "when is a bare expression, without ${…}"})
 		return nil
 	}
 	e, wrong := s.compile(when, position{1, 1})
 	if wrong == nil && e.program != nil && !e.program.Type().Could(expression.BoolKind) {
-		wrong = &mistake{at: position{1, 1},
+		wrong = &violation{at: position{1, 1},
 			detail: fmt.Sprintf("when is true or false, and this gives %s", e.program.Type().Kind)}
 	}
 	if wrong != nil {
-		addMistake(m, at, wrong)
+		addViolation(m, at, wrong)
 		return nil
 	}
 	return e
 }
 
-func (g *Graph) compileForEach(forEach string, s scope, at string, m *mistakes) *expr {
+func (g *Graph) compileForEach(forEach string, s scope, at string, m *violations) *expr {
 	if forEach == "" {
 		return nil
 	}
@@ -177,21 +177,21 @@ func (g *Graph) compileForEach(forEach string, s scope, at string, m *mistakes) 
 	if wrong == nil {
 		switch {
 		case t == nil || !t.whole:
-			wrong = &mistake{at: position{1, 1}, detail: "for_each is one ${…} that gives a list"}
+			wrong = &violation{at: position{1, 1}, detail: "for_each is one ${…} that gives a list"}
 		case t.parts[0].expr.program != nil && !t.parts[0].expr.program.Type().Could(expression.ListKind):
-			wrong = &mistake{at: position{1, 1}, detail: fmt.Sprintf("for_each needs a list, and this gives %s",
+			wrong = &violation{at: position{1, 1}, detail: fmt.Sprintf("for_each needs a list, and this gives %s",
 				t.parts[0].expr.program.Type().Kind)}
 		}
 	}
 	if wrong != nil {
-		addMistake(m, at, wrong)
+		addViolation(m, at, wrong)
 		return nil
 	}
 	return t.parts[0].expr
 }
 
 // compilePayload checks the expressions in all strings of a payload.
-func (g *Graph) compilePayload(payload json.RawMessage, s scope, at string, x *nodeExprs, count *int, m *mistakes) {
+func (g *Graph) compilePayload(payload json.RawMessage, s scope, at string, x *nodeExprs, count *int, m *violations) {
 	if raw := string(payload); !strings.Contains(raw, "$") && !strings.Contains(raw, `\u0024`) {
 		return
 	}
@@ -203,7 +203,7 @@ func (g *Graph) compilePayload(payload json.RawMessage, s scope, at string, x *n
 	walkStrings(v, "", func(where, s2 string) bool {
 		t, wrong := s.compileText(s2)
 		if wrong != nil {
-			addMistake(m, at+where, wrong)
+			addViolation(m, at+where, wrong)
 			return !m.full()
 		}
 		if t == nil {
@@ -248,7 +248,7 @@ func walkStrings(v any, at string, visit func(pointer, s string) bool) bool {
 
 // compileText splits a string at its expressions; nil when there is nothing to evaluate or
 // unescape.
-func (s scope) compileText(in string) (*pattern, *mistake) {
+func (s scope) compileText(in string) (*pattern, *violation) {
 	if !strings.Contains(in, "${") {
 		return nil, nil
 	}
@@ -270,7 +270,7 @@ func (s scope) compileText(in string) (*pattern, *mistake) {
 			start := positionOf(in, len(in)-len(rest))
 			end := closingBrace(rest[2:])
 			if end < 0 {
-				return nil, &mistake{at: start, detail: "this ${ has no closing }"}
+				return nil, &violation{at: start, detail: "this ${ has no closing }"}
 			}
 			flush()
 			start.column += 2
@@ -412,7 +412,7 @@ func (g *Graph) When(ctx context.Context, node string, f Facts) (bool, error) {
 		if yes, ok := expression.Truth(v); ok {
 			return yes, nil
 		}
-		err = &mistake{at: e.at, detail: "when is true or false, and this gives something else"}
+		err = &violation{at: e.at, detail: "when is true or false, and this gives something else"}
 	}
 	return false, explain(err, node, pointer("nodes", node, "when"), e)
 }
@@ -432,20 +432,20 @@ func (e *expr) items(ctx context.Context, f Facts) ([]json.RawMessage, error) {
 	}
 	list, ok := v.(*expression.List)
 	if null, is := v.(expression.Null); is && null.Why != "" {
-		return nil, &mistake{at: e.at, detail: null.Why + "; for_each needs a list"}
+		return nil, &violation{at: e.at, detail: null.Why + "; for_each needs a list"}
 	}
 	if !ok {
-		return nil, &mistake{at: e.at, detail: "for_each needs a list, and this gives something else"}
+		return nil, &violation{at: e.at, detail: "for_each needs a list, and this gives something else"}
 	}
 	if list.Len() > MaxItems {
-		return nil, &mistake{at: e.at, detail: fmt.Sprintf("the list has %d items; at most %d are allowed", list.Len(),
+		return nil, &violation{at: e.at, detail: fmt.Sprintf("the list has %d items; at most %d are allowed", list.Len(),
 			MaxItems)}
 	}
 	items, left := make([]json.RawMessage, 0, list.Len()), contract.MaxPayload
 	for i := range list.Len() {
 		item, err := expression.AppendJSON(nil, list.At(i), left)
 		if err != nil {
-			return nil, &mistake{at: e.at, detail: plain(err).Error()}
+			return nil, &violation{at: e.at, detail: plain(err).Error()}
 		}
 		left -= len(item)
 		items = append(items, item)
@@ -481,7 +481,7 @@ func (g *Graph) Payload(ctx context.Context, node string, f Facts) (json.RawMess
 
 // explain returns the ExpressionError of a failed expression.
 func explain(err error, node, pointer string, e *expr) error {
-	wrong := new(mistake)
+	wrong := new(violation)
 	if !errors.As(err, &wrong) {
 		return err
 	}
@@ -518,8 +518,8 @@ func (r *renderer) render(v any, at string) error {
 	if err != nil && r.where == "" {
 		r.where = at
 	}
-	if wrong := (*mistake)(nil); errors.Is(err, errTooLarge) && !errors.As(err, &wrong) {
-		return &mistake{at: position{1, 1}, detail: err.Error()}
+	if wrong := (*violation)(nil); errors.Is(err, errTooLarge) && !errors.As(err, &wrong) {
+		return &violation{at: position{1, 1}, detail: err.Error()}
 	}
 	return err
 }
@@ -576,16 +576,16 @@ func (r *renderer) pattern(t *pattern) error {
 			before := len(r.out)
 			r.out, err = expression.AppendJSON(r.out, v, r.left)
 			if r.left -= len(r.out) - before; err != nil {
-				return &mistake{at: p.expr.at, detail: plain(err).Error()}
+				return &violation{at: p.expr.at, detail: plain(err).Error()}
 			}
 			return nil
 		}
 		s, err := expression.Text(v, max(r.left-whole.Len(), 0))
 		if err != nil {
-			return &mistake{at: p.expr.at, detail: plain(err).Error()}
+			return &violation{at: p.expr.at, detail: plain(err).Error()}
 		}
 		if whole.WriteString(s); whole.Len() > r.left {
-			return &mistake{at: p.expr.at, detail: errTooLarge.Error()}
+			return &violation{at: p.expr.at, detail: errTooLarge.Error()}
 		}
 	}
 	return r.raw(string(text.MustJSON(whole.String())))

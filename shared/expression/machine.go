@@ -379,14 +379,14 @@ func (m *machine) collect(n *node, items []any) (any, error) {
 			test = nil
 		}
 	}
-	room := elementWeight * len(items)
+	memory := elementWeight * len(items)
 	if test != nil {
-		room = 0
+		memory = 0
 	}
-	if err := m.allocate(n, room); err != nil {
+	if err := m.allocate(n, memory); err != nil {
 		return nil, err
 	}
-	out := make([]any, 0, room/elementWeight)
+	out := make([]any, 0, memory/elementWeight)
 	for _, item := range items {
 		m.slots[n.slot] = item
 		if test != nil {

@@ -111,11 +111,11 @@ func ParseParking(key string) (tenant string, ok bool) {
 
 // Parkings returns all parking places of a tenant.
 func Parkings(tenant string) []string {
-	places := make([]string, contract.ParkShards)
-	for i := range places {
-		places[i] = Parking(tenant, i)
+	parkings := make([]string, contract.ParkShards)
+	for i := range parkings {
+		parkings[i] = Parking(tenant, i)
 	}
-	return places
+	return parkings
 }
 
 // Line returns the key in the due index of a schedule's jobs that wait behind a run, oldest first.

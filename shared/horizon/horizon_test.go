@@ -89,12 +89,12 @@ func TestShardOf_DistributesEvenly(t *testing.T) {
 
 func TestParkings_CoverEveryShard(t *testing.T) {
 	t.Parallel()
-	places := map[string]bool{}
+	parkings := map[string]bool{}
 	for _, p := range Parkings("acme") {
-		places[p] = true
+		parkings[p] = true
 	}
 	for shard := range 200 {
-		if !places[Parking("acme", shard)] {
+		if !parkings[Parking("acme", shard)] {
 			t.Errorf("the parking place of shard %d is not listed", shard)
 		}
 	}

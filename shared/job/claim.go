@@ -101,13 +101,13 @@ type Claim struct {
 // the firing is not lost, it comes again at Until. The zero Waits is no note.
 type Waits struct {
 	Attempt int64
-	For     string // WaitsForPlace or WaitsForHandler
+	For     string // WaitsForPermit or WaitsForHandler
 	Until   time.Time
 }
 
 // What a firing is given back for.
 const (
-	WaitsForPlace   = "place"   // the handler already runs as often as it may
+	WaitsForPermit  = "place"   // the handler already runs as often as it may
 	WaitsForHandler = "handler" // the worker does not know the task
 )
 

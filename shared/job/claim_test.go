@@ -144,8 +144,8 @@ func TestClaim_IsWonByOneWorkerAndFenced(t *testing.T) {
 	t.Run("let go: asked for twice it is one owner less, not two", func(t *testing.T) {
 		t.Parallel()
 		b := held(t)
-		again := LetGo(k, 1, 1)
-		if !b.do(again) || b.do(again) {
+		repeated := LetGo(k, 1, 1)
+		if !b.do(repeated) || b.do(repeated) {
 			t.Error("letting go was refused, or happened twice")
 		}
 		if c := b.claim(); c.Takeovers != 0 {

@@ -158,7 +158,7 @@ func PlacePayload(base *Row, payload []byte) Payload {
 	p := Payload{Size: int64(len(payload))}
 	switch {
 	case len(payload) <= contract.MaxInlinePayload &&
-		base.sizeWith(payload) <= contract.MaxRow-contract.MaxInlineResult-settleRoom:
+		base.sizeWith(payload) <= contract.MaxRow-contract.MaxInlineResult-settleBytes:
 		p.Inline = string(payload)
 	case len(payload) <= contract.MaxItem:
 		p.In = InItem
@@ -180,8 +180,8 @@ func ContentNumber(version int64, content string) int64 {
 	return int64(binary.BigEndian.Uint64(sum[:8])>>(64-bits)) | 1<<(bits-1)
 }
 
-// settleRoom is what a successful first attempt adds to the row.
-const settleRoom = 200
+// settleBytes is what a successful first attempt adds to the row.
+const settleBytes = 200
 
 // SetPayload puts a placed payload into a row that is about to be accepted.
 func (r *Row) SetPayload(p Payload) {

@@ -52,7 +52,7 @@ func TestSliceTimer_IsOneForEachSlice(t *testing.T) {
 	} {
 		m := SliceTimer(s)
 		names[m.Name] = true
-		if again := SliceTimer(horizon.SliceOf(s.Minute.Add(59*time.Second), s.Shard)); again != m {
+		if repeated := SliceTimer(horizon.SliceOf(s.Minute.Add(59*time.Second), s.Shard)); repeated != m {
 			t.Errorf("another wake-up of slice %s has another timer", s)
 		}
 		if !allowed.MatchString(m.Name) {

@@ -34,9 +34,9 @@ func NewID(at time.Time, entropy [10]byte) ID {
 	return ID(out[:])
 }
 
-// DerivedID returns the id that those parts always give at that instant. Parts are joined
+// DeterministicID returns the id that those parts always give at that instant. Parts are joined
 // with their lengths, so that ("a", "bc") and ("ab", "c") differ.
-func DerivedID(at time.Time, parts ...string) ID {
+func DeterministicID(at time.Time, parts ...string) ID {
 	h := sha256.New()
 	for _, p := range parts {
 		h.Write([]byte(strconv.Itoa(len(p)) + ":" + p)) // never fails

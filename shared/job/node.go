@@ -78,7 +78,7 @@ func Force(r Row, f Forced, why Reason, now time.Time) (Row, item.Write) {
 
 // SetResult gives a row that is about to end its result. What does not fit is to be put beside it first.
 func (r *Row) SetResult(result json.RawMessage) []item.Write {
-	return placeResult(r, Outcome{Result: result})
+	return storeResult(r, Outcome{Result: result})
 }
 
 // Told notes that the children of a node know how it ended.

@@ -82,8 +82,8 @@ type Row struct {
 	Generation int64  // of the node, from 1; 0 without a run
 	ItemNo     int64  // of a mapped node's items, from 1; 0 for any other job
 	Slot       int64  // in a run made before places lay in buckets: its slot of max_concurrency, from 1; 0 for none
-	Place      int64  // bucket of its place in its run's max_concurrency, from 1; 0 for none
-	NodePlace  int64  // bucket of its place in its node's max_parallel, from 1; 0 for none
+	Permit     int64  // bucket of its place in its run's max_concurrency, from 1; 0 for none
+	NodePermit int64  // bucket of its place in its node's max_parallel, from 1; 0 for none
 	Items      int64  // how many items a mapped node's own row stands for; 0 for any other job
 	Forced     Forced // how an operator ended the node
 
@@ -192,7 +192,7 @@ const OutcomeLost = "lost"
 // lastStart is beyond every number of a lost start.
 const lastStart = 1<<8 - 1
 
-// Place orders the entries of a job: by attempt, and within it the lost starts before the end.
+// Permit orders the entries of a job: by attempt, and within it the lost starts before the end.
 func (a Attempt) Place() int64 {
 	if a.Start == 0 {
 		return PlaceAfter(a.Attempt)
@@ -313,8 +313,8 @@ func (r *Row) encode(to *space) []attr {
 	e.num("gen", r.Generation)
 	e.num("item_no", r.ItemNo)
 	e.num("slot", r.Slot)
-	e.num("place", r.Place)
-	e.num("node_place", r.NodePlace)
+	e.num("place", r.Permit)
+	e.num("node_place", r.NodePermit)
 	e.num("items", r.Items)
 	e.str("forced", string(r.Forced))
 	e.str("root", string(r.RootID))
@@ -568,9 +568,9 @@ func (r *Row) setNumber(name string, v int64) {
 	case "slot":
 		r.Slot = v
 	case "place":
-		r.Place = v
+		r.Permit = v
 	case "node_place":
-		r.NodePlace = v
+		r.NodePermit = v
 	case "items":
 		r.Items = v
 	case "shard":

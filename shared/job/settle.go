@@ -51,7 +51,7 @@ func Settle(r *Row, attempt int64, o Outcome, now time.Time) (*Decision, error) 
 		name, guard = "row.succeed", guard[:2]
 		after.Reason = Reason{}
 		finish(after, Succeeded, now)
-		d.Contents = append(d.Contents, placeResult(after, o)...)
+		d.Contents = append(d.Contents, storeResult(after, o)...)
 	case r.Stop != NoStop:
 		name = "row.finish_stop"
 		finish(after, r.Stop.Final(), now)
@@ -151,9 +151,9 @@ func cut(a Attempt) bool {
 	return a.Error != nil && len(a.Error.Message) > len("…") && a.Error.Message[len(a.Error.Message)-len("…"):] == "…"
 }
 
-// placeResult keeps a small result in the row and a larger one in a sibling item. Of one that the worker has put into
+// storeResult keeps a small result in the row and a larger one in a sibling item. Of one that the worker has put into
 // an object only the reference moves.
-func placeResult(r *Row, o Outcome) []item.Write {
+func storeResult(r *Row, o Outcome) []item.Write {
 	r.Result, r.ResultIn, r.ResultRef, r.Partial = "", InRow, o.ResultRef, o.Partial
 	switch {
 	case o.ResultRef != "":

@@ -61,7 +61,7 @@ func TestSettle_DecidesByOutcomeAndPolicy(t *testing.T) {
 		status   Status
 		attempt  int64
 		failures int64
-		owes     PendingEffects
+		pending  PendingEffects
 		wake     bool
 		reason   string
 	}{
@@ -105,7 +105,7 @@ func TestSettle_DecidesByOutcomeAndPolicy(t *testing.T) {
 				t.Fatal("the write's own condition refused the row it was decided on")
 			}
 			if got.Status != c.status || got.Attempt != c.attempt || got.Failures != c.failures ||
-				got.PendingEffects != c.owes ||
+				got.PendingEffects != c.pending ||
 				got.Reason.Code != c.reason {
 				t.Errorf("got %s attempt %d failures %d owes %q reason %q", got.Status, got.Attempt, got.Failures,
 					got.PendingEffects, got.Reason.Code)

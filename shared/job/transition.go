@@ -28,9 +28,9 @@ var (
 	why    = []string{"reason", "reason_text"}
 	// A wake-up is written all or none: if something of an earlier one stayed, the row would say
 	// that it is parked and lie where lifting the pause does not look.
-	wakeUp = []string{contract.AttrWakeSlice, contract.AttrWakeAt, contract.AttrNear, "parked", "behind", "postponed"}
-	debt   = []string{"owes"}
-	ending = slices.Concat(status, why, wakeUp, debt)
+	wakeUp  = []string{contract.AttrWakeSlice, contract.AttrWakeAt, contract.AttrNear, "parked", "behind", "postponed"}
+	effects = []string{"owes"}
+	ending  = slices.Concat(status, why, wakeUp, effects)
 )
 
 // Transitions lists every change that a row can undergo.
@@ -44,7 +44,7 @@ var Transitions = []Transition{
 	{"row.close_mapped", []Status{Blocked}, []Status{Succeeded, Dead, Cancelled}, ending},
 	{"row.force", []Status{Scheduled}, []Status{Succeeded, Skipped}, ending},
 	{"row.told", []Status{Succeeded, Dead, Cancelled, Skipped, Expired},
-		[]Status{Succeeded, Dead, Cancelled, Skipped, Expired}, slices.Concat(debt, wakeUp)},
+		[]Status{Succeeded, Dead, Cancelled, Skipped, Expired}, slices.Concat(effects, wakeUp)},
 	{"row.running", []Status{Scheduled}, []Status{Running}, status},
 	{"row.succeed", open, []Status{Succeeded}, ending},
 	{"row.retry", open, []Status{Scheduled}, slices.Concat(status, why, wakeUp)},
@@ -52,7 +52,7 @@ var Transitions = []Transition{
 	{"row.die", open, []Status{Dead}, ending},
 	{"row.stop", open, []Status{Scheduled, Running}, slices.Concat([]string{"stop"}, why)},
 	// the stop gave the reason
-	{"row.finish_stop", open, []Status{Cancelled, Expired}, slices.Concat(status, wakeUp, debt)},
+	{"row.finish_stop", open, []Status{Cancelled, Expired}, slices.Concat(status, wakeUp, effects)},
 	{"row.cancel_blocked", []Status{Blocked}, []Status{Cancelled}, ending},
 	{"row.follow", []Status{Blocked, Scheduled, Running}, []Status{Blocked, Scheduled, Running}, nil},
 	{"row.release", []Status{Blocked}, []Status{Scheduled}, slices.Concat(status, why, wakeUp)},
@@ -67,8 +67,8 @@ var Transitions = []Transition{
 	{"row.skip", open, []Status{Skipped}, ending},
 	{"row.park", open, []Status{Scheduled, Running}, wakeUp},
 	{"row.unpark", open, []Status{Scheduled, Running}, slices.Concat(wakeUp, []string{"ready_at"})},
-	{"row.bury", []Status{Dead}, []Status{Dead}, slices.Concat(debt, wakeUp)},
-	{"row.redrive", []Status{Dead}, []Status{Dead}, slices.Concat(debt, wakeUp)},
+	{"row.bury", []Status{Dead}, []Status{Dead}, slices.Concat(effects, wakeUp)},
+	{"row.redrive", []Status{Dead}, []Status{Dead}, slices.Concat(effects, wakeUp)},
 	{"row.keep", []Status{Succeeded, Dead, Cancelled, Skipped, Expired, Gone},
 		[]Status{Succeeded, Dead, Cancelled, Skipped, Expired, Gone}, nil},
 	{"row.forget", []Status{Succeeded, Dead, Cancelled, Skipped, Expired}, []Status{Gone}, nil},
@@ -154,7 +154,7 @@ func Accept(r Row) item.Write {
 		When: []item.All{{{Attr: contract.AttrJobID, Op: item.Missing}}}}
 }
 
-// Place gives a SCHEDULED row its wake-up for DueAt and says by which lane its firing goes: true means that the writer
+// Permit gives a SCHEDULED row its wake-up for DueAt and says by which lane its firing goes: true means that the writer
 // sends it itself, once the row is written. The wake-up of what goes by the direct lane lies just after due: only the
 // stream consumer sends it, and whoever reads the slice passes it by. So the row itself says who fires it, and no two
 // clocks have to agree. A deadline soon after due is the wake-up of what goes by these two lanes; of what its slice
@@ -321,8 +321,8 @@ func Rewake(r Row, at, now time.Time, postponed int64) (Row, item.Write) {
 	}
 	after.WakeAt = r.untilDeadline(after.WakeAt, now)
 	// Parking keeps wake_at: only the place tells that somebody parked it.
-	place := item.Cond{Attr: contract.AttrWakeSlice, Op: item.Eq, Value: r.Slice()}
-	return after, change("row.rewake", r, after, from("row.rewake", atAttempt(r.Attempt), wakeAsRead(r), place))
+	slice := item.Cond{Attr: contract.AttrWakeSlice, Op: item.Eq, Value: r.Slice()}
+	return after, change("row.rewake", r, after, from("row.rewake", atAttempt(r.Attempt), wakeAsRead(r), slice))
 }
 
 // RewakePending is Rewake for a final row that still has pending effects.
@@ -403,7 +403,7 @@ func Redriven(r Row, by ID, now time.Time) (Row, item.Write) {
 
 // RedriveID is the id of the job that a redrive of r makes: the same however often it is asked for.
 func RedriveID(r Row) ID {
-	return DerivedID(r.DeadAt, "redrive", string(r.Tenant), string(r.ID), r.DeadAt.UTC().Format(time.RFC3339Nano))
+	return DeterministicID(r.DeadAt, "redrive", string(r.Tenant), string(r.ID), r.DeadAt.UTC().Format(time.RFC3339Nano))
 }
 
 // RedriveOf is the new job that brings r back: the same work from its first attempt, due now.

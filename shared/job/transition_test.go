@@ -121,7 +121,7 @@ func TestTransitions_RefuseWhatTheProtocolSays(t *testing.T) {
 	stop := func(r *Row) { r.Stop = StopCancel }
 	unstop := func(r *Row) { r.Stop = NoStop }
 	wake := func(r *Row) { r.WakeAt = r.WakeAt.Add(time.Second) }
-	owes := func(r *Row) { r.PendingEffects = PendingDeadLetter }
+	pending := func(r *Row) { r.PendingEffects = PendingDeadLetter }
 	newer := func(r *Row) { r.Epoch = 4 }
 	ofEpoch3 := func(r *Row) { r.ScheduleID, r.Epoch = "s", 3 }
 	redriven := func(r *Row) { r.RedrivenBy = "Y" }
@@ -147,7 +147,7 @@ func TestTransitions_RefuseWhatTheProtocolSays(t *testing.T) {
 			map[string]func(*Row){"version": version}},
 		{"row.reschedule", nil, map[string]func(*Row){"version": version, "attempt": attempt, "stop": stop}, nil},
 		{"row.rewake", nil, map[string]func(*Row){"attempt": attempt, "wake": wake}, nil},
-		{"row.rewake_owing", func(r *Row) { r.Status = Dead }, map[string]func(*Row){"owes": owes, "wake": wake}, nil},
+		{"row.rewake_owing", func(r *Row) { r.Status = Dead }, map[string]func(*Row){"owes": pending, "wake": wake}, nil},
 		{"row.park", nil, map[string]func(*Row){"version": version, "attempt": attempt, "stop": stop}, nil},
 		{"row.unpark", func(r *Row) { r.Parked = true },
 			map[string]func(*Row){"version": version, "attempt": attempt, "not parked": unpark}, nil},
@@ -167,8 +167,8 @@ func TestTransitions_RefuseWhatTheProtocolSays(t *testing.T) {
 			map[string]func(*Row){"followed": follow}},
 		{"row.keep_blocked", blocked, map[string]func(*Row){"wake": wake, "version": version},
 			map[string]func(*Row){"followed": follow}},
-		{"row.bury", func(r *Row) { r.Status = Dead }, map[string]func(*Row){"owes": owes}, nil},
-		{"row.redrive", func(r *Row) { r.Status = Dead }, map[string]func(*Row){"redriven": redriven, "owes": owes},
+		{"row.bury", func(r *Row) { r.Status = Dead }, map[string]func(*Row){"owes": pending}, nil},
+		{"row.redrive", func(r *Row) { r.Status = Dead }, map[string]func(*Row){"redriven": redriven, "owes": pending},
 			nil},
 	}
 	for _, c := range cases {
@@ -276,9 +276,9 @@ func TestRedriveOf_IsAlwaysTheSameNewJob(t *testing.T) {
 	if a.RedriveOf != dead.ID || a.HandlerKey() != dead.ID || a.Attempt != 1 || a.Failures != 0 {
 		t.Errorf("new job: %+v", a)
 	}
-	again := a
-	again.Status, again.DeadAt = Dead, noon.Add(3*time.Hour)
-	if c := RedriveOf(again, noon); c.HandlerKey() != dead.ID || c.RedriveOf != a.ID {
+	repeated := a
+	repeated.Status, repeated.DeadAt = Dead, noon.Add(3*time.Hour)
+	if c := RedriveOf(repeated, noon); c.HandlerKey() != dead.ID || c.RedriveOf != a.ID {
 		t.Errorf("a second redrive has key %s of %s, want the root's %s of %s", c.HandlerKey(), c.RedriveOf, dead.ID,
 			a.ID)
 	}
@@ -300,7 +300,7 @@ func TestRow_SurvivesBeingWrittenAndRead(t *testing.T) {
 		r.Retry = RetryPolicy{MaxAttempts: 2, InitialDelay: time.Second, Factor: 3, MaxDelay: time.Minute}
 		r.Executor, r.Pool, r.ManualOf, r.Dag, r.DagVersion = "go", "long", "M", "d", 7
 		r.Generation, r.ItemNo, r.Slot, r.Items, r.Forced, r.Shard, r.Near = 2, 3, 4, 5, ForcedSkip, 6, true
-		r.Place, r.NodePlace = 7, 8
+		r.Permit, r.NodePermit = 7, 8
 		r.Failures, r.Rule, r.ReadyAt = 1, "l,3600,60,100,allow", noon
 		r.DefinedSecrets = "sign_with"
 		r.Keeping, r.ResultRef, r.Partial = Keeping{4096, true}, "2.7", PartialSize

@@ -158,7 +158,7 @@ const (
 	StepExpire       Step = "expire"      // write stop=expire, then as StepFinishStop
 	StepRecordLost   Step = "record_lost" // record that the attempt failed with its worker, then as StepRepeatReport
 	StepFire         Step = "fire"
-	StepJudge        Step = "judge" // a BLOCKED job's parents are asked whether they have ended
+	StepEvaluate     Step = "judge" // a BLOCKED job's parents are asked whether they have ended
 )
 
 // Wake says what a wake-up calls for, deciding again from facts: protocol, "Wake-ups and lanes".
@@ -172,7 +172,7 @@ func Wake(r Row, c Claim, paused bool, now time.Time) (step Step, window string)
 	case r.Status.Final():
 		return StepEffects, ""
 	case r.Status == Blocked:
-		return StepJudge, ""
+		return StepEvaluate, ""
 	case c.Attempt == r.Attempt && c.Outcome != nil:
 		return StepRepeatReport, ""
 	case c.Live(r.Attempt, now):

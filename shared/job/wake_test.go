@@ -28,7 +28,7 @@ func TestWake_AsksInTheOrderOfTheProtocol(t *testing.T) {
 			scheduled(func(r *Row) { r.Status, r.WakeAt, r.Items = Blocked, time.Time{}, 2 }), Claim{}, false,
 			StepNothing},
 		{"the parents of a blocked job are judged, even when paused", scheduled(func(r *Row) { r.Status = Blocked }),
-			Claim{}, true, StepJudge},
+			Claim{}, true, StepEvaluate},
 		{"what is owed comes first",
 			scheduled(func(r *Row) { r.Status, r.PendingEffects, r.Stop = Dead, PendingDeadLetter, StopCancel }), ended,
 			true, StepEffects},

@@ -386,11 +386,11 @@ func TestOpen_RefusesAnyByteThatIsNotAsItWasWritten(t *testing.T) {
 		for _, suffix := range []string{".log", ".snapshot"} {
 			name := fileWith(t, files, suffix)
 			random := rand.New(rand.NewPCG(1, uint64(format)))
-			places := []int{0, 7, 8, 9, 10, len(files[name]) - 1, len(files[name]) - 2} // the last is a line feed
+			offsets := []int{0, 7, 8, 9, 10, len(files[name]) - 1, len(files[name]) - 2} // the last is a line feed
 			for range 60 {
-				places = append(places, random.IntN(len(files[name])))
+				offsets = append(offsets, random.IntN(len(files[name])))
 			}
-			for n, at := range places {
+			for n, at := range offsets {
 				bad := map[string][]byte{}
 				for other, body := range files {
 					bad[other] = slices.Clone(body)
@@ -499,13 +499,13 @@ func TestOpen_CutsOffATornRecordAndSaysSo(t *testing.T) {
 	must(t, err)
 	_, err = f.WriteString("0123abcd 3 900 [{\"row\":")
 	must(t, errors.Join(err, f.Close()))
-	told := ""
+	reported := ""
 	w = keeping(t, path, memory.Options{Torn: func(path string, at, size int64) {
-		told = fmt.Sprint(filepath.Base(path), " ", at, " ", size)
+		reported = fmt.Sprint(filepath.Base(path), " ", at, " ", size)
 	}})
 	defer w.Close()
-	if want := fmt.Sprint("00000001.log ", len(whole), " 23"); told != want || text(t, w, 1) != "first" {
-		t.Errorf("told %q, want %q; the row is %q", told, want, text(t, w, 1))
+	if want := fmt.Sprint("00000001.log ", len(whole), " 23"); reported != want || text(t, w, 1) != "first" {
+		t.Errorf("told %q, want %q; the row is %q", reported, want, text(t, w, 1))
 	}
 }
 

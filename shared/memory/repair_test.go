@@ -131,8 +131,8 @@ func TestRepair_SavesWhatCanBeReadAndKeepsTheOriginal(t *testing.T) {
 			if saved != c.rows {
 				t.Errorf("%d rows are saved, want %d: %v", saved, c.rows, s.Damages)
 			}
-			if again, err := memory.Repair(path, repairedAt.Add(time.Hour)); err != nil || again.Kept != "" {
-				t.Errorf("repaired twice: %+v %v", again, err)
+			if reopened, err := memory.Repair(path, repairedAt.Add(time.Hour)); err != nil || reopened.Kept != "" {
+				t.Errorf("repaired twice: %+v %v", reopened, err)
 			}
 		})
 	}

@@ -157,22 +157,22 @@ func TestTable_StreamsEveryChange(t *testing.T) {
 	t.Run("the last records can be read once more, and an older record is not found", func(t *testing.T) {
 		t.Parallel()
 		w := open(t, memory.Options{StreamReplay: 5})
-		var places []string
+		var cities []string
 		for n := range 20 {
 			write(t, w, count)
 			after := ""
 			if n > 0 {
-				after = places[n-1]
+				after = cities[n-1]
 			}
 			changes, err := w.Table().Stream(t.Context(), after, 1, 0)
 			must(t, err)
-			places = append(places, changes[0].Seq)
+			cities = append(cities, changes[0].Seq)
 		}
 		write(t, w, count)
-		if changes, err := w.Table().Stream(t.Context(), places[14], 100, 0); err != nil || len(changes) != 6 {
+		if changes, err := w.Table().Stream(t.Context(), cities[14], 100, 0); err != nil || len(changes) != 6 {
 			t.Fatalf("five back it tells %v, %v", changes, err)
 		}
-		if _, err := w.Table().Stream(t.Context(), places[3], 100, 0); fault.KindOf(err) != fault.NotFound {
+		if _, err := w.Table().Stream(t.Context(), cities[3], 100, 0); fault.KindOf(err) != fault.NotFound {
 			t.Fatalf("a record that was dropped gives %v", err)
 		}
 		if _, err := w.Table().Stream(t.Context(), "nonsense", 100, 0); fault.KindOf(err) != fault.Invalid {

@@ -116,7 +116,7 @@ func (k Key) Job(node string, generation, no int64) job.Key {
 	if no > 0 {
 		parts = append(parts, strconv.FormatInt(no, 10))
 	}
-	return job.Key{Tenant: k.Tenant, ID: job.DerivedID(k.ID.At(), parts...)}
+	return job.Key{Tenant: k.Tenant, ID: job.DeterministicID(k.ID.At(), parts...)}
 }
 
 // Of is the run that a node's row belongs to.
@@ -127,7 +127,7 @@ type Node struct {
 	Generation int64      `json:"g"`
 	Since      int64      `json:"s"`           // the epoch in which the generation began
 	Whole      bool       `json:"w,omitempty"` // items that had succeeded run again, too
-	Hand       job.Forced `json:"h,omitempty"` // how an operator ended the generation
+	Override   job.Forced `json:"h,omitempty"` // how an operator ended the generation
 	Reason     string     `json:"r,omitempty"` // the operator's
 	Before
 }
@@ -138,25 +138,25 @@ type Before struct {
 	Items int64 `json:"i,omitempty"` // of the newest generation that had any, if Floor is known
 }
 
-// ActKind is what an operator asks for that takes two writes.
-type ActKind string
+// OperationKind is what an operator asks for that takes two writes.
+type OperationKind string
 
 // The kinds.
 const (
-	ActRetry     ActKind = "retry"
-	ActRetryFrom ActKind = "retry_from"
-	ActRetryNode ActKind = "retry_node"
-	ActForce     ActKind = "force" // skip or complete of a node that failed
+	OperationRetry     OperationKind = "retry"
+	OperationRetryFrom OperationKind = "retry_from"
+	OperationRetryNode OperationKind = "retry_node"
+	OperationForce     OperationKind = "force" // skip or complete of a node that failed
 )
 
-// Act is one that was begun and is not done.
-type Act struct {
-	ID     string     `json:"id"`
-	Kind   ActKind    `json:"kind"`
-	Node   string     `json:"node,omitempty"`
-	Forced job.Forced `json:"forced,omitempty"`
-	Reason string     `json:"reason,omitempty"`
-	By     string     `json:"by,omitempty"`
+// Operation is one that was begun and is not done.
+type Operation struct {
+	ID     string        `json:"id"`
+	Kind   OperationKind `json:"kind"`
+	Node   string        `json:"node,omitempty"`
+	Forced job.Forced    `json:"forced,omitempty"`
+	Reason string        `json:"reason,omitempty"`
+	By     string        `json:"by,omitempty"`
 }
 
 // Run is the item of one run. Instants are UTC with milliseconds; zero means absent.
@@ -169,11 +169,11 @@ type Run struct {
 	Reason     job.Reason
 	Stop       Stop
 	Paused     bool
-	Holds      bool  // a node is held: after any end it may be that nothing goes on
-	Placed     bool  // places of its limits lie in buckets; a run made before that has slots
-	Tagged     bool  // it has tags, which lie beside
-	Epoch      int64 // from 1; grows with every act
-	Act        *Act  // begun and not done: nothing starts and nothing is released
+	Holds      bool       // a node is held: after any end it may be that nothing goes on
+	InBuckets  bool       // places of its limits lie in buckets; a run made before that has slots
+	Tagged     bool       // it has tags, which lie beside
+	Epoch      int64      // from 1; grows with every act
+	Act        *Operation // begun and not done: nothing starts and nothing is released
 	Nodes      map[string]Node
 
 	CreatedAt  time.Time
@@ -183,7 +183,7 @@ type Run struct {
 	RetriedAt  time.Time // when expire_after began to count anew; zero: it counts from DueAt
 	FinishedAt time.Time
 	Schedule   string // its row has the run's id
-	Told       bool   // the row knows that the run was over
+	Notified   bool   // the row knows that the run was over
 	Priority   job.Priority
 	Params     string // merged, JSON; "" for none, ParamsInItem when an item of their own holds them
 	Shard      int
@@ -304,8 +304,8 @@ func ParseEvent(i item.Item) (Event, error) {
 func (r Run) Forget() item.Write {
 	is := item.Cond{Attr: "epoch", Op: item.Eq, Value: r.Epoch}
 	return item.Write{Ref: r.Ref(), Name: "run.forget", Delete: true, When: []item.All{
-		{is, isOver, noAct, {Attr: "schedule", Op: item.Missing}},
-		{is, isOver, noAct, {Attr: "told", Op: item.Exists}},
+		{is, hasEnded, noOperation, {Attr: "schedule", Op: item.Missing}},
+		{is, hasEnded, noOperation, {Attr: "told", Op: item.Exists}},
 	}}
 }
 
@@ -313,7 +313,7 @@ func (r Run) Forget() item.Write {
 // to a run that goes on.
 func (r Run) CheckOver() item.Write {
 	return item.Write{Ref: r.Ref(), Name: "run.check_over", Check: true, When: []item.All{
-		{{Attr: "epoch", Op: item.Eq, Value: r.Epoch}, isOver, noAct},
+		{{Attr: "epoch", Op: item.Eq, Value: r.Epoch}, hasEnded, noOperation},
 	}}
 }
 
@@ -342,7 +342,7 @@ const (
 	startOver       = "the run is over"
 	startStopped    = "the run is stopped"
 	startPaused     = "the run is paused"
-	startActing     = "the run is being changed"
+	startChanging   = "the run is being changed"
 	startExpired    = "the run has expired"
 	startSuperseded = "a newer generation of the node counts"
 )
@@ -358,7 +358,7 @@ func (r Run) MayStart(row job.Row, now time.Time) string {
 	case r.Stop != NoStop:
 		return startStopped
 	case r.Act != nil:
-		return startActing
+		return startChanging
 	case r.Expired(now):
 		return startExpired
 	case r.Paused:
@@ -479,7 +479,7 @@ func (r Run) Item() item.Item {
 	flag("paused", r.Paused)
 	flag("holds", r.Holds)
 	flag("tagged", r.Tagged)
-	flag("placed", r.Placed)
+	flag("placed", r.InBuckets)
 	if r.Act != nil {
 		i["act"] = string(text.MustJSON(r.Act))
 		i["act_id"] = r.Act.ID
@@ -492,7 +492,7 @@ func (r Run) Item() item.Item {
 	at("retried_at", r.RetriedAt)
 	at("finished_at", r.FinishedAt)
 	str("schedule", r.Schedule)
-	flag("told", r.Told)
+	flag("told", r.Notified)
 	str("priority", string(r.Priority))
 	str("params", r.Params)
 	num("shard", int64(r.Shard))
@@ -540,12 +540,12 @@ func Parse(i item.Item) (Run, error) {
 		Status: Status(i.Str("status")), Reason: job.Reason{Code: i.Str("reason"), Message: i.Str("reason_text")},
 		Stop: Stop(i.Str("stop")), Paused: i.Str("paused") != "", Holds: i.Str("holds") != "",
 		Tagged:    i.Str("tagged") != "",
-		Placed:    i.Str("placed") != "",
+		InBuckets: i.Str("placed") != "",
 		Epoch:     i.Int("epoch"),
 		CreatedAt: i.Time("created_at"), DueAt: i.Time("due_at"), NominalAt: i.Time("nominal_at"),
 		ExpiryAt: i.Time("expiry_at"), RetriedAt: i.Time("retried_at"), FinishedAt: i.Time("finished_at"),
 		Schedule: i.Str("schedule"),
-		Told:     i.Str("told") != "",
+		Notified: i.Str("told") != "",
 		Priority: job.Priority(i.Str("priority")), Params: i.Str("params"), Shard: int(i.Int("shard")),
 		WakeAt: i.Time(contract.AttrWakeAt), Tries: i.Int(contract.AttrTries),
 		KeptUntil: i.Time("kept_until"), Lost: i.Str("lost") != "",
@@ -558,9 +558,9 @@ func Parse(i item.Item) (Run, error) {
 	if s, ok := i[contract.AttrExpiresAt].(int64); ok {
 		r.ExpiresAt = time.Unix(s, 0).UTC()
 	}
-	if act := i.Str("act"); act != "" {
-		r.Act = new(Act)
-		if err := json.Unmarshal([]byte(act), r.Act); err != nil {
+	if operation := i.Str("act"); operation != "" {
+		r.Act = new(Operation)
+		if err := json.Unmarshal([]byte(operation), r.Act); err != nil {
 			return bad("act is not an act")
 		}
 	}
@@ -581,12 +581,12 @@ func DefinitionRef(t tenant.ID, hash string) item.Ref {
 // acted since, and everything is read and decided again.
 
 var (
-	notOver = item.Cond{Attr: "status", Op: item.In, Value: []string{string(Building), string(Running), string(Held)}}
-	isOver  = item.Cond{Attr: "status", Op: item.In, Value: []string{
+	notOver  = item.Cond{Attr: "status", Op: item.In, Value: []string{string(Building), string(Running), string(Held)}}
+	hasEnded = item.Cond{Attr: "status", Op: item.In, Value: []string{
 		string(Succeeded), string(Failed), string(Cancelled),
 	}}
-	noStop = item.Cond{Attr: "stop", Op: item.Missing}
-	noAct  = item.Cond{Attr: "act_id", Op: item.Missing}
+	noStop      = item.Cond{Attr: "stop", Op: item.Missing}
+	noOperation = item.Cond{Attr: "act_id", Op: item.Missing}
 )
 
 // change writes what differs between two states of the run, where its epoch still is the one read, and
@@ -620,7 +620,7 @@ func (r Run) wake(now time.Time) Run {
 // Create puts a new run; it must not exist. Of r the caller sets the key, what the user asked for, when
 // it is due, and the shard.
 func Create(r Run, now time.Time) (Run, item.Write) {
-	r.Status, r.Epoch, r.CreatedAt, r.WakeAt, r.Placed = Building, 1, now, now, true
+	r.Status, r.Epoch, r.CreatedAt, r.WakeAt, r.InBuckets = Building, 1, now, now, true
 	return r, item.Write{Ref: r.Ref(), Name: "run.create", Put: r.Item(), When: []item.All{
 		{{Attr: contract.AttrPK, Op: item.Missing}},
 	}}
@@ -640,7 +640,7 @@ func (r Run) Halt(s Stop, why job.Reason, now time.Time) (Run, item.Write) {
 	after.Epoch++
 	more := []item.Cond{notOver, noStop}
 	if s == StopFail {
-		more = append(more, noAct)
+		more = append(more, noOperation)
 	}
 	return r.change("run.stop", after, more...)
 }
@@ -669,32 +669,32 @@ func (r Run) Touch(now time.Time) (Run, item.Write) {
 		after.Status = Running
 	}
 	after.Epoch++
-	return r.change("run.touch", after, notOver, noStop, noAct)
+	return r.change("run.touch", after, notOver, noStop, noOperation)
 }
 
 // Begin is an act's first write: from here on nothing starts until Finish or Withdraw.
-func (r Run) Begin(a Act, now time.Time) (Run, item.Write) {
+func (r Run) Begin(a Operation, now time.Time) (Run, item.Write) {
 	after := r
 	after.WakeAt, after.Act = now, &a
 	after.Epoch++
 	over := notOver
-	more := []item.Cond{noAct}
+	more := []item.Cond{noOperation}
 	if r.Status.Final() {
-		over = isOver
+		over = hasEnded
 	} else {
 		more = append(more, noStop)
 	}
 	return r.change("run.begin", after, append(more, over)...)
 }
 
-func (r Run) acting() item.Cond {
+func (r Run) sameOperation() item.Cond {
 	return item.Cond{Attr: "act_id", Op: item.Eq, Value: r.Act.ID}
 }
 
 // Finish is an act's second write: those nodes begin a new generation, before which there is what that says, and the
 // run goes on. A run that was over starts afresh: a pause that it was stopped under is lifted, and expire_after counts
 // anew, since what is retried the day after could not start otherwise.
-func (r Run) Finish(again map[string]Before, now time.Time) (Run, item.Write) {
+func (r Run) Finish(retried map[string]Before, now time.Time) (Run, item.Write) {
 	after := r.wake(now)
 	if r.Status.Final() {
 		after.Paused = false
@@ -708,17 +708,17 @@ func (r Run) Finish(again map[string]Before, now time.Time) (Run, item.Write) {
 	if after.Nodes == nil {
 		after.Nodes = map[string]Node{}
 	}
-	for n, before := range again {
+	for n, before := range retried {
 		after.Nodes[n] = Node{
-			Generation: r.Generation(n) + 1, Since: after.Epoch, Whole: r.Act.Kind == ActRetryFrom, Before: before,
+			Generation: r.Generation(n) + 1, Since: after.Epoch, Whole: r.Act.Kind == OperationRetryFrom, Before: before,
 		}
 	}
-	if r.Act.Kind == ActForce {
+	if r.Act.Kind == OperationForce {
 		n := after.Nodes[r.Act.Node]
-		n.Hand, n.Reason = r.Act.Forced, r.Act.Reason
+		n.Override, n.Reason = r.Act.Forced, r.Act.Reason
 		after.Nodes[r.Act.Node] = n
 	}
-	return r.change("run.finish", after, r.acting())
+	return r.change("run.finish", after, r.sameOperation())
 }
 
 // expireAfter is how long the run may take, for a run that expires.
@@ -737,18 +737,18 @@ func (r Run) Withdraw() (Run, item.Write) {
 	if r.Status.Final() && !r.MustTell() {
 		after.WakeAt = time.Time{}
 	}
-	return r.change("run.withdraw", after, r.acting())
+	return r.change("run.withdraw", after, r.sameOperation())
 }
 
 // NoteHolds notes that a node is held.
 func (r Run) NoteHolds() (Run, item.Write) {
 	after := r
 	after.Holds = true
-	return r.change("run.holds", after, noAct)
+	return r.change("run.holds", after, noOperation)
 }
 
 // MustTell says that the row of the run's schedule does not know yet that the run is over.
-func (r Run) MustTell() bool { return r.Status.Final() && r.Schedule != "" && !r.Told }
+func (r Run) MustTell() bool { return r.Status.Final() && r.Schedule != "" && !r.Notified }
 
 // End gives the run the status that it has come to: a final one, or HELD. One whose schedule must be told
 // keeps a wake-up for that.
@@ -762,14 +762,14 @@ func (r Run) End(s Status, now time.Time) (Run, item.Write) {
 			after.WakeAt = now
 		}
 	}
-	return r.change("run.end", after, notOver, noAct)
+	return r.change("run.end", after, notOver, noOperation)
 }
 
-// TellDone notes that the row of the run's schedule knows of its end, and takes the wake-up.
-func (r Run) TellDone() (Run, item.Write) {
+// NotifyDone notes that the row of the run's schedule knows of its end, and takes the wake-up.
+func (r Run) NotifyDone() (Run, item.Write) {
 	after := r
-	after.Told, after.WakeAt, after.Tries = true, time.Time{}, 0
-	return r.change("run.told", after, isOver, noAct)
+	after.Notified, after.WakeAt, after.Tries = true, time.Time{}, 0
+	return r.change("run.told", after, hasEnded, noOperation)
 }
 
 // Rest puts the wake-up off after the run was brought on; the zero time takes it from a run that is over.
@@ -777,36 +777,36 @@ func (r Run) Rest(at time.Time) (Run, item.Write) {
 	after := r
 	after.WakeAt, after.Tries = at, 0
 	if at.IsZero() {
-		return r.change("run.rest", after, isOver, noAct)
+		return r.change("run.rest", after, hasEnded, noOperation)
 	}
-	return r.change("run.rest", after, notOver, noAct)
+	return r.change("run.rest", after, notOver, noOperation)
 }
 
-// lineShare is how many nodes share an item of the line: it stays so small that a write of it is one unit.
-const lineShare = 60
+// waitersPerItem is how many nodes share an item of the line: it stays so small that a write of it is one unit.
+const waitersPerItem = 60
 
-// LineRefs are the items in which the first n nodes of a run stand in line for one of its slots.
-func (k Key) LineRefs(n int) []item.Ref {
-	refs := make([]item.Ref, (n+lineShare-1)/lineShare)
+// WaiterRefs are the items in which the first n nodes of a run stand in line for one of its slots.
+func (k Key) WaiterRefs(n int) []item.Ref {
+	refs := make([]item.Ref, (n+waitersPerItem-1)/waitersPerItem)
 	for i := range refs {
 		refs[i] = k.ref("line#" + strconv.Itoa(i))
 	}
 	return refs
 }
 
-func (k Key) inLine(no int) (item.Ref, string) {
-	return k.ref("line#" + strconv.Itoa(no/lineShare)), "n" + strconv.Itoa(no%lineShare)
+func (k Key) waiterAt(no int) (item.Ref, string) {
+	return k.ref("line#" + strconv.Itoa(no/waitersPerItem)), "n" + strconv.Itoa(no%waitersPerItem)
 }
 
-// LinePage is the number of the item of LineRefs in which a node stands.
-func LinePage(no int) int { return no / lineShare }
+// WaiterPage is the number of the item of WaiterRefs in which a node stands.
+func WaiterPage(no int) int { return no / waitersPerItem }
 
-// JoinLine has nodes, by number, wait for a place of the run, each in that generation: one write for each item of the
+// AddWaiters has nodes, by number, wait for a place of the run, each in that generation: one write for each item of the
 // line.
-func (k Key) JoinLine(nodes map[int]int64, now time.Time) []item.Write {
+func (k Key) AddWaiters(nodes map[int]int64, now time.Time) []item.Write {
 	pages := map[item.Ref]item.Write{}
 	for no, generation := range nodes {
-		ref, attr := k.inLine(no)
+		ref, attr := k.waiterAt(no)
 		w, begun := pages[ref]
 		if !begun {
 			w = item.Write{Ref: ref, Name: "run.join_line", Set: map[string]any{contract.AttrExpiresAt: keptFrom(now)}}
@@ -819,48 +819,48 @@ func (k Key) JoinLine(nodes map[int]int64, now time.Time) []item.Write {
 	return writes
 }
 
-// ClaimLine takes a node out of the line that waits in that generation, for a job whose end is told: by is its mark.
+// ClaimWaiter takes a node out of the line that waits in that generation, for a job whose end is told: by is its mark.
 // Refused, another has taken it out, or a newer generation waits.
-func (k Key) ClaimLine(no int, generation, by int64) item.Write {
-	ref, attr := k.inLine(no)
+func (k Key) ClaimWaiter(no int, generation, by int64) item.Write {
+	ref, attr := k.waiterAt(no)
 	return item.Write{Ref: ref, Name: "run.claim_line", Set: map[string]any{attr: nil, claimed(no): by},
 		When: []item.All{{{Attr: attr, Op: item.Eq, Value: generation}}}}
 }
 
-// LeaveLine removes the mark of ClaimLine once the node has its row, or waits again.
-func (k Key) LeaveLine(no int, by int64) item.Write {
-	ref, _ := k.inLine(no)
+// RemoveWaiter removes the mark of ClaimWaiter once the node has its row, or waits again.
+func (k Key) RemoveWaiter(no int, by int64) item.Write {
+	ref, _ := k.waiterAt(no)
 	return item.Write{Ref: ref, Name: "run.leave_line", Set: map[string]any{claimed(no): nil},
 		When: []item.All{{{Attr: claimed(no), Op: item.Eq, Value: by}}}}
 }
 
-func claimed(no int) string { return "c" + strconv.Itoa(no%lineShare) }
+func claimed(no int) string { return "c" + strconv.Itoa(no%waitersPerItem) }
 
-// Line is which nodes of a run, by number, wait for a place.
-type Line struct {
+// Waiters is which nodes of a run, by number, wait for a place.
+type Waiters struct {
 	Waiting map[int]int64 // and in which generation
 	Claimed map[int]int64 // taken out by the job with that mark, and perhaps without a row
 }
 
-// ReadLine reads the line from the items of LineRefs of the first n nodes.
-func ReadLine(items []item.Item, n int) Line {
-	l := Line{map[int]int64{}, map[int]int64{}}
+// ReadWaiters reads the line from the items of WaiterRefs of the first n nodes.
+func ReadWaiters(items []item.Item, n int) Waiters {
+	l := Waiters{map[int]int64{}, map[int]int64{}}
 	for page, i := range items {
 		l.read(i, page, n)
 	}
 	return l
 }
 
-// ReadLinePage reads one of the items of LineRefs, that number.
-func ReadLinePage(i item.Item, page, n int) Line {
-	l := Line{map[int]int64{}, map[int]int64{}}
+// ReadWaiterPage reads one of the items of WaiterRefs, that number.
+func ReadWaiterPage(i item.Item, page, n int) Waiters {
+	l := Waiters{map[int]int64{}, map[int]int64{}}
 	l.read(i, page, n)
 	return l
 }
 
-func (l Line) read(i item.Item, page, n int) {
-	for no := page * lineShare; no < min(n, (page+1)*lineShare); no++ {
-		if generation := i.Int("n" + strconv.Itoa(no%lineShare)); generation > 0 {
+func (l Waiters) read(i item.Item, page, n int) {
+	for no := page * waitersPerItem; no < min(n, (page+1)*waitersPerItem); no++ {
+		if generation := i.Int("n" + strconv.Itoa(no%waitersPerItem)); generation > 0 {
 			l.Waiting[no] = generation
 		}
 		if by, is := i[claimed(no)].(int64); is {

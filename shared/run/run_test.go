@@ -17,7 +17,7 @@ var noon = time.Date(2026, 11, 28, 12, 0, 0, 0, time.UTC)
 
 func going(change ...func(*run.Run)) run.Run {
 	r := run.Run{
-		Key: run.Key{Tenant: "acme", ID: job.DerivedID(noon, "r")}, Definition: "hash", Status: run.Running, Epoch: 3,
+		Key: run.Key{Tenant: "acme", ID: job.DeterministicID(noon, "r")}, Definition: "hash", Status: run.Running, Epoch: 3,
 		CreatedAt: noon, DueAt: noon, WakeAt: noon.Add(time.Minute), Shard: 2,
 	}
 	for _, c := range change {
@@ -28,8 +28,8 @@ func going(change ...func(*run.Run)) run.Run {
 
 func full(r *run.Run) {
 	r.Dag, r.Version, r.Stop, r.Paused, r.Holds = "d", 4, run.StopFail, true, true
-	r.Act = &run.Act{ID: "x", Kind: run.ActForce, Node: "a", Forced: job.ForcedSkip, Reason: "why", By: "me"}
-	r.Nodes = map[string]run.Node{"a": {Generation: 2, Since: 3, Hand: job.ForcedComplete, Reason: "why", Whole: true}}
+	r.Act = &run.Operation{ID: "x", Kind: run.OperationForce, Node: "a", Forced: job.ForcedSkip, Reason: "why", By: "me"}
+	r.Nodes = map[string]run.Node{"a": {Generation: 2, Since: 3, Override: job.ForcedComplete, Reason: "why", Whole: true}}
 	r.NominalAt, r.ExpiryAt, r.Schedule, r.Priority, r.Params = noon, noon.Add(time.Hour), "s", job.High, `{"a":1}`
 	r.RetriedAt = noon.Add(time.Minute)
 	r.Reason = job.Reason{Code: "run_failed", Message: "node a"}
@@ -79,16 +79,16 @@ func writes(r run.Run) map[string]item.Write {
 	add(r.Pause())
 	add(r.Resume(noon))
 	add(r.Touch(noon))
-	add(r.Begin(run.Act{ID: "y", Kind: run.ActRetry}, noon))
+	add(r.Begin(run.Operation{ID: "y", Kind: run.OperationRetry}, noon))
 	add(r.NoteHolds())
 	add(r.End(run.Succeeded, noon))
 	add(r.Rest(noon.Add(time.Hour)))
-	acting := r
-	acting.Act = &run.Act{ID: "x", Kind: run.ActRetry}
-	add(acting.Finish(map[string]run.Before{"a": {}}, noon))
-	_, w := acting.Withdraw()
+	operating := r
+	operating.Act = &run.Operation{ID: "x", Kind: run.OperationRetry}
+	add(operating.Finish(map[string]run.Before{"a": {}}, noon))
+	_, w := operating.Withdraw()
 	w.Name = "run.withdraw"
-	add(acting, w)
+	add(operating, w)
 	return all
 }
 
@@ -103,8 +103,8 @@ func TestWrites_AreRefusedByWhatComesBetween(t *testing.T) {
 	}{
 		"nothing":       {func(*run.Run) {}, "stop pause resume touch begin holds end rest"},
 		"it is built":   {building, "built stop pause resume touch begin holds end rest"},
-		"an act began":  {func(r *run.Run) { r.Act = &run.Act{ID: "x"} }, "stop pause resume finish withdraw"},
-		"another act":   {func(r *run.Run) { r.Act = &run.Act{ID: "z"} }, "stop pause resume"},
+		"an act began":  {func(r *run.Run) { r.Act = &run.Operation{ID: "x"} }, "stop pause resume finish withdraw"},
+		"another act":   {func(r *run.Run) { r.Act = &run.Operation{ID: "z"} }, "stop pause resume"},
 		"a stop":        {func(r *run.Run) { r.Stop = run.StopFail }, "holds end rest"},
 		"its end":       {func(r *run.Run) { r.Status = run.Failed }, "holds"},
 		"a newer epoch": {func(r *run.Run) { r.Epoch++ }, ""},
@@ -130,16 +130,16 @@ func split(s string) []string { return strings.Fields(s) }
 func TestWrites_MakeTheItemWhatTheyReturn(t *testing.T) {
 	t.Parallel()
 	for _, before := range []run.Run{going(), going(func(r *run.Run) { r.Holds, r.Paused = true, true })} {
-		acting := before
-		acting.Act = &run.Act{ID: "x", Kind: run.ActForce, Node: "a", Forced: job.ForcedSkip, Reason: "why"}
+		operating := before
+		operating.Act = &run.Operation{ID: "x", Kind: run.OperationForce, Node: "a", Forced: job.ForcedSkip, Reason: "why"}
 		for name, do := range map[string]func() (run.Run, run.Run, item.Write){
 			"stop": func() (run.Run, run.Run, item.Write) {
 				a, w := before.Halt(run.StopCancel, job.Reason{Code: "c"}, noon)
 				return before, a, w
 			},
 			"finish": func() (run.Run, run.Run, item.Write) {
-				a, w := acting.Finish(map[string]run.Before{"a": {}, "b": {}}, noon)
-				return acting, a, w
+				a, w := operating.Finish(map[string]run.Before{"a": {}, "b": {}}, noon)
+				return operating, a, w
 			},
 			"end": func() (run.Run, run.Run, item.Write) {
 				a, w := before.End(run.Failed, noon)
@@ -165,11 +165,11 @@ func TestFinish_BeginsNewGenerationsAndNothingElse(t *testing.T) {
 	r := going(func(r *run.Run) {
 		r.Status, r.Stop, r.Holds = run.Failed, run.StopExpire, true
 		r.Nodes = map[string]run.Node{"a": {Generation: 2, Since: 2}, "z": {Generation: 5, Since: 2}}
-		r.Act = &run.Act{ID: "x", Kind: run.ActForce, Node: "a", Forced: job.ForcedSkip, Reason: "why"}
+		r.Act = &run.Operation{ID: "x", Kind: run.OperationForce, Node: "a", Forced: job.ForcedSkip, Reason: "why"}
 	})
 	after, _ := r.Finish(map[string]run.Before{"a": {}, "b": {}}, noon)
 	want := map[string]run.Node{
-		"a": {Generation: 3, Since: 4, Hand: job.ForcedSkip, Reason: "why"}, "b": {Generation: 2, Since: 4},
+		"a": {Generation: 3, Since: 4, Override: job.ForcedSkip, Reason: "why"}, "b": {Generation: 2, Since: 4},
 		"z": {Generation: 5, Since: 2},
 	}
 	if !reflect.DeepEqual(after.Nodes, want) {
@@ -186,21 +186,21 @@ func TestFinish_BeginsNewGenerationsAndNothingElse(t *testing.T) {
 
 func TestFinish_CountsExpireAfterAnewForARunThatWasOver(t *testing.T) {
 	t.Parallel()
-	act := &run.Act{ID: "x", Kind: run.ActRetry}
+	operation := &run.Operation{ID: "x", Kind: run.OperationRetry}
 	of := func(s run.Status) run.Run {
 		return going(func(r *run.Run) {
-			r.Status, r.Act, r.DueAt, r.ExpiryAt = s, act, noon, noon.Add(time.Hour)
+			r.Status, r.Act, r.DueAt, r.ExpiryAt = s, operation, noon, noon.Add(time.Hour)
 		})
 	}
 	day := noon.Add(24 * time.Hour)
-	again, _ := of(run.Failed).Finish(map[string]run.Before{"a": {}}, day)
-	if want := day.Add(time.Hour); !again.ExpiryAt.Equal(want) {
-		t.Errorf("retried the day after: it expires at %s, not at %s", again.ExpiryAt, want)
+	retried, _ := of(run.Failed).Finish(map[string]run.Before{"a": {}}, day)
+	if want := day.Add(time.Hour); !retried.ExpiryAt.Equal(want) {
+		t.Errorf("retried the day after: it expires at %s, not at %s", retried.ExpiryAt, want)
 	}
-	again.Status, again.Act = run.Failed, act
-	again, _ = again.Finish(map[string]run.Before{"a": {}}, day.Add(24*time.Hour))
-	if want := day.Add(25 * time.Hour); !again.ExpiryAt.Equal(want) {
-		t.Errorf("retried twice: it expires at %s, not at %s", again.ExpiryAt, want)
+	retried.Status, retried.Act = run.Failed, operation
+	retried, _ = retried.Finish(map[string]run.Before{"a": {}}, day.Add(24*time.Hour))
+	if want := day.Add(25 * time.Hour); !retried.ExpiryAt.Equal(want) {
+		t.Errorf("retried twice: it expires at %s, not at %s", retried.ExpiryAt, want)
 	}
 	for name, r := range map[string]run.Run{"goes on": of(run.Running), "is held": of(run.Held)} {
 		if got, _ := r.Finish(map[string]run.Before{"a": {}}, noon.Add(time.Minute)); !got.ExpiryAt.Equal(r.ExpiryAt) {
@@ -221,7 +221,9 @@ func TestFinish_CountsExpireAfterAnewForARunThatWasOver(t *testing.T) {
 func TestFinish_LiftsThePauseThatARunWasStoppedUnder(t *testing.T) {
 	t.Parallel()
 	for status, paused := range map[run.Status]bool{run.Cancelled: false, run.Failed: false, run.Running: true} {
-		r := going(func(r *run.Run) { r.Status, r.Paused, r.Act = status, true, &run.Act{ID: "x", Kind: run.ActRetry} })
+		r := going(func(r *run.Run) {
+			r.Status, r.Paused, r.Act = status, true, &run.Operation{ID: "x", Kind: run.OperationRetry}
+		})
 		if after, _ := r.Finish(map[string]run.Before{"a": {}}, noon); after.Paused != paused {
 			t.Errorf("a retry of a paused run that is %s leaves it paused: %v", status, after.Paused)
 		}
@@ -239,7 +241,7 @@ func TestMayStart_AsksForAllThatKeepsANodeFromStarting(t *testing.T) {
 		"over":            {func(r *run.Run) { r.Status = run.Succeeded }, true},
 		"newer":           {func(r *run.Run) { r.Nodes = map[string]run.Node{"a": {Generation: 2}} }, true},
 		"paused":          {func(r *run.Run) { r.Paused = true }, false},
-		"under an act":    {func(r *run.Run) { r.Act = &run.Act{ID: "x"} }, false},
+		"under an act":    {func(r *run.Run) { r.Act = &run.Operation{ID: "x"} }, false},
 		"past its expiry": {func(r *run.Run) { r.ExpiryAt = noon }, false},
 	} {
 		r := going(c.change)
@@ -269,7 +271,7 @@ func TestKey_GivesEachGenerationAndItemAJobOfItsOwn(t *testing.T) {
 	if len(seen) != 27 {
 		t.Errorf("%d ids of 27 jobs", len(seen))
 	}
-	if again := k.Job("a", 1, 0); again != k.Job("a", 1, 0) {
+	if repeated := k.Job("a", 1, 0); repeated != k.Job("a", 1, 0) {
 		t.Error("the same node has two ids")
 	}
 }
@@ -279,7 +281,7 @@ func TestRun_KeepsItsWakeUpUntilItsScheduleIsTold(t *testing.T) {
 	now := time.Date(2027, 3, 1, 12, 0, 0, 0, time.UTC)
 	for _, schedule := range []string{"", "s"} {
 		is, _ := run.Create(run.Run{
-			Key: run.Key{Tenant: "acme", ID: job.DerivedID(now, "r")}, Definition: "h", DueAt: now, Schedule: schedule,
+			Key: run.Key{Tenant: "acme", ID: job.DeterministicID(now, "r")}, Definition: "h", DueAt: now, Schedule: schedule,
 		}, now)
 		over, _ := is.End(run.Failed, now)
 		if over.MustTell() != (schedule != "") || over.WakeAt.IsZero() != (schedule == "") {
@@ -288,12 +290,12 @@ func TestRun_KeepsItsWakeUpUntilItsScheduleIsTold(t *testing.T) {
 		if may := item.Any(over.Forget().When, over.Item()); may != (schedule == "") {
 			t.Errorf("schedule %q: it may be forgotten: %v", schedule, may)
 		}
-		told, w := over.TellDone()
-		if told.MustTell() || !told.WakeAt.IsZero() || !item.Any(w.When, over.Item()) || item.Any(w.When, is.Item()) {
-			t.Errorf("schedule %q: once told it is %+v", schedule, told)
+		notified, w := over.NotifyDone()
+		if notified.MustTell() || !notified.WakeAt.IsZero() || !item.Any(w.When, over.Item()) || item.Any(w.When, is.Item()) {
+			t.Errorf("schedule %q: once told it is %+v", schedule, notified)
 		}
-		read, err := run.Parse(told.Item())
-		if err != nil || !read.Told || !item.Any(told.Forget().When, told.Item()) {
+		read, err := run.Parse(notified.Item())
+		if err != nil || !read.Notified || !item.Any(notified.Forget().When, notified.Item()) {
 			t.Errorf("schedule %q: read it is %+v, %v", schedule, read, err)
 		}
 	}

@@ -7,22 +7,22 @@ import (
 	"punctual/shared/job"
 )
 
-// Standing is what a schedule means for one of its jobs.
-type Standing string
+// Validity is what a schedule means for one of its jobs.
+type Validity string
 
 // The standings. Only with Current may the job start.
 const (
-	Current    Standing = "current"
-	IsPaused   Standing = "paused"     // it waits; resuming decides about it
-	IsDeleted  Standing = "deleted"    // it does not run any more
-	Passed     Standing = "superseded" // of an older epoch, and promotion has passed its time
-	ToBeJudged Standing = "to_adopt"   // of an older epoch, and promotion will come to its time
+	Current     Validity = "current"
+	IsPaused    Validity = "paused"     // it waits; resuming decides about it
+	IsDeleted   Validity = "deleted"    // it does not run any more
+	Passed      Validity = "superseded" // of an older epoch, and promotion has passed its time
+	ToBeAdopted Validity = "to_adopt"   // of an older epoch, and promotion will come to its time
 )
 
 // StandingOf returns the schedule's standing for one of its jobs. A job that has not started (job.HasStarted) must be
 // of this epoch, or due before a later one began; one that has only depends on whether the schedule is paused or
 // deleted. A pause lasts until the write that ends it, even after its until: that write decides about the job.
-func (s Schedule) StandingOf(r job.Row, started bool) Standing {
+func (s Schedule) StandingOf(r job.Row, started bool) Validity {
 	switch {
 	case s.Deleted():
 		return IsDeleted
@@ -33,7 +33,7 @@ func (s Schedule) StandingOf(r job.Row, started bool) Standing {
 	case s.Next.IsZero() || s.Next.After(r.NominalAt):
 		return Passed
 	}
-	return ToBeJudged
+	return ToBeAdopted
 }
 
 // dueBefore reports whether a job of an older epoch was due before the epoch after its own began, and so runs by its
@@ -45,8 +45,8 @@ func (s Schedule) dueBefore(r job.Row) bool {
 
 // MayStart reports whether the schedule allows the worker to start the attempt.
 func (s Schedule) MayStart(r job.Row, started bool) (bool, string) {
-	standing := s.StandingOf(r, started)
-	return standing == Current, "the schedule: " + string(standing)
+	validity := s.StandingOf(r, started)
+	return validity == Current, "the schedule: " + string(validity)
 }
 
 // SkipReason returns why a skipped job did not run: "paused" when its due time is in the range of a

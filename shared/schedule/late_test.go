@@ -164,7 +164,7 @@ func TestFor_ReadsTheRuleThatAJobKeeps(t *testing.T) {
 	}
 }
 
-func TestStanding_DecidesNothingThatWasDueBefore(t *testing.T) {
+func TestValidity_DecidesNothingThatWasDueBefore(t *testing.T) {
 	t.Parallel()
 	sec := func(n int) time.Time { return midnight.Add(time.Duration(n) * time.Second) }
 	edit := func(s Schedule, at time.Time) Schedule {
@@ -178,7 +178,7 @@ func TestStanding_DecidesNothingThatWasDueBefore(t *testing.T) {
 	s.Next = sec(600)
 	for name, c := range map[string]struct {
 		s    Schedule
-		want Standing
+		want Validity
 	}{
 		"an edit after it was due":             {edit(s, sec(2)), Current},
 		"an edit at its due time":              {edit(s, sec(0)), Current},
@@ -203,9 +203,9 @@ func TestStanding_DecidesNothingThatWasDueBefore(t *testing.T) {
 		t.Error("a time under the pause is not held by it")
 	}
 	deleted, _ := Delete(s, nil, sec(2))
-	again, _, err := Create(&deleted, s, sec(3))
-	if err != nil || deleted.StandingOf(r, false) != IsDeleted || again.StandingOf(r, false) == Current {
-		t.Errorf("deleted it is %s, made anew %s, %v", deleted.StandingOf(r, false), again.StandingOf(r, false), err)
+	repeated, _, err := Create(&deleted, s, sec(3))
+	if err != nil || deleted.StandingOf(r, false) != IsDeleted || repeated.StandingOf(r, false) == Current {
+		t.Errorf("deleted it is %s, made anew %s, %v", deleted.StandingOf(r, false), repeated.StandingOf(r, false), err)
 	}
 	for range 40 {
 		s = edit(s, sec(9))

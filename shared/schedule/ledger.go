@@ -134,7 +134,7 @@ func (s Schedule) LeftOut(now time.Time) []Entry {
 		return nil
 	}
 	r := recorder{of: s, cal: cal, now: now}
-	skips, _ := cal.Skipped(s.Seen, now, maxLooks)
+	skips, _ := cal.Skipped(s.Seen, now, maxTimes)
 	r.skips(skips)
 	return r.entries
 }
@@ -149,7 +149,7 @@ func (s Schedule) Leaves(now time.Time) []time.Time {
 	}
 	var list []time.Time
 	at := s.Next.Add(-time.Millisecond)
-	for len(list) < maxLooks {
+	for len(list) < maxTimes {
 		o, ok := cal.Next(at)
 		if !ok || o.NominalAt.After(now) {
 			break
@@ -165,7 +165,7 @@ func (s Schedule) Leaves(now time.Time) []time.Time {
 func leave(s Schedule, cal calendar.Calendar, has map[time.Time]bool, now time.Time, reason string) []Entry {
 	r := recorder{of: s, cal: cal, now: now}
 	if cal.LeavesOut() && s.Seen.Before(now) {
-		skips, _ := cal.Skipped(s.Seen, now, maxLooks)
+		skips, _ := cal.Skipped(s.Seen, now, maxTimes)
 		r.skips(skips)
 		r.entries = r.entries[:min(len(r.entries), maxEntries/2)]
 	}
@@ -186,7 +186,7 @@ func leave(s Schedule, cal calendar.Calendar, has map[time.Time]bool, now time.T
 		if !ok || o.NominalAt.After(now) {
 			return r.entries
 		}
-		if n == maxLooks || len(r.entries) == maxEntries {
+		if n == maxTimes || len(r.entries) == maxEntries {
 			if len(r.entries) == first {
 				r.add(o.NominalAt, Superseded, reason, why, false)
 			}

@@ -10,8 +10,8 @@ import (
 )
 
 const (
-	// maxLooks bounds the nominal times of one decision.
-	maxLooks = 2000
+	// maxTimes bounds the nominal times of one decision.
+	maxTimes = 2000
 	// maxEntries bounds the ledger entries of one decision: they share a transaction.
 	maxEntries = 90
 )
@@ -34,7 +34,7 @@ func (s Schedule) PlanNext(cal calendar.Calendar, now time.Time, has map[time.Ti
 	r := recorder{of: s, cal: cal, now: now}
 	p := Plan{Next: s.Next, Seen: s.Seen}
 	list, next, whole := s.upcoming(cal, now)
-	list, next, whole = s.judge(&r, &p, list, next, whole, has, now)
+	list, next, whole = s.decideTimes(&r, &p, list, next, whole, has, now)
 	p.Next, p.More = next, !whole
 	s.leftOut(&r, &p, cal, list, now)
 	s.moved(&r, now)
@@ -74,7 +74,7 @@ func (s Schedule) moved(r *recorder, now time.Time) {
 		calendar.Zones().Version, s.Rules, then), false)
 }
 
-// upcoming returns the nominal times before the bound, at most maxLooks; next is the time after
+// upcoming returns the nominal times before the bound, at most maxTimes; next is the time after
 // them, zero for none. whole says that these are all.
 func (s Schedule) upcoming(cal calendar.Calendar, now time.Time) (list []calendar.Occurrence, next time.Time,
 	whole bool) {
@@ -82,7 +82,7 @@ func (s Schedule) upcoming(cal calendar.Calendar, now time.Time) (list []calenda
 		return nil, time.Time{}, true
 	}
 	bound, at := Bound(now), s.start(now)
-	for range maxLooks + s.CatchUp.Cap + 1 {
+	for range maxTimes + s.CatchUp.Cap + 1 {
 		o, ok := cal.Next(at)
 		if !ok {
 			return list, time.Time{}, true
@@ -91,7 +91,7 @@ func (s Schedule) upcoming(cal calendar.Calendar, now time.Time) (list []calenda
 			return list, o.NominalAt, true
 		}
 		list, at = append(list, o), o.NominalAt
-		if len(list) > maxLooks && !s.missed(o, now) {
+		if len(list) > maxTimes && !s.missed(o, now) {
 			break // only missed times depend on what follows them
 		}
 	}
@@ -104,14 +104,14 @@ func (s Schedule) missed(o calendar.Occurrence, now time.Time) bool {
 	return now.Sub(o.DueAt) > s.CatchUp.after() || s.Held.holds(o.DueAt) && !o.DueAt.After(now)
 }
 
-// judge decides about the times, as many as one step may, and returns the first that is left as the
+// decideTimes decides about the times, as many as one step may, and returns the first that is left as the
 // next time.
-func (s Schedule) judge(r *recorder, p *Plan, list []calendar.Occurrence, next time.Time, whole bool,
+func (s Schedule) decideTimes(r *recorder, p *Plan, list []calendar.Occurrence, next time.Time, whole bool,
 	has map[time.Time]bool, now time.Time) (decided []calendar.Occurrence, then time.Time, all bool) {
 	runs := s.kept(list, now)
 	before := false // whether the previous time was recorded
 	for n, o := range list {
-		if n == maxLooks || len(r.entries) >= maxEntries {
+		if n == maxTimes || len(r.entries) >= maxEntries {
 			return list[:n], o.NominalAt, false
 		}
 		if runs[n] {
@@ -217,7 +217,7 @@ func (s Schedule) leftOut(r *recorder, p *Plan, cal calendar.Calendar, decided [
 		p.More = true
 		return
 	}
-	skips, through := cal.Skipped(s.Seen, to, maxLooks)
+	skips, through := cal.Skipped(s.Seen, to, maxTimes)
 	own := recorder{of: r.of, cal: cal, now: now}
 	own.skips(skips)
 	if len(own.entries) > free {

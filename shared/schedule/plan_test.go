@@ -45,7 +45,7 @@ func walk(t *testing.T, s Schedule, now time.Time) (after Schedule, ran []time.T
 			t.Fatal("promotion does not come to an end")
 		}
 		p := s.PlanNext(cal, now, nil)
-		if len(p.Make)+len(p.Ledger) > maxLooks+maxEntries || len(p.Ledger) > maxEntries {
+		if len(p.Make)+len(p.Ledger) > maxTimes+maxEntries || len(p.Ledger) > maxEntries {
 			t.Fatalf("one step makes %d jobs and %d entries", len(p.Make), len(p.Ledger))
 		}
 		for _, o := range p.Make {
@@ -349,14 +349,14 @@ func TestEdit_RecordsNoTimeWithAJob(t *testing.T) {
 		}
 	}
 	// More than one decision covers, all of the first with jobs: the times after them are recorded.
-	now = after(maxLooks + 5)
+	now = after(maxTimes + 5)
 	has = map[time.Time]bool{}
 	for _, at := range s.Leaves(now) {
 		has[at] = true
 	}
-	if _, writes := Delete(s, has, now); len(has) != maxLooks || len(writes) != 2 {
+	if _, writes := Delete(s, has, now); len(has) != maxTimes || len(writes) != 2 {
 		t.Errorf("%d asked about, %d writes", len(has), len(writes))
-	} else if e, err := ParseEntry(s.Key, writes[1].Put); err != nil || !e.From.Equal(after(maxLooks+1)) ||
+	} else if e, err := ParseEntry(s.Key, writes[1].Put); err != nil || !e.From.Equal(after(maxTimes+1)) ||
 		!e.To.Equal(now) || e.Count != 0 {
 		t.Errorf("recorded %+v, %v", e, err)
 	}

@@ -289,7 +289,7 @@ func (s *Schedule) setWakeUp(now time.Time) {
 
 // JobID returns the id of the job of a nominal time: the same for every epoch.
 func (k Key) JobID(nominal time.Time) job.ID {
-	return job.DerivedID(nominal, "schedule", string(k.Tenant), k.Name, nominal.UTC().Format(time.RFC3339Nano))
+	return job.DeterministicID(nominal, "schedule", string(k.Tenant), k.Name, nominal.UTC().Format(time.RFC3339Nano))
 }
 
 // Job returns the row of an occurrence, as first put at now. Its payload and tags items must be put

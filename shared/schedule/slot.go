@@ -26,8 +26,8 @@ func Obeys(r job.Row) bool { return r.ManualOf != "" && r.Rule != "" }
 // KeyOfJob names the schedule of a job, also of one that a person asked for.
 func KeyOfJob(r job.Row) Key { return Key{Tenant: r.Tenant, Name: r.Schedule()} }
 
-// aheadLooks bounds the nominal times that Ahead returns.
-const aheadLooks = 500
+// maxAhead bounds the nominal times that Ahead returns.
+const maxAhead = 500
 
 // Ahead returns, under buffer_all, the nominal times between the job that held the slot last and at, the earliest
 // first: a job of one of them that is open goes first. It is bounded, and none for any other policy.
@@ -43,7 +43,7 @@ func (s Schedule) Ahead(slot Slot, at time.Time) (list []time.Time) {
 	if oldest := at.Add(-LedgerKept); from.Before(oldest) {
 		from = oldest
 	}
-	for len(list) < aheadLooks {
+	for len(list) < maxAhead {
 		o, ok := cal.Next(from)
 		if !ok || !o.NominalAt.Before(at) {
 			break

@@ -102,7 +102,7 @@ func Edit(old, edited Schedule, has map[time.Time]bool, now time.Time) (Schedule
 // both: its job may still be waiting.
 func stillDue(old, edited calendar.Calendar, now time.Time) (calendar.Occurrence, bool) {
 	at := now.Add(-calendar.MaxSpread)
-	for range maxLooks {
+	for range maxTimes {
 		o, ok := edited.Next(at)
 		if !ok || o.NominalAt.After(now) {
 			return calendar.Occurrence{}, false
@@ -155,7 +155,7 @@ func PauseSchedule(old Schedule, p Pause, now time.Time) (Schedule, item.Write) 
 	s.Held = held.follow(old.Held, old.Next, now)
 	// A schedule that has reached max_runs has no more times.
 	if cal, err := s.Calendar(); err == nil && s.EndedBy == "" {
-		for range maxLooks + int(calendar.MaxSpread/time.Second) {
+		for range maxTimes + int(calendar.MaxSpread/time.Second) {
 			o, ok := cal.Next(at)
 			if !ok || !old.Next.IsZero() && !o.NominalAt.Before(old.Next) {
 				break

@@ -252,11 +252,11 @@ func TestSchedule_StandingFollowsEpochAndPause(t *testing.T) {
 	for name, c := range map[string]struct {
 		s    Schedule
 		r    job.Row
-		want Standing
+		want Validity
 	}{
 		"of this epoch":         {s, row(3, 1, noon), Current},
 		"older, time passed":    {s, row(2, 1, noon), Passed},
-		"older, time to come":   {s, row(2, 1, s.Next), ToBeJudged},
+		"older, time to come":   {s, row(2, 1, s.Next), ToBeAdopted},
 		"older, retrying":       {s, row(2, 2, noon), Current},
 		"paused":                {paused, row(2, 2, noon), IsPaused},
 		"deleted":               {deleted, row(2, 2, noon), IsDeleted},

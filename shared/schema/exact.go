@@ -17,13 +17,13 @@ import (
 // that grows with their length. The library compares each with each, and numbers by parsing
 // both every time.
 type exact struct {
-	program *program
-	enum    map[string]bool // nil for none
-	longest int             // of enum and fixed
-	fixed   string          // "" for no const
-	unique  bool
-	misfit  jsonschema.ErrorKind // of enum
-	other   jsonschema.ErrorKind // of const
+	program   *program
+	enum      map[string]bool // nil for none
+	longest   int             // of enum and fixed
+	fixed     string          // "" for no const
+	unique    bool
+	violation jsonschema.ErrorKind // of enum
+	other     jsonschema.ErrorKind // of const
 }
 
 // newExact takes the three keywords out of a schema; nil if it has none.
@@ -33,7 +33,7 @@ func newExact(p *program, s *jsonschema.Schema) *exact {
 	}
 	e := &exact{program: p, unique: s.UniqueItems}
 	if s.Enum != nil {
-		e.enum, e.misfit = map[string]bool{}, &schemakind.Enum{Want: s.Enum.Values}
+		e.enum, e.violation = map[string]bool{}, &schemakind.Enum{Want: s.Enum.Values}
 		for _, v := range s.Enum.Values {
 			said := e.said(v)
 			e.enum[said], e.longest = true, max(e.longest, len(said))
@@ -69,7 +69,7 @@ func (e *exact) Validate(ctx *jsonschema.ValidatorContext, v any) {
 		w.limit = e.longest
 		whole := w.write(v)
 		if e.enum != nil && !(whole && e.enum[string(w.text)]) {
-			ctx.AddError(e.misfit)
+			ctx.AddError(e.violation)
 		}
 		if e.fixed != "" && !(whole && e.fixed == string(w.text)) {
 			ctx.AddError(e.other)
@@ -85,7 +85,7 @@ func (e *exact) Validate(ctx *jsonschema.ValidatorContext, v any) {
 		w.text = w.text[:0]
 		w.write(item)
 		e.program.spend(perItemCompared + len(w.text)/32)
-		if j, again := first[string(w.text)]; again {
+		if j, repeated := first[string(w.text)]; repeated {
 			ctx.AddError(&schemakind.UniqueItems{Duplicates: [2]int{j, i}})
 			return
 		}

@@ -16,23 +16,23 @@ func unchecked(any) error { return nil }
 // formatsIn returns the texts that are called format in a schema, and perhaps some that are none.
 func formatsIn(doc any) map[string]bool {
 	names := map[string]bool{}
-	var look func(any)
-	look = func(v any) {
+	var visit func(any)
+	visit = func(v any) {
 		switch v := v.(type) {
 		case map[string]any:
 			if name, ok := v["format"].(string); ok {
 				names[name] = true
 			}
 			for _, part := range v {
-				look(part)
+				visit(part)
 			}
 		case []any:
 			for _, part := range v {
-				look(part)
+				visit(part)
 			}
 		}
 	}
-	look(doc)
+	visit(doc)
 	return names
 }
 

@@ -122,7 +122,7 @@ func (w *parts) checkProperties(found *findings, v map[string]any, names []strin
 	}
 	var unknown []string
 	for _, name := range names {
-		if found.count+len(unknown) >= maxMistakes {
+		if found.count+len(unknown) >= maxViolations {
 			break
 		}
 		w.program.spend(1 + len(w.byPattern))
@@ -157,17 +157,17 @@ type findings struct {
 	count int
 }
 
-func (f *findings) enough() bool { return f.count >= maxMistakes }
+func (f *findings) enough() bool { return f.count >= maxViolations }
 
 func (f *findings) add(err error) {
 	if wrong, ok := err.(*jsonschema.ValidationError); ok && wrong != nil { //nolint:errorlint // it is never wrapped
-		f.count += countMistakes(wrong, maxMistakes-f.count)
+		f.count += countViolations(wrong, maxViolations-f.count)
 		f.ctx.AddErr(err)
 	}
 }
 
-// countMistakes counts what an error says, up to most.
-func countMistakes(e *jsonschema.ValidationError, most int) int {
+// countViolations counts what an error says, up to most.
+func countViolations(e *jsonschema.ValidationError, most int) int {
 	if len(e.Causes) == 0 {
 		return 1
 	}
@@ -176,7 +176,7 @@ func countMistakes(e *jsonschema.ValidationError, most int) int {
 		if count >= most {
 			break
 		}
-		count += countMistakes(cause, most-count)
+		count += countViolations(cause, most-count)
 	}
 	return count
 }

@@ -20,14 +20,14 @@ func spent(t *testing.T, schema, value string) (units, wrong int) {
 	for least < most { // the meter is gone once the value has been checked, so the least work that is enough is sought
 		middle := (least + most) / 2
 		instance := decoded(t, value)
-		if err := p.judge(t.Context(), instance, middle, 1); err == errTooMuchWork { //nolint:errorlint // as it is
+		if err := p.validate(t.Context(), instance, middle, 1); err == errTooMuchWork { //nolint:errorlint // as it is
 			least = middle + 1
 		} else {
 			most = middle
 		}
 	}
 	u := Use{Schema: json.RawMessage(schema), Owner: "task", Field: "payload_schema"}
-	return least, len(mistakes(t, c.Judge(t.Context(), []byte(value), u)))
+	return least, len(violationsIn(t, c.Judge(t.Context(), []byte(value), u)))
 }
 
 func decoded(t *testing.T, value string) any {
@@ -68,7 +68,7 @@ func TestParts_StopAtTheMistakesThatAreReported(t *testing.T) {
 			t.Parallel()
 			less, wrong := spent(t, x.schema, listOf(1000, x.part))
 			more, _ := spent(t, x.schema, listOf(10_000, x.part))
-			if wrong != maxMistakes || more > 2*less {
+			if wrong != maxViolations || more > 2*less {
 				t.Errorf("%d mistakes for %d units, and ten times as many items for %d", wrong, less, more)
 			}
 		})
@@ -147,7 +147,7 @@ func TestParts_FindWhatTheirKeywordsSay(t *testing.T) {
 	} {
 		var got []string
 		u := Use{Schema: json.RawMessage(x.schema), Owner: "task", Field: "payload_schema"}
-		for _, m := range mistakes(t, NewCache().Judge(t.Context(), []byte(x.value), u)) {
+		for _, m := range violationsIn(t, NewCache().Judge(t.Context(), []byte(x.value), u)) {
 			pointer, _, _ := strings.Cut(m, " ")
 			got = append(got, pointer)
 		}
@@ -158,7 +158,7 @@ func TestParts_FindWhatTheirKeywordsSay(t *testing.T) {
 	}
 }
 
-func TestMistakes_EndAPointerThatIsTooLongToRead(t *testing.T) {
+func TestViolations_EndAPointerThatIsTooLongToRead(t *testing.T) {
 	t.Parallel()
 	path := slices.Repeat([]string{strings.Repeat("~/", 50_000)}, 60)
 	got := pointerTo(path)

@@ -108,15 +108,15 @@ func (c *Cache) Judge(ctx context.Context, value []byte, u Use) error {
 		return b.Err()
 	}
 	var size extent
-	if size.look(instance, 0); size.wild {
+	if size.measure(instance, 0); size.wild {
 		b.wild(u, instance, "")
 		return b.Err()
 	}
-	err = p.judge(ctx, instance, cmp.Or(u.Work, WorkPerValue), size.price())
+	err = p.validate(ctx, instance, cmp.Or(u.Work, WorkPerValue), size.price())
 	var bad *jsonschema.ValidationError
 	switch {
 	case errors.As(err, &bad):
-		b.misfits("of "+u.name(), bad)
+		b.addEach("of "+u.name(), bad)
 		return b.Err()
 	case errors.Is(err, errTooMuchWork):
 		b.add("", codeOutOfRange, "a smaller payload, or a simpler payload_schema",
@@ -132,17 +132,17 @@ type extent struct {
 	wild           bool // a number cannot be compared at a fair price
 }
 
-func (e *extent) look(v any, level int) {
+func (e *extent) measure(v any, level int) {
 	switch v := v.(type) {
 	case map[string]any:
 		e.depth = max(e.depth, level+1)
 		for _, part := range v {
-			e.look(part, level+1)
+			e.measure(part, level+1)
 		}
 	case []any:
 		e.depth = max(e.depth, level+1)
 		for _, part := range v {
-			e.look(part, level+1)
+			e.measure(part, level+1)
 		}
 	case json.Number:
 		if !Comparable(v.String()) {
@@ -250,17 +250,17 @@ func compile(text json.RawMessage) (*program, error) {
 
 // meter is the work that is left for judging a value. A unit is about 100 ns.
 type meter struct {
-	ctx    context.Context
-	price  int // of a unit: deep values and long numbers make every step dearer
-	left   int
-	looked int // what was left when the context was last looked at
+	ctx     context.Context
+	price   int // of a unit: deep values and long numbers make every step dearer
+	left    int
+	checked int // what was left when the context was last looked at
 }
 
 // WorkPerValue is what judging one value may cost: about 120 ms, or 100,000 values by a simple schema.
 const WorkPerValue = 1_000_000
 
-// lookEvery is how many units lie between two looks at the context, about 1 ms.
-const lookEvery = 10_000
+// checkEvery is how many units lie between two looks at the context, about 1 ms.
+const checkEvery = 10_000
 
 // stopped ends a judgement from within the library.
 type stopped struct{ err error }
@@ -272,18 +272,18 @@ func (m *meter) spend(n int) {
 	if m.left < 0 {
 		panic(stopped{errTooMuchWork})
 	}
-	if m.looked-m.left < lookEvery {
+	if m.checked-m.left < checkEvery {
 		return
 	}
-	m.looked = m.left
+	m.checked = m.left
 	if m.ctx.Err() != nil {
 		panic(stopped{context.Cause(m.ctx)})
 	}
 }
 
-// judge says by a *jsonschema.ValidationError where a value does not fit. errTooMuchWork
+// validate says by a *jsonschema.ValidationError where a value does not fit. errTooMuchWork
 // says that finding out costs too much; the context's error that nobody waits any more.
-func (p *program) judge(ctx context.Context, instance any, work, price int) (err error) {
+func (p *program) validate(ctx context.Context, instance any, work, price int) (err error) {
 	select {
 	case p.turn <- struct{}{}:
 	case <-ctx.Done():

@@ -27,10 +27,10 @@ func TestProgram_StopsJudgingWhenTheClientHasLeft(t *testing.T) {
 	for i := range items {
 		items[i] = json.Number("5")
 	}
-	if err := p.judge(left{t.Context()}, items, WorkPerValue, 1); !errors.Is(err, context.Canceled) {
+	if err := p.validate(left{t.Context()}, items, WorkPerValue, 1); !errors.Is(err, context.Canceled) {
 		t.Errorf("the judgement ended with %.200v", err)
 	}
-	if err := p.judge(t.Context(), []any{json.Number("12")}, WorkPerValue, 1); err != nil {
+	if err := p.validate(t.Context(), []any{json.Number("12")}, WorkPerValue, 1); err != nil {
 		t.Errorf("the next payload was judged with %v", err)
 	}
 }
@@ -44,7 +44,7 @@ func TestProgram_WaitsNoLongerThanTheClient(t *testing.T) {
 	p.turn <- struct{}{} // another payload is being judged
 	ctx, leave := context.WithCancel(t.Context())
 	leave()
-	if err := p.judge(ctx, json.Number("12"), WorkPerValue, 1); !errors.Is(err, context.Canceled) {
+	if err := p.validate(ctx, json.Number("12"), WorkPerValue, 1); !errors.Is(err, context.Canceled) {
 		t.Errorf("the judgement ended with %v", err)
 	}
 }
@@ -86,8 +86,8 @@ func TestCache_IsBoundedByWeight(t *testing.T) {
 	}
 }
 
-// mistakes are those of an error, each as "pointer code: detail (allowed)".
-func mistakes(t *testing.T, err error) (all []string) {
+// violationsIn are those of an error, each as "pointer code: detail (allowed)".
+func violationsIn(t *testing.T, err error) (all []string) {
 	t.Helper()
 	var wrong fault.Mistakes
 	if err != nil && !errors.As(err, &wrong) {
@@ -110,7 +110,7 @@ func TestCache_ChecksSchemas(t *testing.T) {
 		`{"minimum":1e999}`:                    {` out_of_range: a number in the schema cannot be compared at a fair price`},
 		strings.Repeat(" ", MaxText) + `true`:  {` out_of_range: the schema has 32772 bytes (at most 32768 bytes)`},
 	} {
-		got := mistakes(t, c.Check(json.RawMessage(schema)))
+		got := violationsIn(t, c.Check(json.RawMessage(schema)))
 		if (got == nil) != (want == nil) || want != nil && !strings.HasPrefix(got[0], want[0]) {
 			t.Errorf("%.80s: %q, want %q", schema, got, want)
 		}
@@ -147,7 +147,7 @@ func TestCache_JudgesByPlaceAndBoundWithoutTheValue(t *testing.T) {
 			"-400 to 400)"}},
 	} {
 		u := Use{Schema: json.RawMessage(x.schema), Owner: "dag", Field: "params_schema"}
-		got := mistakes(t, c.Judge(t.Context(), []byte(x.value), u))
+		got := violationsIn(t, c.Judge(t.Context(), []byte(x.value), u))
 		if !slices.Equal(got, x.want) {
 			t.Errorf("%s by %s:\n%q, want\n%q", x.value, x.schema, got, x.want)
 		}
@@ -163,11 +163,11 @@ func TestCache_JudgesWithinTheWorkThatIsAllowed(t *testing.T) {
 	c := NewCache()
 	u := Use{Schema: json.RawMessage(`{"items":{"maximum":10}}`), Owner: "task", Field: "payload_schema"}
 	value := []byte("[1" + strings.Repeat(",1", 999) + "]")
-	if got := mistakes(t, c.Judge(t.Context(), value, u)); got != nil {
+	if got := violationsIn(t, c.Judge(t.Context(), value, u)); got != nil {
 		t.Errorf("by default: %q", got)
 	}
 	u.Work = 1000
-	got := mistakes(t, c.Judge(t.Context(), value, u))
+	got := violationsIn(t, c.Judge(t.Context(), value, u))
 	if len(got) != 1 || !strings.Contains(got[0], "takes more work than is allowed") {
 		t.Errorf("with little work: %q", got)
 	}

@@ -69,17 +69,17 @@ func (e Entry) Firing() job.Firing {
 		Priority: job.Priority(e.Priority), DueAt: e.DueAt}
 }
 
-// PutOff gives what is in the due index and could not be brought on its next wake-up, a quarter
+// DeferFailed gives what is in the due index and could not be brought on its next wake-up, a quarter
 // of an hour later. It asks nothing of the item but where it lies, so that one which cannot even
 // be read stays in sight, and goes on by itself once it can be. An item that has moved since it
 // was found there, at wakeAt, is left alone.
-func (s *Store) PutOff(ctx context.Context, ref item.Ref, place string, wakeAt, now time.Time) error {
+func (s *Store) DeferFailed(ctx context.Context, ref item.Ref, indexKey string, wakeAt, now time.Time) error {
 	at := now
-	if _, err := horizon.ParseSlice(place); wakeAt.After(at) &&
+	if _, err := horizon.ParseSlice(indexKey); wakeAt.After(at) &&
 		err == nil { // found ahead of its time; in a parking place the time is a deadline
 		at = wakeAt
 	}
-	_, err := s.table.Write(ctx, moved("due.put_off", ref, place, wakeAt, at.Add(contract.RetryEvery)))
+	_, err := s.table.Write(ctx, moved("due.put_off", ref, indexKey, wakeAt, at.Add(contract.RetryEvery)))
 	if Refused(err) != nil {
 		return nil
 	}
@@ -88,18 +88,18 @@ func (s *Store) PutOff(ctx context.Context, ref item.Ref, place string, wakeAt, 
 
 // Deferred is an item of the due index whose wake-up was moved before the item was handled.
 type Deferred struct {
-	Ref    item.Ref
-	Place  string
-	WakeAt time.Time
-	Tries  int64 // how often in a row that was done
+	Ref      item.Ref
+	IndexKey string
+	WakeAt   time.Time
+	Tries    int64 // how often in a row that was done
 }
 
-// Defer is PutOff to a certain time, before an item is handled; the writer that has handled it removes the count of
-// tries. ok is false if the item has moved since it was found at wakeAt.
+// Defer is DeferFailed to a certain time, before an item is handled; the writer that has handled it removes the count
+// of tries. ok is false if the item has moved since it was found at wakeAt.
 func (s *Store) Defer(
-	ctx context.Context, ref item.Ref, place string, wakeAt, at time.Time,
+	ctx context.Context, ref item.Ref, indexKey string, wakeAt, at time.Time,
 ) (d Deferred, ok bool, err error) {
-	w := moved("due.defer", ref, place, wakeAt, at)
+	w := moved("due.defer", ref, indexKey, wakeAt, at)
 	w.Add = map[string]int64{contract.AttrTries: 1}
 	i, err := s.table.Write(ctx, w)
 	switch {
@@ -118,7 +118,7 @@ func (s *Store) Defer(
 
 // Move gives a deferred item another wake-up, unless it has moved since.
 func (s *Store) Move(ctx context.Context, d Deferred, at time.Time) error {
-	_, err := s.table.Write(ctx, moved("due.move", d.Ref, d.Place, d.WakeAt, at))
+	_, err := s.table.Write(ctx, moved("due.move", d.Ref, d.IndexKey, d.WakeAt, at))
 	if Refused(err) != nil {
 		return nil
 	}
@@ -126,9 +126,9 @@ func (s *Store) Move(ctx context.Context, d Deferred, at time.Time) error {
 }
 
 // moved is the write that gives an item found in place, at wakeAt, another wake-up.
-func moved(name string, ref item.Ref, place string, wakeAt, at time.Time) item.Write {
+func moved(name string, ref item.Ref, indexKey string, wakeAt, at time.Time) item.Write {
 	to := horizon.SliceOf(at, 0)
-	if found, err := horizon.ParseSlice(place); err == nil {
+	if found, err := horizon.ParseSlice(indexKey); err == nil {
 		to.Shard = found.Shard
 	}
 	// The item says in which shard it lies: its next write asks whether it still is there.
@@ -140,24 +140,24 @@ func moved(name string, ref item.Ref, place string, wakeAt, at time.Time) item.W
 		set["shard"] = int64(to.Shard)
 	}
 	return item.Write{Ref: ref, Name: name, Set: set, When: []item.All{{
-		{Attr: contract.AttrWakeSlice, Op: item.Eq, Value: place},
+		{Attr: contract.AttrWakeSlice, Op: item.Eq, Value: indexKey},
 		{Attr: contract.AttrWakeAt, Op: item.Eq, Value: wakeAt.UnixMilli()},
 	}}}
 }
 
-// SetAside is PutOff for an item that cannot be read: it is listed, with the reason, for a person
+// Quarantine is DeferFailed for an item that cannot be read: it is listed, with the reason, for a person
 // to look at. The list forgets what nobody meets any more.
-func (s *Store) SetAside(
-	ctx context.Context, ref item.Ref, place string, wakeAt time.Time, reason string, now time.Time,
+func (s *Store) Quarantine(
+	ctx context.Context, ref item.Ref, indexKey string, wakeAt time.Time, reason string, now time.Time,
 ) error {
 	list := system("set_aside", ref.Table+"/"+ref.PK+"/"+ref.SK)
 	if err := s.Put(ctx, item.Write{Ref: list, Name: "set_aside.note", Put: item.Item{
-		contract.AttrPK: list.PK, contract.AttrSK: list.SK, "reason": reason, "place": place, "at": now.UnixMilli(),
+		contract.AttrPK: list.PK, contract.AttrSK: list.SK, "reason": reason, "place": indexKey, "at": now.UnixMilli(),
 		contract.AttrExpiresAt: now.Add(asideListed).Unix(),
 	}}); err != nil {
 		return err
 	}
-	return s.PutOff(ctx, ref, place, wakeAt, now)
+	return s.DeferFailed(ctx, ref, indexKey, wakeAt, now)
 }
 
 // asideListed is how long the list speaks of an item after it was met last.

@@ -22,7 +22,7 @@ import (
 // place at most once in a while, and notes are spread by whose they are.
 const (
 	parkedNotes = "parked"
-	lineNotes   = "line"
+	queueNotes  = "line"
 )
 
 // noteShards is how many partitions the notes of one kind are spread over.
@@ -36,10 +36,10 @@ const (
 	noteMost = 10_000 // notes remembered to have been written
 )
 
-func notePlace(kind string, shard int) string { return kind + "#" + strconv.Itoa(shard) }
+func noteKey(kind string, shard int) string { return kind + "#" + strconv.Itoa(shard) }
 
 func noteRef(kind, name string) item.Ref {
-	return system(notePlace(kind, horizon.ShardOf(name, noteShards)), name)
+	return system(noteKey(kind, horizon.ShardOf(name, noteShards)), name)
 }
 
 // noted remembers which notes this process wrote a moment ago.
@@ -98,7 +98,7 @@ func (s *Store) notes(ctx context.Context, kind string) ([]item.Item, error) {
 	var all sync.WaitGroup
 	for shard := range noteShards {
 		all.Go(func() {
-			q := item.Query{Table: contract.Tasks, PK: system(notePlace(kind, shard), "").PK}
+			q := item.Query{Table: contract.Tasks, PK: system(noteKey(kind, shard), "").PK}
 			for {
 				page, err := s.table.Query(ctx, q)
 				found[shard], errs[shard] = append(found[shard], page.Items...), err
@@ -140,21 +140,21 @@ func (s *Store) ParkedTenants(ctx context.Context) (tenants []Parked, err error)
 	return tenants, err
 }
 
-// NoteLine remembers that a job of a schedule is about to stand in its line, for the sweeper to
+// NoteQueue remembers that a job of a schedule is about to stand in its line, for the sweeper to
 // look after. It comes before that.
-func (s *Store) NoteLine(ctx context.Context, k schedule.Key, now time.Time) error {
-	return s.note(ctx, lineNotes, k.ID(), now)
+func (s *Store) NoteQueue(ctx context.Context, k schedule.Key, now time.Time) error {
+	return s.note(ctx, queueNotes, k.ID(), now)
 }
 
-// ForgetLine undoes a NoteLine older than NoteKept. It follows a look into the line that found
+// ForgetQueue undoes a NoteQueue older than NoteKept. It follows a look into the line that found
 // nobody.
-func (s *Store) ForgetLine(ctx context.Context, k schedule.Key, now time.Time) error {
-	return s.forgetNote(ctx, lineNotes, k.ID(), now)
+func (s *Store) ForgetQueue(ctx context.Context, k schedule.Key, now time.Time) error {
+	return s.forgetNote(ctx, queueNotes, k.ID(), now)
 }
 
-// Lines lists the schedules that NoteLine named.
-func (s *Store) Lines(ctx context.Context) (keys []schedule.Key, err error) {
-	found, err := s.notes(ctx, lineNotes)
+// Queues lists the schedules that NoteQueue named.
+func (s *Store) Queues(ctx context.Context) (keys []schedule.Key, err error) {
+	found, err := s.notes(ctx, queueNotes)
 	for _, i := range found {
 		if t, name, ok := strings.Cut(i.Str(contract.AttrSK), "#"); ok {
 			keys = append(keys, schedule.Key{Tenant: tenant.ID(t), Name: name})

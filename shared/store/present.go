@@ -95,8 +95,8 @@ func asksForNone(all item.All) bool {
 // replacing lets a write that asks for no item replace one whose time is over.
 func replacing(w item.Write, now time.Time) item.Write {
 	if mayReplace(w) {
-		isOver := item.Cond{Attr: contract.AttrExpiresAt, Op: item.Le, Value: now.Unix()}
-		w.When = append(slices.Clone(w.When), item.All{isOver})
+		hasExpired := item.Cond{Attr: contract.AttrExpiresAt, Op: item.Le, Value: now.Unix()}
+		w.When = append(slices.Clone(w.When), item.All{hasExpired})
 	}
 	return w
 }

@@ -107,8 +107,8 @@ func (s *Store) Weights(ctx context.Context, k runs.Key) (runs.Weights, error) {
 	return runs.ReadWeights(i), err
 }
 
-// Places reads who holds the places of buckets, in the order asked.
-func (s *Store) Places(ctx context.Context, buckets []runs.Bucket) ([][]job.ID, error) {
+// PermitHolders reads who holds the places of buckets, in the order asked.
+func (s *Store) PermitHolders(ctx context.Context, buckets []runs.Bucket) ([][]job.ID, error) {
 	refs := make([]item.Ref, len(buckets))
 	for n, b := range buckets {
 		refs[n] = b.Ref()
@@ -147,13 +147,13 @@ func (s *Store) Slots(ctx context.Context, k runs.Key, node string, n int) (jobs
 	return jobs, nil
 }
 
-// Line reads which of the first n nodes of a run wait for a place.
-func (s *Store) Line(ctx context.Context, k runs.Key, n int) (runs.Line, error) {
-	items, err := s.table.GetMany(ctx, k.LineRefs(n))
+// Waiters reads which of the first n nodes of a run wait for a place.
+func (s *Store) Waiters(ctx context.Context, k runs.Key, n int) (runs.Waiters, error) {
+	items, err := s.table.GetMany(ctx, k.WaiterRefs(n))
 	if err != nil {
-		return runs.Line{}, err
+		return runs.Waiters{}, err
 	}
-	return runs.ReadLine(items, n), nil
+	return runs.ReadWaiters(items, n), nil
 }
 
 // PutDefinition keeps a definition for all runs of the tenant that have it. It comes before the run.
@@ -307,15 +307,15 @@ func (s *Store) Runs(ctx context.Context, t tenant.ID, q RunQuery) (found []List
 		return nil, "", err
 	}
 	var refs []item.Ref
-	var places []string
+	var cursors []string
 	for _, i := range page.Items {
-		place := i.Str(contract.AttrSK)
-		next = place
+		cursor := i.Str(contract.AttrSK)
+		next = cursor
 		if q.Dag != "" && i.Str("dag") != q.Dag || q.Schedule != "" && i.Str("schedule") != q.Schedule {
 			continue
 		}
-		_, id, _ := strings.Cut(place, "#")
-		refs, places = append(refs, runs.Key{Tenant: t, ID: job.ID(id)}.Ref()), append(places, place)
+		_, id, _ := strings.Cut(cursor, "#")
+		refs, cursors = append(refs, runs.Key{Tenant: t, ID: job.ID(id)}.Ref()), append(cursors, cursor)
 	}
 	if page.Cursor == "" {
 		next = ""
@@ -332,7 +332,7 @@ func (s *Store) Runs(ctx context.Context, t tenant.ID, q RunQuery) (found []List
 			continue
 		}
 		if r, err := runs.Parse(i); err == nil {
-			found = append(found, ListedRun{r, places[n]})
+			found = append(found, ListedRun{r, cursors[n]})
 		}
 	}
 	return found, next, nil

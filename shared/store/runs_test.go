@@ -24,7 +24,7 @@ func withRun(t *testing.T) (*store.Store, run.Run) {
 	t.Cleanup(w.Close)
 	s := store.New(w.Table(), w.Blobs())
 	r, write := run.Create(run.Run{
-		Key: run.Key{Tenant: "acme", ID: job.DerivedID(runsNoon, "r")}, Definition: "h", DueAt: runsNoon, Shard: 3,
+		Key: run.Key{Tenant: "acme", ID: job.DeterministicID(runsNoon, "r")}, Definition: "h", DueAt: runsNoon, Shard: 3,
 	}, runsNoon)
 	if err := s.WriteRun(context.Background(), r, write); err != nil {
 		t.Fatal(err)
@@ -111,11 +111,11 @@ func TestNodes_ReadsRowsInOrderAndKnowsHowForgottenOnesEnded(t *testing.T) {
 	if err != nil || rows[0].Status != job.Dead || rows[1].Status != "" || rows[2].Node != "c" {
 		t.Errorf("rows %+v, %v", rows, err)
 	}
-	told, write := job.Told(ended, runsNoon)
-	if err := s.PutRow(ctx, told, write); err != nil {
+	known, write := job.Told(ended, runsNoon)
+	if err := s.PutRow(ctx, known, write); err != nil {
 		t.Fatal(err)
 	}
-	if err := s.Put(ctx, job.Forget(told, runsNoon)); err != nil {
+	if err := s.Put(ctx, job.Forget(known, runsNoon)); err != nil {
 		t.Fatal(err)
 	}
 	rows, err = s.Nodes(ctx, keys[:1])
@@ -124,7 +124,7 @@ func TestNodes_ReadsRowsInOrderAndKnowsHowForgottenOnesEnded(t *testing.T) {
 	}
 }
 
-func TestPlaces_NameTheirHolders(t *testing.T) {
+func TestPermits_NameTheirHolders(t *testing.T) {
 	t.Parallel()
 	ctx := context.Background()
 	s, r := withRun(t)
@@ -135,7 +135,7 @@ func TestPlaces_NameTheirHolders(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	held, err := s.Places(ctx, []run.Bucket{second, {Key: r.Key, No: 1}, first})
+	held, err := s.PermitHolders(ctx, []run.Bucket{second, {Key: r.Key, No: 1}, first})
 	if err != nil || fmt.Sprint(held) != "[[C] [] [A B]]" {
 		t.Errorf("%v, %v", held, err)
 	}

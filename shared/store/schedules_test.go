@@ -113,7 +113,7 @@ func TestStore_FindsSchedulesByNameByTimeAndByOutcome(t *testing.T) {
 	c := all[0]
 	c.Spec.MaxRuns = &two
 	for n, want := range []bool{true, true, false} {
-		row := job.Row{Key: job.Key{Tenant: "acme", ID: job.DerivedID(now, string(rune('a'+n)))}, DueAt: now}
+		row := job.Row{Key: job.Key{Tenant: "acme", ID: job.DeterministicID(now, string(rune('a'+n)))}, DueAt: now}
 		if counted, left, err := s.RunsLeft(ctx, c, row.ID); err != nil || counted || left != want {
 			t.Errorf("run %d: counted %v, left %v, %v", n+1, counted, left, err)
 		}

@@ -151,14 +151,14 @@ func (s *Store) Put(ctx context.Context, w item.Write) error {
 // millisecond both pass; what follows is then done twice, which whoever receives it bears.
 func (s *Store) PutRow(ctx context.Context, after job.Row, w item.Write) error {
 	err := s.Put(ctx, w)
-	if refused := Refused(err); refused != nil && stands(refused, after) {
+	if refused := Refused(err); refused != nil && isWritten(refused, after) {
 		return nil
 	}
 	return err
 }
 
-// stands says whether what was in the way is what was to be written.
-func stands(r *item.Refused, after job.Row) bool {
+// isWritten says whether what was in the way is what was to be written.
+func isWritten(r *item.Refused, after job.Row) bool {
 	old, err := OldRow(r, 0, after.Key)
 	return err == nil && maps.Equal(old.Item(), after.Item())
 }

@@ -182,7 +182,7 @@ func TestStore_NotesAreSpreadAndWrittenOnceInAWhile(t *testing.T) {
 			if err := s.NoteParked(ctx, owner, now); err != nil {
 				t.Fatal(err)
 			}
-			if err := s.NoteLine(ctx, schedule.Key{Tenant: owner, Name: "s"}, now); err != nil {
+			if err := s.NoteQueue(ctx, schedule.Key{Tenant: owner, Name: "s"}, now); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -205,8 +205,8 @@ func TestStore_NotesAreSpreadAndWrittenOnceInAWhile(t *testing.T) {
 		!parked[0].NotedAt.Equal(at.Add(time.Hour)) {
 		t.Errorf("%d tenants, %v", len(parked), err)
 	}
-	if lines, err := s.Lines(ctx); err != nil || len(lines) != tenants {
-		t.Errorf("%d lines, %v", len(lines), err)
+	if queues, err := s.Queues(ctx); err != nil || len(queues) != tenants {
+		t.Errorf("%d lines, %v", len(queues), err)
 	}
 	for _, c := range []struct {
 		after time.Duration

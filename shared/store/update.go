@@ -185,11 +185,11 @@ func update[T any](
 	ctx context.Context, table Table, ref item.Ref, what string,
 	parse func(item.Item) (T, error), decide func(T) ([]item.Write, error),
 ) (T, error) {
-	stands, err := table.Get(ctx, ref)
+	current, err := table.Get(ctx, ref)
 	if err != nil {
 		return *new(T), err
 	}
-	old, after, err := updateFrom(ctx, table, ref, what, stands, parse, decide)
+	old, after, err := updateFrom(ctx, table, ref, what, current, parse, decide)
 	if err != nil || after == nil {
 		return old, err
 	}
@@ -200,16 +200,16 @@ func update[T any](
 // absent item. what names the item in errors. old is what decide saw last; after is nil where nothing is
 // left or written.
 func updateFrom[T any](
-	ctx context.Context, table Table, ref item.Ref, what string, stands item.Item,
+	ctx context.Context, table Table, ref item.Ref, what string, current item.Item,
 	parse func(item.Item) (T, error), decide func(T) ([]item.Write, error),
 ) (old T, after item.Item, err error) {
 	for range updateTries {
-		if old, err = parse(stands); err != nil {
+		if old, err = parse(current); err != nil {
 			return old, nil, err
 		}
 		writes, err := decide(old)
 		if Refused(err) != nil {
-			if stands, err = table.Get(ctx, ref); err != nil {
+			if current, err = table.Get(ctx, ref); err != nil {
 				return old, nil, err
 			}
 			continue
@@ -221,16 +221,16 @@ func updateFrom[T any](
 		if own < 0 {
 			return old, nil, fault.New(fault.Invalid, nil, "changing %s: none of the writes is its own", what)
 		}
-		after, err = write(ctx, table, stands, writes, own)
+		after, err = write(ctx, table, current, writes, own)
 		if refused := Refused(err); refused != nil {
 			if stop := only(refused, writes); stop != nil {
 				return old, nil, stop
 			}
 			var done bool
-			if stands, done, err = reread(ctx, table, refused, stands, writes, own); err == nil && !done {
+			if current, done, err = reread(ctx, table, refused, current, writes, own); err == nil && !done {
 				continue
 			}
-			after = stands
+			after = current
 		}
 		if err != nil || taken(after) {
 			return old, nil, err
@@ -255,11 +255,11 @@ func only(r *item.Refused, writes []item.Write) error {
 func taken(i item.Item) bool { return i == nil || job.IsGone(i) }
 
 // write writes all or nothing and returns the item of write number own as it then is.
-func write(ctx context.Context, table Table, stands item.Item, writes []item.Write, own int) (item.Item, error) {
+func write(ctx context.Context, table Table, current item.Item, writes []item.Write, own int) (item.Item, error) {
 	if len(writes) == 1 {
 		return table.Write(ctx, writes[0])
 	}
-	return applied(writes[own], stands), table.Commit(ctx, writes...)
+	return applied(writes[own], current), table.Commit(ctx, writes...)
 }
 
 // applied is what a write makes of an item.
@@ -275,22 +275,22 @@ func applied(w item.Write, old item.Item) item.Item {
 // decide: everything is as it was to become, so our own first try refused the second.
 func reread(
 	ctx context.Context, table Table, r *item.Refused, stood item.Item, writes []item.Write, own int,
-) (stands item.Item, done bool, err error) {
-	stands, blamed := r.Olds[own]
+) (current item.Item, done bool, err error) {
+	current, blamed := r.Olds[own]
 	if !blamed { // another item of the transaction was in the way
-		stands, err = table.Get(ctx, writes[own].Ref)
-		return stands, false, err
+		current, err = table.Get(ctx, writes[own].Ref)
+		return current, false, err
 	}
-	if !maps.Equal(stands, applied(writes[own], stood)) {
-		return stands, false, nil
+	if !maps.Equal(current, applied(writes[own], stood)) {
+		return current, false, nil
 	}
 	for n, w := range writes {
 		if n == own || w.Put == nil {
 			continue
 		}
 		if put, err := table.Get(ctx, w.Ref); err != nil || !maps.Equal(put, w.Put) {
-			return stands, false, err
+			return current, false, err
 		}
 	}
-	return stands, true, nil
+	return current, true, nil
 }

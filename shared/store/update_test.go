@@ -119,15 +119,15 @@ func atOnce(t *testing.T, make func(mark string) error) []string {
 
 // requireEach fails unless each mark stands, and stands once. Only where an answer was lost and another
 // updater came in between may it stand twice.
-func requireEach(t *testing.T, seed uint64, marks, stand []string) {
+func requireEach(t *testing.T, seed uint64, marks, present []string) {
 	t.Helper()
 	slices.Sort(marks)
-	stand = slices.Sorted(slices.Values(stand))
+	present = slices.Sorted(slices.Values(present))
 	if seed != 0 {
-		stand = slices.Compact(stand)
+		present = slices.Compact(present)
 	}
-	if !slices.Equal(marks, stand) {
-		t.Errorf("%d changes were made, %d stand: %v", len(marks), len(stand), stand)
+	if !slices.Equal(marks, present) {
+		t.Errorf("%d changes were made, %d stand: %v", len(marks), len(present), present)
 	}
 }
 

@@ -27,7 +27,7 @@ const (
 	ClaimsLost      Name = "claims_lost_total"
 	ClaimsTakenOver Name = "claims_taken_over_total"
 	Duplicates      Name = "duplicate_firings_total" // refused at the claim
-	SetAside        Name = "messages_set_aside_total"
+	Quarantined     Name = "messages_set_aside_total"
 	Overrun         Name = "overrun_total"  // entries of a pass, or records, whose work did not end in time
 	Swept           Name = "swept_total"    // by step
 	Promoted        Name = "promoted_total" // nominal times of schedules, by outcome

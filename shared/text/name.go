@@ -5,9 +5,9 @@ import (
 	"strings"
 )
 
-// lookedAt is how much of a long name is looked at before its beginning is shown: more than any
+// inspected is how much of a long name is looked at before its beginning is shown: more than any
 // token that begins there needs to be known.
-const lookedAt = 512
+const inspected = 512
 
 var pointerEscapes = strings.NewReplacer("~", "~0", "/", "~1")
 
@@ -16,7 +16,7 @@ var pointerEscapes = strings.NewReplacer("~", "~0", "/", "~1")
 func EscapePointer(name string) string {
 	const limit = 128
 	switch {
-	case TokenShaped(name[:min(len(name), lookedAt)]):
+	case TokenShaped(name[:min(len(name), inspected)]):
 		return "…"
 	case len(name) > limit:
 		name = strings.ToValidUTF8(name[:limit], "") + "…"
@@ -28,7 +28,7 @@ func EscapePointer(name string) string {
 // that looks like a secret.
 func CutName(name string) string {
 	const limit = 64
-	if TokenShaped(name[:min(len(name), lookedAt)]) {
+	if TokenShaped(name[:min(len(name), inspected)]) {
 		return "…"
 	}
 	if len(name) > limit {

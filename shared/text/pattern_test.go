@@ -12,7 +12,7 @@ func TestPattern_IsCompiledAtItsFirstUseAndOnce(t *testing.T) {
 	if !name().MatchString("abc") || name().MatchString("abcd") {
 		t.Errorf("%v matches something else", name())
 	}
-	if first, again := name(), name(); first != again {
+	if first, repeated := name(), name(); first != repeated {
 		t.Error("it is compiled each time")
 	}
 	broken := text.Pattern("(") // does not panic yet

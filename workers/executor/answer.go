@@ -31,9 +31,9 @@ type httpResult struct {
 // inBase64 is the encoding of a body that is no text.
 const inBase64 = "base64"
 
-// judge says what a status other than 2xx means. The answer's own words are left out: a target
+// failureOf says what a status other than 2xx means. The answer's own words are left out: a target
 // may repeat a secret in them, or whatever else it was sent.
-func judge(answer *http.Response, now time.Time) *Failure {
+func failureOf(answer *http.Response, now time.Time) *Failure {
 	status := answer.StatusCode
 	f := &Failure{
 		Code:    CodeHTTPStatus,

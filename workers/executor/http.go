@@ -51,7 +51,7 @@ func (h httpExecutor) Run(ctx context.Context, w Work) (json.RawMessage, error) 
 	}
 	defer answer.Body.Close()
 	if answer.StatusCode < 200 || answer.StatusCode > 299 {
-		return nil, judge(answer, h.clock.Now())
+		return nil, failureOf(answer, h.clock.Now())
 	}
 	result, err := readResult(answer, secrets, w.Most())
 	if err != nil && !errors.Is(err, ErrShortened) {

@@ -12,9 +12,9 @@ func TestGreet_Greets(t *testing.T) {
 	t.Run("greets by name, under the same key on a retry", func(t *testing.T) {
 		t.Parallel()
 		first := workertest.Run(t, greet, Greeting{Name: "Ada"})
-		again := workertest.Run(t, greet, Greeting{Name: "Ada"}, workertest.Attempt(2))
-		if first.Err != nil || first.Result.Text != "Hello, Ada!" || again.Result != first.Result {
-			t.Errorf("greeted with %+v, then %+v", first, again)
+		repeated := workertest.Run(t, greet, Greeting{Name: "Ada"}, workertest.Attempt(2))
+		if first.Err != nil || first.Result.Text != "Hello, Ada!" || repeated.Result != first.Result {
+			t.Errorf("greeted with %+v, then %+v", first, repeated)
 		}
 	})
 	t.Run("refuses for good to greet nobody", func(t *testing.T) {

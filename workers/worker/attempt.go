@@ -224,7 +224,7 @@ func (w *Worker) later(f *firing, d time.Duration) {
 	default:
 		d := backoff(f.receives, time.Second, 5*time.Minute)
 		if d >= noteIfLonger {
-			w.note(f, job.WaitsForPlace, d)
+			w.note(f, job.WaitsForPermit, d)
 		}
 		w.giveBack(f, d)
 	}
@@ -254,7 +254,7 @@ func (w *Worker) preflight(f *firing, log *slog.Logger) (string, bool) {
 		w.deletes.add(f)
 		return "", false
 	case kind == fault.Undecodable:
-		w.setAside(f, "read a row that this worker cannot decode", err)
+		w.quarantine(f, "read a row that this worker cannot decode", err)
 		return "", false
 	default:
 		w.unanswered(f, reading, "reading a row", err)
@@ -322,10 +322,10 @@ func (w *Worker) claim(f *firing, log *slog.Logger) (lease, bool) {
 		w.reached(f)
 		old, err := store.OldClaim(refused, 0)
 		if err != nil {
-			w.setAside(f, "read a claim that this worker cannot decode", err)
+			w.quarantine(f, "read a claim that this worker cannot decode", err)
 			return lease{}, false
 		}
-		answer := judge(old, f.attempt, f.nonce, now)
+		answer := explain(old, f.attempt, f.nonce, now)
 		if answer == mine {
 			return lease{token: old.Token, takeovers: old.Takeovers, cancel: old.Cancel, lost: old.Lost,
 				from: f.asked}, true
@@ -382,24 +382,24 @@ func (w *Worker) mayStart(f *firing, l lease, log *slog.Logger) (*facts, bool) {
 		return seen, false
 	case kind == fault.Undecodable:
 		w.letGo(f, l, log)
-		w.setAside(f, "read a row that this worker cannot decode", err)
+		w.quarantine(f, "read a row that this worker cannot decode", err)
 		return seen, false
 	default:
 		w.letGo(f, l, log)
 		w.unanswered(f, reading, "reading a row", err)
 		return seen, false
 	}
-	return seen, w.judged(f, l, seen, log)
+	return seen, w.admits(f, l, seen, log)
 }
 
-// judged says whether the attempt may start by what was seen; false: it was let go.
-func (w *Worker) judged(f *firing, l lease, seen *facts, log *slog.Logger) bool {
+// admits says whether the attempt may start by what was seen; false: it was let go.
+func (w *Worker) admits(f *firing, l lease, seen *facts, log *slog.Logger) bool {
 	now := w.clock.Now()
 	_, held := seen.pauses.Hold(seen.row.Task, now)
 	verdict, why := job.MayStart(seen.row, l.lost, f.version, f.attempt, held, now)
 	if verdict == job.Start && seen.schedule != nil {
-		if ok, standing := seen.schedule.MayStart(seen.row, hasStarted(&seen.row, l)); !ok {
-			verdict, why = job.Defer, standing
+		if ok, validity := seen.schedule.MayStart(seen.row, hasStarted(&seen.row, l)); !ok {
+			verdict, why = job.Defer, validity
 		} else if slices.ContainsFunc(seen.lifted, func(p job.Pause) bool {
 			return seen.schedule.DroppedBy(p, seen.row)
 		}) {
@@ -462,7 +462,7 @@ func (w *Worker) lastCheck(f *firing, l lease, seen *facts, log *slog.Logger) bo
 		return false
 	}
 	l.cancel = claim.Cancel
-	return w.judged(f, l, seen, log)
+	return w.admits(f, l, seen, log)
 }
 
 // readFacts reads what a start is judged by.

@@ -28,13 +28,13 @@ const shop = "shop" // the tenant of all these jobs
 
 // bench is a world with as many workers as a test starts. Time is virtual.
 type bench struct {
-	t     *testing.T
-	world *memory.World
-	store *store.Store
-	meter *telemetry.Meter
-	logs  *lockedBuffer
-	ids   int
-	hands []*runningWorker
+	t       *testing.T
+	world   *memory.World
+	store   *store.Store
+	meter   *telemetry.Meter
+	logs    *lockedBuffer
+	ids     int
+	workers []*runningWorker
 
 	mu   sync.Mutex
 	runs []executor.Work // in the order of their starts
@@ -67,7 +67,7 @@ func within(t *testing.T, test func(b *bench)) {
 		b := &bench{t: t, world: memory.New(memory.Options{}), meter: &telemetry.Meter{}, logs: &lockedBuffer{}}
 		b.store = store.New(b.world.Table(), b.world.Blobs())
 		defer func() {
-			for _, w := range b.hands {
+			for _, w := range b.workers {
 				w.stop()
 				w.wait()
 			}
@@ -127,7 +127,7 @@ func (b *bench) put(due time.Duration, changes ...func(*job.Row)) job.Row {
 	now := time.Now().Truncate(time.Millisecond)
 	r := job.Row{
 		Key: job.Key{Tenant: shop,
-			ID: job.DerivedID(now, strconv.Itoa(b.ids))}, Status: job.Scheduled, Version: 1, Attempt: 1,
+			ID: job.DeterministicID(now, strconv.Itoa(b.ids))}, Status: job.Scheduled, Version: 1, Attempt: 1,
 		DueAt: now.Add(due), CreatedAt: now, Task: "echo", Executor: job.ExecutorEcho, Pool: "short",
 		Priority: job.Normal,
 		Timeout:  time.Minute, Retry: job.DefaultRetry,
@@ -181,7 +181,7 @@ func (b *bench) start(name string, change ...func(*Deps, *Options)) *runningWork
 	}
 	ctx, stop := context.WithCancel(b.t.Context())
 	r := &runningWorker{Worker: New(d, o), stop: stop, done: make(chan struct{})}
-	b.hands = append(b.hands, r)
+	b.workers = append(b.workers, r)
 	go func() {
 		defer close(r.done)
 		if err := r.Run(ctx); err != nil {

@@ -96,10 +96,10 @@ func TestCancel_IsLookedForOnlyByWhatRunsLong(t *testing.T) {
 	for lasts, want := range map[time.Duration]int{3 * time.Second: 0, 9 * time.Second: 2, time.Minute: 12} {
 		t.Run("looks of a job of "+lasts.String(), func(t *testing.T) {
 			within(t, func(b *bench) {
-				looks := 0
+				polls := 0
 				b.world.SetFaults(func(c memory.Call) memory.Fault {
 					if peeks(c) {
-						looks++
+						polls++
 					}
 					return memory.Fault{}
 				})
@@ -107,8 +107,8 @@ func TestCancel_IsLookedForOnlyByWhatRunsLong(t *testing.T) {
 				b.start("a")
 				b.fire(b.put(0, func(r *job.Row) { r.Timeout = time.Hour }), 0)
 				b.sleep(5 * time.Minute)
-				if looks != want {
-					t.Errorf("it looked %d times, want %d", looks, want)
+				if polls != want {
+					t.Errorf("it looked %d times, want %d", polls, want)
 				}
 			})
 		})

@@ -69,7 +69,7 @@ func TestRegistry_HandsAHandlerItsPayloadAndIdentity(t *testing.T) {
 			return "receipt of " + j.Payload.Number, nil
 		})
 		b.start("a", func(d *Deps, _ *Options) { d.Registry = r })
-		first := job.DerivedID(time.Unix(0, 0), "first")
+		first := job.DeterministicID(time.Unix(0, 0), "first")
 		row := b.put(0, func(r *job.Row) {
 			r.Executor, r.Task, r.Payload, r.Attempt, r.RootID = job.ExecutorGo, "charge", `{"number":"R-1",`+
 				`"cents":5}`, 3, first

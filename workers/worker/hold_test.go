@@ -145,15 +145,15 @@ func TestWorker_LeavesAnUnreadableMessageToTheRedrivePolicy(t *testing.T) {
 		b.fire(r, 0)
 		b.start("a")
 		b.sleep(time.Minute)
-		if b.started() != 1 || b.meter.Total(telemetry.SetAside) != 3 {
-			t.Errorf("ran %d, set aside %v", b.started(), b.meter.Total(telemetry.SetAside))
+		if b.started() != 1 || b.meter.Total(telemetry.Quarantined) != 3 {
+			t.Errorf("ran %d, set aside %v", b.started(), b.meter.Total(telemetry.Quarantined))
 		}
 		b.sleep(2 * time.Hour)
 		dead, err := b.world.Queues().Receive(t.Context(), contract.FiringDead, 10, 0, 0)
 		if err != nil || len(dead) != 3 {
 			t.Fatalf("%d messages in the dead-letter queue, %v", len(dead), err)
 		}
-		if b.meter.Total(telemetry.SetAside) != 3 {
+		if b.meter.Total(telemetry.Quarantined) != 3 {
 			t.Error("a message was counted each time that it came")
 		}
 	})

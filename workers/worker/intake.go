@@ -204,7 +204,7 @@ func (in *intake) wakeAdmit() {
 
 // next returns the messages that got a slot, those that waited for one too long, and when to call
 // it next at the latest; the zero time if nothing is held.
-func (in *intake) next() (start, late []*firing, again time.Time) {
+func (in *intake) next() (start, late []*firing, nextAt time.Time) {
 	in.mu.Lock()
 	defer in.mu.Unlock()
 	now := in.clock.Now()
@@ -221,15 +221,15 @@ func (in *intake) next() (start, late []*firing, again time.Time) {
 		start = append(start, f)
 	}
 	if len(in.held) > 0 {
-		again = in.held[0].at
+		nextAt = in.held[0].at
 	}
 	if len(in.ready) > 0 {
 		waiting := in.ready[:0:0]
 		for _, f := range in.ready {
 			if f.deadline.After(now) {
 				waiting = append(waiting, f)
-				if again.IsZero() || f.deadline.Before(again) {
-					again = f.deadline
+				if nextAt.IsZero() || f.deadline.Before(nextAt) {
+					nextAt = f.deadline
 				}
 			} else {
 				in.readyAt[f.source.rank]--
@@ -244,7 +244,7 @@ func (in *intake) next() (start, late []*firing, again time.Time) {
 	if len(start)+len(late) > 0 {
 		in.space.Broadcast()
 	}
-	return start, late, again
+	return start, late, nextAt
 }
 
 // release gives a message's slot back.

@@ -45,7 +45,7 @@ func TestIntake_PicksUpACriticalJobThoughThousandsOfLowOnesWait(t *testing.T) {
 	})
 }
 
-func (b *bench) taken() int { return b.hands[0].intake.taken() }
+func (b *bench) taken() int { return b.workers[0].intake.taken() }
 
 func (b *bench) startOf(r job.Row) (time.Time, bool) {
 	b.mu.Lock()
@@ -278,7 +278,7 @@ func TestIntake_HoldsAHundredThousandMessagesCheaply(t *testing.T) {
 	runtime.GC()
 	runtime.ReadMemStats(&before)
 	for i := range n {
-		id := job.DerivedID(time.Unix(int64(i), 0), "memory")
+		id := job.DeterministicID(time.Unix(int64(i), 0), "memory")
 		in.add(&firing{
 			source: in.sources[i%4], receipt: receipt + fmt.Sprint(i), received: time.Now(), version: 1, attempt: 1,
 			key: job.Key{Tenant: "tenant", ID: id}, due: time.Unix(int64(n-i), 0),

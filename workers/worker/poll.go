@@ -99,7 +99,7 @@ func (w *Worker) take(s *source, d message.Delivery, received time.Time) {
 		_, err = job.ParseID(body.JobID)
 	}
 	if err != nil {
-		w.setAside(f, "read a message that this worker cannot decode", err)
+		w.quarantine(f, "read a message that this worker cannot decode", err)
 		return
 	}
 	f.version, f.attempt, f.due = body.Version, body.Attempt, body.DueAt
@@ -127,7 +127,7 @@ func (w *Worker) admit(in *intake) {
 	timer := time.NewTimer(time.Hour)
 	defer timer.Stop()
 	for {
-		start, late, again := in.next()
+		start, late, nextAt := in.next()
 		for _, f := range start {
 			w.attempts.Go(func() { w.attend(f) })
 		}
@@ -138,8 +138,8 @@ func (w *Worker) admit(in *intake) {
 			w.attempts.Go(func() { w.giveAllBack(late) })
 		}
 		wait := time.Hour
-		if !again.IsZero() {
-			wait = again.Sub(w.clock.Now())
+		if !nextAt.IsZero() {
+			wait = nextAt.Sub(w.clock.Now())
 		}
 		timer.Reset(max(wait, 0))
 		select {
@@ -173,11 +173,11 @@ func (w *Worker) fault(doing string, err error) {
 	w.log.Warn("failed "+doing, telemetry.Err, err)
 }
 
-// setAside reports a message that cannot be worked on. It stays in the queue, whose redrive
+// quarantine reports a message that cannot be worked on. It stays in the queue, whose redrive
 // policy moves it, body intact, to where people look.
-func (w *Worker) setAside(f *firing, what string, err error) {
+func (w *Worker) quarantine(f *firing, what string, err error) {
 	if f.receives <= 1 {
-		w.meter.Count(telemetry.SetAside, 1)
+		w.meter.Count(telemetry.Quarantined, 1)
 	}
 	w.log.Error(what, "queue", f.source.queue, telemetry.Tenant, f.key.Tenant, telemetry.JobID, f.key.ID, "receives",
 		f.receives, telemetry.Err, err)

@@ -18,8 +18,8 @@ const (
 	retry    answer = "retry"     // the other claim is gone
 )
 
-// judge says what a refused claim means, by the claim that was there.
-func judge(old job.Claim, attempt int64, nonce string, now time.Time) answer {
+// explain says what a refused claim means, by the claim that was there.
+func explain(old job.Claim, attempt int64, nonce string, now time.Time) answer {
 	switch {
 	case old.Attempt > attempt:
 		return outdated

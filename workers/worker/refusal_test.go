@@ -7,7 +7,7 @@ import (
 	"punctual/shared/job"
 )
 
-func TestJudge_TellsWhatARefusedClaimMeans(t *testing.T) {
+func TestExplain_TellsWhatARefusedClaimMeans(t *testing.T) {
 	t.Parallel()
 	now := time.Date(2026, 5, 1, 12, 0, 0, 0, time.UTC)
 	live, over := now.Add(time.Second), now.Add(-time.Millisecond)
@@ -35,7 +35,7 @@ func TestJudge_TellsWhatARefusedClaimMeans(t *testing.T) {
 	} {
 		t.Run("a claim is refused because "+name, func(t *testing.T) {
 			t.Parallel()
-			if got := judge(c.old, 2, "me", now); got != c.want {
+			if got := explain(c.old, 2, "me", now); got != c.want {
 				t.Errorf("judged %q, want %q", got, c.want)
 			}
 		})

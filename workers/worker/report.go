@@ -189,7 +189,7 @@ func (r *reports) drop(n note, why error) {
 	f := n.delete
 	r.w.log.Error("gave up a report that cannot be sent; the sweeper settles the job", telemetry.Tenant, f.key.Tenant,
 		telemetry.JobID, f.key.ID, telemetry.Attempt, f.attempt, telemetry.Err, why)
-	r.w.meter.Count(telemetry.SetAside, 1)
+	r.w.meter.Count(telemetry.Quarantined, 1)
 	r.givenBack.Go(func() { r.w.giveBack(f, backoff(f.receives, contract.Lease, 15*time.Minute)) })
 }
 

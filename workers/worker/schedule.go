@@ -98,7 +98,7 @@ func (w *Worker) takesSlot(seen *facts) (ok bool, err error) {
 			err = w.store.Put(ctx, k.TakeSlot(r.ID))
 			continue
 		}
-		over, err2 := w.isOver(ctx, job.Key{Tenant: r.Tenant, ID: holder})
+		over, err2 := w.hasEnded(ctx, job.Key{Tenant: r.Tenant, ID: holder})
 		if err2 != nil || !over {
 			return false, err2
 		}
@@ -125,9 +125,9 @@ func (w *Worker) eachRow(ctx context.Context, keys []job.Key) (rows []job.Row, t
 	return rows, there, nil
 }
 
-// isOver says whether the job that holds a slot holds nothing any more. Of one whose row cannot
+// hasEnded says whether the job that holds a slot holds nothing any more. Of one whose row cannot
 // be read no attempt can start: it is over unless a worker is at it.
-func (w *Worker) isOver(ctx context.Context, k job.Key) (bool, error) {
+func (w *Worker) hasEnded(ctx context.Context, k job.Key) (bool, error) {
 	r, err := w.store.Row(ctx, k)
 	switch fault.KindOf(err) {
 	case fault.NotFound:
@@ -174,7 +174,7 @@ func (w *Worker) admitted(f *firing, l lease, seen *facts, log *slog.Logger) boo
 	switch {
 	case fault.KindOf(err) == fault.Undecodable:
 		w.letGo(f, l, log)
-		w.setAside(f, "read a schedule's slot that this worker cannot decode", err)
+		w.quarantine(f, "read a schedule's slot that this worker cannot decode", err)
 		return false
 	case err != nil:
 		w.letGo(f, l, log)

@@ -59,26 +59,26 @@ func TestWorker_StartsAClaimedAttemptOnlyIfTheRowAllows(t *testing.T) {
 	for name, c := range map[string]struct {
 		row    func(*job.Row)
 		change func(job.Row) item.Write
-		looks  bool // a report asks the status stage to decide now
+		polls  bool // a report asks the status stage to decide now
 	}{
 		"open: a final row runs nothing":                       {change: succeed},
 		"same attempt: a later attempt makes the firing stale": {change: nextAttempt},
 		"same version: a patched row makes the firing stale":   {change: edit},
 		"a forgotten row runs nothing":                         {change: gone},
-		"no stop: a cancel":                                    {change: stop(job.StopCancel), looks: true},
-		"no stop: an expiry":                                   {change: stop(job.StopExpire), looks: true},
-		"not paused: everything of the tenant":                 {change: hold("tenant", job.PauseAll), looks: true},
+		"no stop: a cancel":                                    {change: stop(job.StopCancel), polls: true},
+		"no stop: an expiry":                                   {change: stop(job.StopExpire), polls: true},
+		"not paused: everything of the tenant":                 {change: hold("tenant", job.PauseAll), polls: true},
 		"not paused: the task": {change: hold("tenant", job.PauseTaskPrefix+"echo"),
-			looks: true},
-		"not paused: everybody": {change: hold("everyone", job.PauseAll), looks: true},
+			polls: true},
+		"not paused: everybody": {change: hold("everyone", job.PauseAll), polls: true},
 		"start_within not passed": {row: func(r *job.Row) {
 			r.DueAt = r.DueAt.Add(-2 * time.Second)
 			r.StartWithin = time.Second
-		}, looks: true},
+		}, polls: true},
 		"expire_after not passed": {row: func(r *job.Row) {
 			r.DueAt = r.DueAt.Add(-2 * time.Second)
 			r.ExpireAfter, r.ExpiryAt = time.Second, r.DueAt.Add(time.Second)
-		}, looks: true},
+		}, polls: true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			within(t, func(b *bench) {
@@ -109,9 +109,9 @@ func TestWorker_StartsAClaimedAttemptOnlyIfTheRowAllows(t *testing.T) {
 				}
 				reports := b.reports()
 				switch {
-				case !c.looks && len(reports) > 0:
+				case !c.polls && len(reports) > 0:
 					t.Errorf("reported %+v", reports)
-				case c.looks &&
+				case c.polls &&
 					(len(reports) != 1 || reports[0].Kind != message.Reevaluate || reports[0].Version != 1 ||
 						reports[0].Attempt != 1):
 					t.Errorf("reported %+v, want one that asks for a look", reports)

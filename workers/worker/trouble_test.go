@@ -95,8 +95,8 @@ func TestWorker_GivesUpReportsThatCanNeverBeSentAndSendsTheOthers(t *testing.T) 
 				if d := b.depth(); d.Visible+d.InFlight != bad {
 					t.Errorf("of %d messages whose reports cannot be sent the queue holds %+v", bad, d)
 				}
-				if b.meter.Total(telemetry.SetAside) < bad || b.meter.Total(telemetry.Faults) == 0 {
-					t.Errorf("%v were counted", b.meter.Total(telemetry.SetAside))
+				if b.meter.Total(telemetry.Quarantined) < bad || b.meter.Total(telemetry.Faults) == 0 {
+					t.Errorf("%v were counted", b.meter.Total(telemetry.Quarantined))
 				}
 				if b.started() != bad+100 {
 					t.Errorf("%d attempts ran, want each once", b.started())
@@ -304,8 +304,8 @@ func TestWorker_KeepsTakingWorkWhileASlotsHolderCannotBeRead(t *testing.T) {
 				t.Fatalf("another job started at %s, due at %s", at, r.DueAt)
 			}
 		}
-		if b.meter.Total(telemetry.SetAside) != 0 { // the holder's claim says that it holds nothing
-			t.Errorf("%v messages are set aside", b.meter.Total(telemetry.SetAside))
+		if b.meter.Total(telemetry.Quarantined) != 0 { // the holder's claim says that it holds nothing
+			t.Errorf("%v messages are set aside", b.meter.Total(telemetry.Quarantined))
 		}
 	})
 }

@@ -54,11 +54,11 @@ type Queue interface {
 	Depth(ctx context.Context, queue string) (message.Depth, error)
 }
 
-// Judge asks the schedule or the run of a job that is about to be fired or to expire, and returns the step to take
+// Gate asks the schedule or the run of a job that is about to be fired or to expire, and returns the step to take
 // instead, or the same one. For a BLOCKED job it judges the jobs that it comes after. done says that Judge has
 // taken that step itself, through d; otherwise d takes it. A refused write means that the facts have changed; then
 // d reads everything once more.
-type Judge func(
+type Gate func(
 	ctx context.Context, d *Decider, row job.Row, claim job.Claim, step job.Step, now time.Time,
 ) (is job.Step, done bool, err error)
 
@@ -73,7 +73,7 @@ type Deps struct {
 	Clock   clock.Clock
 	Log     *slog.Logger
 	Meter   *telemetry.Meter
-	Judge   Judge // nil: no job has a schedule or a run
+	Gate    Gate // nil: no job has a schedule or a run
 	OnFinal []OnFinal
 }
 
@@ -87,8 +87,8 @@ type Decider struct {
 
 // New returns a Decider.
 func New(d Deps) *Decider {
-	if d.Judge == nil {
-		d.Judge = func(
+	if d.Gate == nil {
+		d.Gate = func(
 			_ context.Context, _ *Decider, _ job.Row, _ job.Claim, step job.Step, _ time.Time,
 		) (job.Step, bool, error) {
 			return step, false, nil

@@ -268,7 +268,7 @@ func TestDecider_WaitsForAFiringThatAWorkerGaveBack(t *testing.T) {
 	t.Parallel()
 	noted := func(b *bundle, away time.Duration) job.Row {
 		r := b.Overdue(1, stagetest.Late)
-		b.Write(job.NoteWaits(r.Key, job.Waits{Attempt: 1, For: job.WaitsForPlace, Until: time.Now().Add(away)},
+		b.Write(job.NoteWaits(r.Key, job.Waits{Attempt: 1, For: job.WaitsForPermit, Until: time.Now().Add(away)},
 			r.DueAt, time.Now()))
 		return r
 	}

@@ -117,14 +117,14 @@ func (d *Decider) step(ctx context.Context, row, seen job.Row, gently bool) (job
 				return step, err
 			}
 			var done bool
-			if step, done, err = d.Judge(ctx, d, row, claim, step, now); done || err != nil {
+			if step, done, err = d.Gate(ctx, d, row, claim, step, now); done || err != nil {
 				return step, err
 			}
 		}
 	}
 	switch step {
-	case job.StepJudge:
-		step, _, err = d.Judge(ctx, d, row, claim, step, now)
+	case job.StepEvaluate:
+		step, _, err = d.Gate(ctx, d, row, claim, step, now)
 		return step, err
 	case job.StepEffects:
 		return step, d.settleEffects(ctx, row, now)

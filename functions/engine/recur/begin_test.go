@@ -145,7 +145,7 @@ func TestRecurrer_BeginsRuns(t *testing.T) {
 				s = b.Rule(ofRuns, limited, func(s *schedule.Schedule) { s.Name = fmt.Sprintf("s%v%d", lost, n) })
 				r = b.overdueRun(n, s, func(r *job.Row) {
 					if lost {
-						r.ID = job.DerivedID(r.DueAt, "lost", fmt.Sprint(n))
+						r.ID = job.DeterministicID(r.DueAt, "lost", fmt.Sprint(n))
 					}
 				})
 				b.restart()
@@ -251,7 +251,7 @@ func TestRecurrer_EndsTheRowsOfRuns(t *testing.T) {
 		if now := b.Row(first.Key); now.Status != job.Cancelled || now.Reason.Code != run.ReasonCancelled {
 			b.Errorf("the first is %s (%s)", now.Status, now.Reason.Code)
 		}
-		if is := b.run(first); !is.Told || !is.WakeAt.IsZero() {
+		if is := b.run(first); !is.Notified || !is.WakeAt.IsZero() {
 			b.Errorf("the run is %+v", is)
 		}
 		if is := b.run(second); is.Status != run.Running || b.Row(second.Key).Status != job.Blocked {
@@ -276,7 +276,7 @@ func TestRecurrer_EndsTheRowsOfRuns(t *testing.T) {
 			b.Crashes(lost, func(n int) {
 				s = b.Rule(ofRuns,
 					func(s *schedule.Schedule) { s.Name, s.PauseAfter = fmt.Sprintf("s%v%d", lost, n), 9 })
-				r = b.overdueRun(n, s, func(r *job.Row) { r.ID = job.DerivedID(r.DueAt, "x", fmt.Sprint(lost, n)) })
+				r = b.overdueRun(n, s, func(r *job.Row) { r.ID = job.DeterministicID(r.DueAt, "x", fmt.Sprint(lost, n)) })
 				b.restart()
 				b.requireStep(b.sweep(r), recur.Began)
 				is := b.run(r)
@@ -287,7 +287,7 @@ func TestRecurrer_EndsTheRowsOfRuns(t *testing.T) {
 				return b.engine.Release.Derive(b.Context(), run.Key{Tenant: r.Tenant, ID: r.ID})
 			}, func(n int) {
 				is := b.run(r)
-				if is.Status.Final() && !is.Told && is.WakeAt.IsZero() {
+				if is.Status.Final() && !is.Notified && is.WakeAt.IsZero() {
 					b.Errorf("after crash %d the run has no wake-up, and its schedule was not notified", n)
 				}
 				b.restart()
@@ -300,9 +300,9 @@ func TestRecurrer_EndsTheRowsOfRuns(t *testing.T) {
 				}
 				now, row, is := b.Schedule(s.Key), b.Row(r.Key), b.run(r)
 				if now.Failures != 1 || row.Status != job.Dead || row.PendingEffects != job.NoPendingEffects ||
-					!is.Told {
+					!is.Notified {
 					b.Errorf("after crash %d: %d failures, the row is %s with pending effects %q, notified %v", n,
-						now.Failures, row.Status, row.PendingEffects, is.Told)
+						now.Failures, row.Status, row.PendingEffects, is.Notified)
 				}
 			})
 		}
@@ -316,7 +316,7 @@ func TestRecurrer_EndsTheRowsOfRuns(t *testing.T) {
 		b.end(r)
 		b.World.SetFaults(nil)
 		is := b.run(r)
-		if !is.Status.Final() || is.Told || is.WakeAt.IsZero() {
+		if !is.Status.Final() || is.Notified || is.WakeAt.IsZero() {
 			b.Fatalf("the run is %+v", is)
 		}
 		if err := b.Store.Put(b.Context(), is.Forget()); err == nil {

@@ -17,11 +17,11 @@ import (
 	"punctual/shared/telemetry"
 )
 
-// lineFront is how many of the jobs that are queued behind another are read to find one that can be read.
-const lineFront = 4
+// queueFront is how many of the jobs that are queued behind another are read to find one that can be read.
+const queueFront = 4
 
-// lineLag is how late an index may show that a job was queued behind another.
-const lineLag = 2 * time.Second
+// queueLag is how late an index may show that a job was queued behind another.
+const queueLag = 2 * time.Second
 
 // Ended updates the schedule of a job that has become final; it is a decide.OnFinal. It counts failures in a row, and
 // decides about the next job that is queued behind this one. If it fails or never runs, the sweeper finds the queued
@@ -45,7 +45,7 @@ func (r *Recurrer) Ended(ctx context.Context, d *decide.Decider, row job.Row) er
 		err = r.countDead(ctx, s, row, now)
 	}
 	if err == nil {
-		err = r.nextInLine(ctx, d, s, row, now)
+		err = r.nextQueued(ctx, d, s, row, now)
 	}
 	if fault.KindOf(err) == fault.Undecodable { // a retry does not help, and the job has ended all the same
 		r.Log.ErrorContext(ctx, "the end of a job could not be brought to its schedule",
@@ -99,8 +99,8 @@ func (r *Recurrer) countDead(ctx context.Context, s schedule.Schedule, row job.R
 	return nil
 }
 
-// nextInLine decides about the next job that is queued behind one that is over.
-func (r *Recurrer) nextInLine(ctx context.Context, d *decide.Decider, s schedule.Schedule, row job.Row,
+// nextQueued decides about the next job that is queued behind one that is over.
+func (r *Recurrer) nextQueued(ctx context.Context, d *decide.Decider, s schedule.Schedule, row job.Row,
 	now time.Time) error {
 	overlap := s.For(row).Overlap
 	if !s.For(row).Limited() { // it may hold no slot, but those that the schedule has by now may wait
@@ -119,10 +119,10 @@ func (r *Recurrer) nextInLine(ctx context.Context, d *decide.Decider, s schedule
 		if err != nil || holder != nil {
 			return err
 		}
-		line, held := horizon.Line(string(s.Tenant), s.Name), slot.Holder == row.ID
+		queue, held := horizon.Line(string(s.Tenant), s.Name), slot.Holder == row.ID
 		var found []store.Found
 		if held {
-			if found, err = r.Store.DueFront(ctx, store.DueQuery{Slice: line, Limit: lineFront}); err != nil {
+			if found, err = r.Store.DueFront(ctx, store.DueQuery{Slice: queue, Limit: queueFront}); err != nil {
 				return err
 			}
 		}
@@ -143,9 +143,9 @@ func (r *Recurrer) nextInLine(ctx context.Context, d *decide.Decider, s schedule
 			}
 		}
 		// No queued job can be read, or the index does not show one yet.
-		later := message.Dispatch{V: message.V, Slice: line, At: now.Add(lineLag)}
+		later := message.Dispatch{V: message.V, Slice: queue, At: now.Add(queueLag)}
 		return r.Queue.Send(ctx, contract.DispatchQueue, message.Outgoing{
-			Body: message.Encode(later), Delay: lineLag, Group: string(s.Tenant),
+			Body: message.Encode(later), Delay: queueLag, Group: string(s.Tenant),
 		})
 	}
 	return nil

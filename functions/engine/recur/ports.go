@@ -46,8 +46,8 @@ type Store interface {
 	CaughtUp(ctx context.Context, k schedule.Key) (schedule.CaughtUp, error)
 	// Lifted reads the pauses of a task, or of everything, that are over.
 	Lifted(ctx context.Context, t tenant.ID, task string, now time.Time) (job.Pauses, error)
-	// NoteLine notes that a schedule has queued jobs, so that the sweeper visits them.
-	NoteLine(ctx context.Context, k schedule.Key, now time.Time) error
+	// NoteQueue notes that a schedule has queued jobs, so that the sweeper visits them.
+	NoteQueue(ctx context.Context, k schedule.Key, now time.Time) error
 	// NoteOpen has the lists of its task find a job that may wait for long.
 	NoteOpen(ctx context.Context, r job.Row) error
 	// DueFront reads the earliest entries of a slice, or of a schedule's queued jobs.
@@ -63,9 +63,9 @@ type Store interface {
 	Commit(ctx context.Context, writes ...item.Write) error
 	PausesOf(ctx context.Context, owner tenant.ID) (job.Pauses, error)
 	NoteParked(ctx context.Context, t tenant.ID, now time.Time) error
-	// SetAside and PutOff give a schedule that cannot be read, or not be promoted, another wake-up.
+	// Quarantine and DeferFailed give a schedule that cannot be read, or not be promoted, another wake-up.
 	Defer(ctx context.Context, ref item.Ref, slice string, wakeAt, at time.Time) (d store.Deferred, ok bool, err error)
 	Move(ctx context.Context, d store.Deferred, at time.Time) error
-	SetAside(ctx context.Context, ref item.Ref, slice string, wakeAt time.Time, reason string, now time.Time) error
-	PutOff(ctx context.Context, ref item.Ref, slice string, wakeAt, now time.Time) error
+	Quarantine(ctx context.Context, ref item.Ref, slice string, wakeAt time.Time, reason string, now time.Time) error
+	DeferFailed(ctx context.Context, ref item.Ref, slice string, wakeAt, now time.Time) error
 }

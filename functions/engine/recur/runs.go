@@ -31,9 +31,9 @@ func (r *Recurrer) known(ctx context.Context, k schedule.Key) (schedule.Schedule
 		func(ctx context.Context) (schedule.Schedule, error) { return r.Store.Schedule(ctx, k) })
 }
 
-// Judge asks the schedule of a job that is about to be fired or to expire; it is a decide.Judge. The job may have to
+// Admit asks the schedule of a job that is about to be fired or to expire; it is a decide.Judge. The job may have to
 // be parked, skipped, left to promotion, or queued behind another run.
-func (r *Recurrer) Judge(
+func (r *Recurrer) Admit(
 	ctx context.Context, d *decide.Decider, row job.Row, claim job.Claim, step job.Step, now time.Time,
 ) (is job.Step, done bool, err error) {
 	switch {
@@ -44,7 +44,7 @@ func (r *Recurrer) Judge(
 	case row.ScheduleID == "":
 		return step, false, nil
 	}
-	is, done, err = r.judge(ctx, d, row, claim, step, now)
+	is, done, err = r.admit(ctx, d, row, claim, step, now)
 	if store.Refused(err) != nil {
 		r.schedules.Drop(keyOf(row)) // the schedule may have changed
 	}
@@ -70,7 +70,7 @@ func (r *Recurrer) obey(
 	return is, done, err
 }
 
-func (r *Recurrer) judge(
+func (r *Recurrer) admit(
 	ctx context.Context, d *decide.Decider, row job.Row, claim job.Claim, step job.Step, now time.Time,
 ) (is job.Step, done bool, err error) {
 	s, err := r.known(ctx, keyOf(row))
@@ -107,7 +107,7 @@ func (r *Recurrer) judge(
 			return job.StepFinishStop, true, d.Stop(ctx, row, s.SkipReason(row), now)
 		}
 		return Skipped, true, d.Skip(ctx, row, s.SkipReason(row), schedule.Is(s), now)
-	case schedule.ToBeJudged:
+	case schedule.ToBeAdopted:
 		return Left, true, r.leave(ctx, row, now)
 	}
 	if step != job.StepFire || row.Attempt > 1 {
@@ -333,7 +333,7 @@ func (r *Recurrer) queue(ctx context.Context, s schedule.Schedule, row job.Row, 
 	if row.Parked && row.QueuedBehind {
 		return nil
 	}
-	if err := errors.Join(r.Store.NoteLine(ctx, s.Key, now), r.Store.NoteOpen(ctx, row)); err != nil {
+	if err := errors.Join(r.Store.NoteQueue(ctx, s.Key, now), r.Store.NoteOpen(ctx, row)); err != nil {
 		return err
 	}
 	_, write := job.ParkQueuedBehind(row, now)

@@ -195,7 +195,7 @@ func TestRecurrer_KeepsRunsFromOverlapping(t *testing.T) {
 			b.Overdue(1, stagetest.Late, stagetest.Of(s))
 		b.requireStep(b.sweep(two), job.StepPark)
 		b.requireStep(b.sweep(one), job.StepPark)
-		if keys, err := b.Store.Lines(b.Context()); err != nil || len(keys) != 1 || keys[0] != s.Key {
+		if keys, err := b.Store.Queues(b.Context()); err != nil || len(keys) != 1 || keys[0] != s.Key {
 			b.Errorf("lines: %v, %v", keys, err)
 		}
 		end(b, h)
@@ -285,7 +285,7 @@ func TestRecurrer_KeepsRunsFromOverlapping(t *testing.T) {
 					if now.WakeAt.IsZero() {
 						b.Fatalf("crashed at call %d: nothing brings it back", n)
 					}
-					if keys, err := b.Store.Lines(b.Context()); now.Parked && (err != nil || len(keys) == 0) {
+					if keys, err := b.Store.Queues(b.Context()); now.Parked && (err != nil || len(keys) == 0) {
 						b.Fatalf("crashed at call %d: it is queued, and the sweeper does not know of it, %v", n, err)
 					}
 					d, err := job.Settle(new(b.Row(h.Key)), 1, job.Outcome{Kind: job.OutcomeSucceeded}, time.Now())

@@ -17,16 +17,16 @@ import (
 )
 
 const (
-	// judgedAtOnce is how many followers of a job are judged at the same time.
-	judgedAtOnce = 16
+	// evaluatedAtOnce is how many followers of a job are judged at the same time.
+	evaluatedAtOnce = 16
 	// pageTime is the longest that judging a hundred of them takes. With less time left, the rest stays a
 	// pending effect.
 	pageTime = 5 * time.Second
 )
 
-// tellFollowers judges the single jobs that come after x, which is over, and returns those of them that it has ended
+// notifyFollowers judges the single jobs that come after x, which is over, and returns those of them that it has ended
 // and that have followers of their own. After a crash x still has its pending effects.
-func (r *Releaser) tellFollowers(ctx context.Context, x job.Row) (ended []job.Row, err error) {
+func (r *Releaser) notifyFollowers(ctx context.Context, x job.Row) (ended []job.Row, err error) {
 	if !x.Followed || !x.PendingEffects.Children() {
 		return nil, nil
 	}
@@ -38,7 +38,7 @@ func (r *Releaser) tellFollowers(ctx context.Context, x job.Row) (ended []job.Ro
 		if !scan.TimeLeft(ctx, pageTime) {
 			return ended, fault.New(fault.Unavailable, nil, "no time is left for %d jobs or more", len(children))
 		}
-		over, firings, err := r.judgeFollowers(ctx, x.Key, children)
+		over, firings, err := r.evaluateFollowers(ctx, x.Key, children)
 		ended = append(ended, over...)
 		if len(firings) > 0 {
 			r.Jobs.Fire(ctx, "now", firings...)
@@ -49,16 +49,16 @@ func (r *Releaser) tellFollowers(ctx context.Context, x job.Row) (ended []job.Ro
 	}
 }
 
-// judgeFollowers judges the followers of parent, and removes each from parent's list.
-func (r *Releaser) judgeFollowers(
+// evaluateFollowers judges the followers of parent, and removes each from parent's list.
+func (r *Releaser) evaluateFollowers(
 	ctx context.Context, parent job.Key, children []job.Key,
 ) (ended []job.Row, firings []job.Firing, err error) {
 	var mu sync.Mutex
 	var g errgroup.Group
-	g.SetLimit(cmp.Or(r.AtOnce, judgedAtOnce))
+	g.SetLimit(cmp.Or(r.AtOnce, evaluatedAtOnce))
 	for _, child := range children {
 		g.Go(func() error {
-			after, send, err := r.judgeAfter(ctx, child)
+			after, send, err := r.evaluateAfter(ctx, child)
 			if err == nil {
 				mu.Lock()
 				if send {
@@ -88,7 +88,7 @@ func (r *Releaser) judgeFollowers(
 // JudgeAfter releases or ends a single job that comes after others, if enough of them have ended for its rule. If not,
 // the job stays BLOCKED.
 func (r *Releaser) JudgeAfter(ctx context.Context, k job.Key) error {
-	after, send, err := r.judgeAfter(ctx, k)
+	after, send, err := r.evaluateAfter(ctx, k)
 	if err != nil {
 		return err
 	}
@@ -101,9 +101,9 @@ func (r *Releaser) JudgeAfter(ctx context.Context, k job.Key) error {
 	return r.Ended(ctx, after)
 }
 
-// judgeAfter is JudgeAfter, but sends no firing and judges no followers. after is the zero Row if nothing was written.
-// send says that the firing is to be sent.
-func (r *Releaser) judgeAfter(ctx context.Context, k job.Key) (after job.Row, send bool, err error) {
+// evaluateAfter is JudgeAfter, but sends no firing and judges no followers. after is the zero Row if nothing was
+// written. send says that the firing is to be sent.
+func (r *Releaser) evaluateAfter(ctx context.Context, k job.Key) (after job.Row, send bool, err error) {
 	for range tries {
 		rows, err := r.Store.Nodes(ctx, []job.Key{k})
 		if err != nil {
@@ -152,7 +152,7 @@ func (r *Releaser) parentsOf(ctx context.Context, row job.Row) (*dag.After, erro
 // decideAfter releases or ends a BLOCKED job as its parents decide. It writes nothing while they do not.
 func (r *Releaser) decideAfter(ctx context.Context, row job.Row, is dag.After) (after job.Row, send bool, err error) {
 	now := r.Clock.Now()
-	switch v, why := is.Judge(); v {
+	switch v, why := is.Evaluate(); v {
 	case dag.Run:
 		after, write, send := job.Release(row, is.Due(now), is.Encode(), now)
 		return after, send, r.Store.PutRow(ctx, after, write)

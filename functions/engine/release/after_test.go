@@ -16,24 +16,24 @@ import (
 	"punctual/shared/memory"
 )
 
-// line is a setup for single jobs that come after each other.
-type line struct {
+// waiting is a setup for single jobs that come after each other.
+type waiting struct {
 	*stagetest.Setup
 	engine.Engine
 }
 
-func inLine(t *testing.T, name string, do func(l *line)) {
-	stagetest.Bubble(t, name, memory.Options{EmptyPages: true}, func(s *stagetest.Setup) { do(&line{s, s.Engine()}) })
+func withWaiters(t *testing.T, name string, do func(l *waiting)) {
+	stagetest.Bubble(t, name, memory.Options{EmptyPages: true}, func(s *stagetest.Setup) { do(&waiting{s, s.Engine()}) })
 }
 
 // open puts a job that is not over.
-func (l *line) open(n int) job.Row {
+func (l *waiting) open(n int) job.Row {
 	l.Helper()
 	return l.Overdue(n, time.Second)
 }
 
 // request returns the row of job n after others, and what the API does to accept it, step by step.
-func (l *line) request(n int, a dag.After, parents ...job.Row) (job.Row, []func() error) {
+func (l *waiting) request(n int, a dag.After, parents ...job.Row) (job.Row, []func() error) {
 	now := stagetest.Now()
 	for _, p := range parents {
 		a.Parents = append(a.Parents, dag.Parent{ID: p.ID})
@@ -53,7 +53,7 @@ func (l *line) request(n int, a dag.After, parents ...job.Row) (job.Row, []func(
 }
 
 // after accepts job n, which comes after others.
-func (l *line) after(n int, a dag.After, parents ...job.Row) job.Row {
+func (l *waiting) after(n int, a dag.After, parents ...job.Row) job.Row {
 	l.Helper()
 	row, steps := l.request(n, a, parents...)
 	for _, step := range steps {
@@ -62,7 +62,7 @@ func (l *line) after(n int, a dag.After, parents ...job.Row) job.Row {
 	return row
 }
 
-func (l *line) must(err error) {
+func (l *waiting) must(err error) {
 	l.Helper()
 	if err != nil {
 		l.Fatal(err)
@@ -70,14 +70,14 @@ func (l *line) must(err error) {
 }
 
 // report records how a job's attempt ended, and settles it.
-func (l *line) report(r job.Row, kind job.OutcomeKind) {
+func (l *waiting) report(r job.Row, kind job.OutcomeKind) {
 	l.Helper()
 	c := l.claimed(r, kind)
 	l.must(l.Decide.Settle(l.Context(), r.Key, c.Attempt, c.Token, decide.Arrival{}))
 }
 
 // claimed has a worker claim a job and record its outcome.
-func (l *line) claimed(r job.Row, kind job.OutcomeKind) job.Claim {
+func (l *waiting) claimed(r job.Row, kind job.OutcomeKind) job.Claim {
 	l.Helper()
 	c := l.Own(r, time.Minute)
 	o := job.Outcome{Kind: kind, Permanent: true, Worker: "w1", StartedAt: stagetest.Now(), FinishedAt: stagetest.Now()}
@@ -89,7 +89,7 @@ func (l *line) claimed(r job.Row, kind job.OutcomeKind) job.Claim {
 }
 
 // sweep decides about rows as the sweeper does, after their wake-ups.
-func (l *line) sweep(rows ...job.Row) {
+func (l *waiting) sweep(rows ...job.Row) {
 	l.Helper()
 	time.Sleep(2 * contract.MaxPostpone)
 	for _, r := range rows {
@@ -102,7 +102,7 @@ func (l *line) sweep(rows ...job.Row) {
 	}
 }
 
-func (l *line) is(r job.Row, want job.Status, code string) {
+func (l *waiting) is(r job.Row, want job.Status, code string) {
 	l.Helper()
 	if now := l.Row(r.Key); now.Status != want || now.Reason.Code != code {
 		l.Errorf("job %s is %s %s, want %s %s", r.ID, now.Status, now.Reason.Code, want, code)
@@ -111,7 +111,7 @@ func (l *line) is(r job.Row, want job.Status, code string) {
 
 func TestAfter_RunsOnceAllHaveEnded(t *testing.T) {
 	t.Parallel()
-	inLine(t, "a job is fired once after the last of two has ended", func(l *line) {
+	withWaiters(t, "a job is fired once after the last of two has ended", func(l *waiting) {
 		a, b := l.open(1), l.open(2)
 		c := l.after(3, dag.After{Rule: dag.AllDone}, a, b)
 		l.report(a, job.OutcomeFailed)
@@ -127,7 +127,7 @@ func TestAfter_RunsOnceAllHaveEnded(t *testing.T) {
 			}
 		}
 	})
-	inLine(t, "all 250 followers of a job are released", func(l *line) {
+	withWaiters(t, "all 250 followers of a job are released", func(l *waiting) {
 		a := l.open(0)
 		var all []job.Row
 		for n := range 250 {
@@ -145,14 +145,14 @@ func TestAfter_RunsOnceAllHaveEnded(t *testing.T) {
 			l.Errorf("%d entries are left, %v", len(left), err)
 		}
 	})
-	inLine(t, "a follower is released although another one cannot be read", func(l *line) {
+	withWaiters(t, "a follower is released although another one cannot be read", func(l *waiting) {
 		a := l.open(1)
 		spoilt, good := l.after(2, dag.After{}, a), l.after(3, dag.After{}, a)
 		l.Write(item.Write{Ref: spoilt.Ref(), Name: "test.spoil", Set: map[string]any{"parents": "{"}})
 		l.report(a, job.OutcomeSucceeded)
 		l.is(good, job.Scheduled, "")
 	})
-	inLine(t, "a released job waits for its own due time", func(l *line) {
+	withWaiters(t, "a released job waits for its own due time", func(l *waiting) {
 		a := l.open(1)
 		now := stagetest.Now()
 		soon := l.after(2, dag.After{Delay: time.Minute}, a)
@@ -171,7 +171,7 @@ func TestAfter_RunsOnceAllHaveEnded(t *testing.T) {
 
 func TestAfter_EndsWithItsParents(t *testing.T) {
 	t.Parallel()
-	inLine(t, "a failure cancels a whole chain of followers", func(l *line) {
+	withWaiters(t, "a failure cancels a whole chain of followers", func(l *waiting) {
 		chain := []job.Row{l.open(0)}
 		for n := range 20 {
 			chain = append(chain, l.after(n+1, dag.After{}, chain[n]))
@@ -184,7 +184,7 @@ func TestAfter_EndsWithItsParents(t *testing.T) {
 			}
 		}
 	})
-	inLine(t, "a job whose rule asks for a failure is skipped after a success", func(l *line) {
+	withWaiters(t, "a job whose rule asks for a failure is skipped after a success", func(l *waiting) {
 		a := l.open(1)
 		b := l.after(2, dag.After{Rule: dag.AllFailed}, a)
 		c := l.after(3, dag.After{}, b)
@@ -192,7 +192,7 @@ func TestAfter_EndsWithItsParents(t *testing.T) {
 		l.is(b, job.Skipped, dag.ReasonRuleNotMet)
 		l.is(c, job.Skipped, dag.ReasonParentSkipped)
 	})
-	inLine(t, "a job is cancelled when its parent is cancelled or expires", func(l *line) {
+	withWaiters(t, "a job is cancelled when its parent is cancelled or expires", func(l *waiting) {
 		a, b := l.open(1), l.Overdue(2, stagetest.Late, func(r *job.Row) { r.StartWithin = time.Second })
 		c, d := l.after(3, dag.After{}, a), l.after(4, dag.After{}, b)
 		_, err := l.Decide.Cancel(l.Context(), a.Key, func(job.Row, time.Time) error { return nil })
@@ -206,7 +206,7 @@ func TestAfter_EndsWithItsParents(t *testing.T) {
 
 func TestAfter_WakesUpItself(t *testing.T) {
 	t.Parallel()
-	inLine(t, "a blocked job wakes up less and less often and remembers an end that is forgotten", func(l *line) {
+	withWaiters(t, "a blocked job wakes up less and less often and remembers an end that is forgotten", func(l *waiting) {
 		a, b := l.open(1), l.open(2)
 		c := l.after(3, dag.After{}, a, b)
 		l.report(a, job.OutcomeSucceeded)
@@ -215,7 +215,7 @@ func TestAfter_WakesUpItself(t *testing.T) {
 			at := l.Row(c.Key).WakeAt
 			time.Sleep(time.Until(at) + time.Second)
 			if step, err := l.Decide.Entry(l.Context(), stagetest.Entry(l.Row(c.Key))); err != nil ||
-				step != job.StepJudge {
+				step != job.StepEvaluate {
 				l.Fatalf("%s, %v", step, err)
 			}
 			gaps = append(gaps, l.Row(c.Key).WakeAt.Sub(at.Add(time.Second)))
@@ -227,7 +227,7 @@ func TestAfter_WakesUpItself(t *testing.T) {
 		l.report(b, job.OutcomeSucceeded)
 		l.is(c, job.Scheduled, "")
 	})
-	inLine(t, "a blocked job reads the end of a deleted parent from its tombstone", func(l *line) {
+	withWaiters(t, "a blocked job reads the end of a deleted parent from its tombstone", func(l *waiting) {
 		a, b := l.open(1), l.open(2)
 		c := l.after(3, dag.After{}, a, b)
 		l.report(a, job.OutcomeFailed)
@@ -237,7 +237,7 @@ func TestAfter_WakesUpItself(t *testing.T) {
 		l.report(b, job.OutcomeSucceeded)
 		l.is(c, job.Cancelled, dag.ReasonParentFailed)
 	})
-	inLine(t, "a blocked job counts a parent of which nothing is left as failed", func(l *line) {
+	withWaiters(t, "a blocked job counts a parent of which nothing is left as failed", func(l *waiting) {
 		a, b := l.open(1), l.open(2)
 		c := l.after(3, dag.After{}, a)
 		below := l.after(4, dag.After{}, c)
@@ -252,7 +252,7 @@ func TestAfter_WakesUpItself(t *testing.T) {
 			l.Errorf("fired %d times", n)
 		}
 	})
-	inLine(t, "a blocked job is released and parked while everything is paused", func(l *line) {
+	withWaiters(t, "a blocked job is released and parked while everything is paused", func(l *waiting) {
 		a := l.open(1)
 		c, steps := l.request(2, dag.After{}, a)
 		l.must(steps[0]())
@@ -272,8 +272,8 @@ func TestAfter_SeesAnEndBetweenTwoStepsOfItsRequest(t *testing.T) {
 	t.Parallel()
 	for _, crashes := range []bool{false, true} {
 		for at := range 5 {
-			inLine(t, fmt.Sprintf("parents end before step %d of the request, which crashes there: %v", at, crashes),
-				func(l *line) {
+			withWaiters(t, fmt.Sprintf("parents end before step %d of the request, which crashes there: %v", at, crashes),
+				func(l *waiting) {
 					a, b := l.open(1), l.open(2)
 					c, steps := l.request(3, dag.After{}, a, b)
 					for n, step := range steps {
@@ -308,12 +308,12 @@ func TestAfter_SeesAnEndBetweenTwoStepsOfItsRequest(t *testing.T) {
 
 func TestAfter_HasOneResultOfARace(t *testing.T) {
 	t.Parallel()
-	cancel := func(l *line, r job.Row) job.Row {
+	cancel := func(l *waiting, r job.Row) job.Row {
 		after, err := l.Decide.Cancel(l.Context(), r.Key, func(job.Row, time.Time) error { return nil })
 		l.must(err)
 		return after
 	}
-	inLine(t, "a cancel just before the release wins", func(l *line) {
+	withWaiters(t, "a cancel just before the release wins", func(l *waiting) {
 		a := l.open(1)
 		c := l.after(2, dag.After{}, a)
 		l.Before(stagetest.Named("row.release"), func() { cancel(l, c) })
@@ -323,7 +323,7 @@ func TestAfter_HasOneResultOfARace(t *testing.T) {
 			l.Errorf("fired %d times", n)
 		}
 	})
-	inLine(t, "a cancel just after the release ends the released job", func(l *line) {
+	withWaiters(t, "a cancel just after the release ends the released job", func(l *waiting) {
 		a := l.open(1)
 		c := l.after(2, dag.After{Delay: time.Minute}, a)
 		l.Before(stagetest.Named("row.cancel_blocked"), func() { l.report(a, job.OutcomeSucceeded) })
@@ -331,7 +331,7 @@ func TestAfter_HasOneResultOfARace(t *testing.T) {
 			l.Errorf("it is %s, and not fenced", after.Status)
 		}
 	})
-	inLine(t, "a job that begins to follow just before its parent ends is released", func(l *line) {
+	withWaiters(t, "a job that begins to follow just before its parent ends is released", func(l *waiting) {
 		a := l.open(1)
 		c, steps := l.request(2, dag.After{}, a)
 		l.Before(stagetest.Named("row.succeed"), func() {
@@ -341,7 +341,7 @@ func TestAfter_HasOneResultOfARace(t *testing.T) {
 		l.report(a, job.OutcomeSucceeded)
 		l.is(c, job.Scheduled, "")
 	})
-	inLine(t, "two parents that end at once release the job once", func(l *line) {
+	withWaiters(t, "two parents that end at once release the job once", func(l *waiting) {
 		a, b := l.open(1), l.open(2)
 		c := l.after(3, dag.After{}, a, b)
 		l.Before(stagetest.Named("row.told"), func() { l.report(b, job.OutcomeSucceeded) })
@@ -362,7 +362,7 @@ func TestAfter_IsJudgedAfterACrash(t *testing.T) {
 		for _, lost := range []bool{false, true} {
 			for _, repeated := range []bool{false, true} {
 				what := fmt.Sprintf("%s, any crash, last answer lost: %v, report repeated: %v", name, lost, repeated)
-				inLine(t, what, func(l *line) {
+				withWaiters(t, what, func(l *waiting) {
 					var a, b, below job.Row
 					var claim job.Claim
 					l.Crashes(lost, func(n int) {

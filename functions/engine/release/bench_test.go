@@ -27,25 +27,25 @@ import (
 type bench struct {
 	atOnce int // of the releaser; 0: its default
 	testing.TB
-	now         time.Time
-	world       *memory.World
-	store       *store.Store
-	rel         *release.Releaser
-	key         run.Key
-	mu          sync.Mutex // of the maps
-	started     map[job.ID]int
-	fired       map[job.ID]int
-	deadLetters map[string]int // dead deadLetters, by node
-	heard       chan job.Key   // firings, if not nil
-	open        sync.WaitGroup // firings in heard that no worker has finished
-	live        bool           // the time is that of the bubble, not now
-	telling     atomic.Bool    // a report's end is being told, if one is told at a time
-	redelivered int            // how often a report is handled once more after an error
-	endedLater  []job.Key      // ends to be told in another invocation
-	deriveLater int            // how often the run is to be derived in another invocation
-	longest     time.Duration  // after which such an invocation is to come
-	refuseAfter bool           // the next such request fails
-	rate        store.Allowance
+	now            time.Time
+	world          *memory.World
+	store          *store.Store
+	rel            *release.Releaser
+	key            run.Key
+	mu             sync.Mutex // of the maps
+	started        map[job.ID]int
+	fired          map[job.ID]int
+	deadLetters    map[string]int // dead deadLetters, by node
+	heard          chan job.Key   // firings, if not nil
+	open           sync.WaitGroup // firings in heard that no worker has finished
+	live           bool           // the time is that of the bubble, not now
+	propagating    atomic.Bool    // a report's end is being told, if one is told at a time
+	redelivered    int            // how often a report is handled once more after an error
+	endedLater     []job.Key      // ends to be told in another invocation
+	reconcileLater int            // how often the run is to be derived in another invocation
+	longest        time.Duration  // after which such an invocation is to come
+	refuseAfter    bool           // the next such request fails
+	rate           store.Allowance
 	// fails says whether the attempt of a node fails for good.
 	fails func(row job.Row) bool
 	// gives is the result of a node that succeeds; "" for none.
@@ -62,7 +62,7 @@ func setup(t testing.TB) *bench {
 	t.Cleanup(b.world.Close)
 	b.store = store.New(b.world.Table(), b.world.Blobs())
 	b.rel = b.another()
-	b.key = run.Key{Tenant: "acme", ID: job.DerivedID(noon, "run")}
+	b.key = run.Key{Tenant: "acme", ID: job.DeterministicID(noon, "run")}
 	b.fails = func(job.Row) bool { return false }
 	b.gives = func(job.Row) string { return "" }
 	b.partial = func(job.Row) job.Partial { return job.Whole }
@@ -155,16 +155,16 @@ func (b *bench) EndedLater(_ context.Context, row job.Row) error {
 	return nil
 }
 
-// DeriveLater notes that the run is to be derived in another invocation.
-func (b *bench) DeriveLater(context.Context, run.Key) error {
+// ReconcileLater notes that the run is to be derived in another invocation.
+func (b *bench) ReconcileLater(context.Context, run.Key) error {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	b.deriveLater++
+	b.reconcileLater++
 	return nil
 }
 
-// DeriveAfter is DeriveLater, of which longest keeps the wait.
-func (b *bench) DeriveAfter(ctx context.Context, k run.Key, wait time.Duration) error {
+// ReconcileAfter is ReconcileLater, of which longest keeps the wait.
+func (b *bench) ReconcileAfter(ctx context.Context, k run.Key, wait time.Duration) error {
 	b.mu.Lock()
 	b.longest = max(b.longest, wait)
 	refuse := b.refuseAfter
@@ -173,36 +173,36 @@ func (b *bench) DeriveAfter(ctx context.Context, k run.Key, wait time.Duration) 
 	if refuse {
 		return fault.New(fault.Unavailable, nil, "asking for another invocation")
 	}
-	return b.DeriveLater(ctx, k)
+	return b.ReconcileLater(ctx, k)
 }
 
 // later makes the invocations that were asked for. It returns false if there were none.
 func (b *bench) later() bool {
 	ctx := context.Background()
 	b.mu.Lock()
-	ended, derive := b.endedLater, b.deriveLater > 0
-	b.endedLater, b.deriveLater = nil, 0
+	ended, reconcile := b.endedLater, b.reconcileLater > 0
+	b.endedLater, b.reconcileLater = nil, 0
 	b.mu.Unlock()
 	for _, k := range ended {
 		if rows, err := b.store.Nodes(ctx, []job.Key{k}); err == nil && rows[0].PendingEffects.Children() {
 			_ = b.rel.Ended(ctx, rows[0])
 		}
 	}
-	if derive {
+	if reconcile {
 		_ = b.rel.Derive(ctx, b.key)
 	}
-	return derive || len(ended) > 0
+	return reconcile || len(ended) > 0
 }
 
-// judge asks the run about a job that is about to be fired.
-func (b *bench) judge(row job.Row) (is job.Step, done bool, err error) {
-	return b.judgeFor(row, job.StepFire)
+// admit asks the run about a job that is about to be fired.
+func (b *bench) admit(row job.Row) (is job.Step, done bool, err error) {
+	return b.admitFor(row, job.StepFire)
 }
 
-// judgeFor is judge for another step.
-func (b *bench) judgeFor(row job.Row, step job.Step) (is job.Step, done bool, err error) {
+// admitFor is judge for another step.
+func (b *bench) admitFor(row job.Row, step job.Step) (is job.Step, done bool, err error) {
 	d := decide.New(decide.Deps{Jobs: b.store, Queue: b.world.Queues(), Clock: b, Log: telemetry.Silent()})
-	return b.rel.Judge(context.Background(), d, row, step, b.now)
+	return b.rel.Admit(context.Background(), d, row, step, b.now)
 }
 
 func (b *bench) must(err error) {
@@ -213,9 +213,9 @@ func (b *bench) must(err error) {
 }
 
 // def makes a definition of "child: parent parent" lines.
-func def(lines ...string) dag.Definition {
+func def(nodes ...string) dag.Definition {
 	d := dag.Definition{Nodes: map[string]dag.Node{}}
-	for _, l := range lines {
+	for _, l := range nodes {
 		name, parents, _ := strings.Cut(l, ":")
 		d.Nodes[name] = dag.Node{Task: "echo", DependsOn: strings.Fields(parents)}
 	}
@@ -360,13 +360,13 @@ func (b *bench) finish(row job.Row, announce bool) {
 	next.Attempt++
 	_ = b.store.Put(ctx, job.Fence(next, job.Claim{}, row.DueAt, b.Now())) // the claim is over
 	if announce {
-		b.telling.Store(true)
+		b.propagating.Store(true)
 		for range 1 + b.redelivered {
 			if b.rel.Ended(ctx, d.After) == nil {
 				break
 			}
 		}
-		b.telling.Store(false)
+		b.propagating.Store(false)
 	}
 }
 

@@ -141,8 +141,8 @@ func TestCreate_GoesOnInAnotherInvocationIfTimeRunsShort(t *testing.T) {
 					return err
 				})
 				invocations := 1
-				for ; b.deriveLater > 0 && invocations < 60; invocations++ {
-					b.deriveLater = 0
+				for ; b.reconcileLater > 0 && invocations < 60; invocations++ {
+					b.reconcileLater = 0
 					within(func(ctx context.Context) error { return b.rel.Derive(ctx, b.key) })
 				}
 				t.Logf("%d invocations, %d open", invocations, len(b.openRows()))
@@ -160,7 +160,7 @@ func TestCreate_GoesOnInAnotherInvocationIfTimeRunsShort(t *testing.T) {
 					_, err := b.rel.Cancel(ctx, b.key, by)
 					return err
 				})
-				for invocations = 1; b.deriveLater+len(b.endedLater) > 0 && invocations < 60; invocations++ {
+				for invocations = 1; b.reconcileLater+len(b.endedLater) > 0 && invocations < 60; invocations++ {
 					b.world.SetFaults(nil)
 					b.later()
 				}

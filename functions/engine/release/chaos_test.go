@@ -29,7 +29,7 @@ func expected(g *dag.Graph, fails func(node string) bool) (map[string]dag.End, r
 			for _, p := range g.Parents(name) {
 				parents = append(parents, ends[p])
 			}
-			switch v, _ := dagtest.Judge(g.Nodes[name].RunIf, g.OnFailure, parents); v {
+			switch v, _ := dagtest.Evaluate(g.Nodes[name].RunIf, g.OnFailure, parents); v {
 			case dag.Run:
 				ends[name] = dag.Succeeded
 				if fails(name) {
@@ -151,15 +151,15 @@ func TestRun_EndsAsTheTableSaysForEveryGraphOfFourNodes(t *testing.T) {
 // chaos is a run with random acts, crashes and races.
 type chaos struct {
 	*bench
-	dice    *rand.Rand
-	graph   *dag.Graph
-	depth   int
-	running []job.Row
-	acts    int  // acts that are still to come
-	from    bool // there was a retry from a node
-	acted   bool
-	stopped bool // there was a cancel
-	quiet   bool
+	dice       *rand.Rand
+	graph      *dag.Graph
+	depth      int
+	running    []job.Row
+	operations int  // acts that are still to come
+	from       bool // there was a retry from a node
+	operated   bool
+	stopped    bool // there was a cancel
+	quiet      bool
 }
 
 // between is called before each call of the table: it may do something else first, or make the call fail.
@@ -173,16 +173,16 @@ func (c *chaos) between(call memory.Call) memory.Fault {
 		c.something()
 		c.depth--
 	}
-	if c.depth == 0 && c.acts > 0 && c.dice.IntN(8) == 0 &&
+	if c.depth == 0 && c.operations > 0 && c.dice.IntN(8) == 0 &&
 		// an act just before the write of a verdict
 		(call.Name == "row.accept" || call.Name == "row.accept_ended") {
 		c.depth++
 		var is run.Run
-		stands := false
-		c.calmly(func() { found, err := c.store.Run(context.Background(), c.key); is, stands = found, err == nil })
-		if stands {
-			c.acts--
-			c.acted = true
+		current := false
+		c.calmly(func() { found, err := c.store.Run(context.Background(), c.key); is, current = found, err == nil })
+		if current {
+			c.operations--
+			c.operated = true
 			c.operate(is)
 		}
 		c.depth--
@@ -205,15 +205,15 @@ func (c *chaos) something() {
 	ctx := context.Background()
 	var rows []job.Row
 	var is run.Run
-	stands := true
+	current := true
 	c.calmly(func() {
 		if _, err := c.store.Run(ctx, c.key); err != nil {
-			stands = false
+			current = false
 			return
 		}
 		is, rows = c.run(), c.rows()
 	})
-	if !stands { // the run is being created
+	if !current { // the run is being created
 		return
 	}
 	switch n := c.dice.IntN(21); {
@@ -235,9 +235,9 @@ func (c *chaos) something() {
 		_ = c.rel.Derive(ctx, c.key)
 	case n < 18:
 		c.rel = c.another()
-	case c.acts > 0 && c.dice.IntN(3) == 0:
-		c.acts--
-		c.acted = true
+	case c.operations > 0 && c.dice.IntN(3) == 0:
+		c.operations--
+		c.operated = true
 		c.operate(is)
 	}
 }
@@ -269,7 +269,7 @@ func (c *chaos) begin(row job.Row) {
 			parents = append(parents, dag.StateOf(c.current(p)).End())
 			older = older || is.Since(p) > is.Since(row.Node)
 		}
-		if v, _ := dagtest.Judge(c.graph.Nodes[row.Node].RunIf, c.graph.OnFailure, parents); v != dag.Run && !older {
+		if v, _ := dagtest.Evaluate(c.graph.Nodes[row.Node].RunIf, c.graph.OnFailure, parents); v != dag.Run && !older {
 			c.Errorf("node %q starts after %v: %s", row.Node, parents, v)
 		}
 		if is.Stop != run.NoStop || is.Paused || is.Act != nil || is.Status.Final() ||
@@ -376,9 +376,9 @@ func (c *chaos) check() {
 	}
 }
 
-// checkJudged checks that the end of each node agrees with the ends of its parents, unless one of them has begun a
+// checkEvaluated checks that the end of each node agrees with the ends of its parents, unless one of them has begun a
 // newer generation since.
-func (c *chaos) checkJudged() {
+func (c *chaos) checkEvaluated() {
 	is := c.run()
 	if c.stopped || c.graph.OnFailure == dag.CancelRun {
 		return
@@ -394,7 +394,7 @@ func (c *chaos) checkJudged() {
 			parents = append(parents, dag.StateOf(c.current(p)).End())
 			since = since || is.Since(p) > is.Since(name)
 		}
-		if v, _ := dagtest.Judge(c.graph.Nodes[name].RunIf, c.graph.OnFailure, parents); !since && v != dag.Cancel &&
+		if v, _ := dagtest.Evaluate(c.graph.Nodes[name].RunIf, c.graph.OnFailure, parents); !since && v != dag.Cancel &&
 			v != dag.Skip {
 			c.Errorf("node %q ended %s (%s) after %v: %s", name, row.Status, row.Reason.Code, parents, v)
 		}
@@ -454,7 +454,7 @@ func TestRun_EndsRightDespiteActsAndCrashes(t *testing.T) {
 func chaosOf(t *testing.T, seed uint64, size int) {
 	t.Helper()
 	dice := rand.New(rand.NewPCG(seed, 1))
-	c := &chaos{bench: setup(t), dice: dice, acts: dice.IntN(3) * dice.IntN(6), quiet: true}
+	c := &chaos{bench: setup(t), dice: dice, operations: dice.IntN(3) * dice.IntN(6), quiet: true}
 	c.atOnce = 1 // what happens between two calls changes the state of the test, and a seed is the same each time
 	c.rel = c.another()
 	d := randomGraph(dice, 1+dice.IntN(size))
@@ -483,13 +483,13 @@ func chaosOf(t *testing.T, seed uint64, size int) {
 	}
 	c.rest()
 	c.check()
-	c.checkJudged()
-	if !c.acted && d.OnFailure != dag.CancelRun && !hasItems(d) {
+	c.checkEvaluated()
+	if !c.operated && d.OnFailure != dag.CancelRun && !hasItems(d) {
 		c.asExpected(g, func(node string) bool { return c.fails(c.current(node)) })
 	}
 	if is := c.run(); testing.Verbose() {
 		t.Logf("seed %d: %s, epoch %d, %d nodes, %d retried, %d starts, acts left %d", seed, is.Status, is.Epoch,
-			len(d.Nodes), len(is.Nodes), len(c.started), c.acts)
+			len(d.Nodes), len(is.Nodes), len(c.started), c.operations)
 	}
 	if t.Failed() {
 		t.Logf("seed %d, %d nodes, policy %s, at most %d", seed, len(d.Nodes), d.OnFailure, d.MaxConcurrency)

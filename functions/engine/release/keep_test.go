@@ -40,7 +40,7 @@ func inMonths(t *testing.T, name string, d dag.Definition, do func(m *months)) {
 		synctest.Test(t, func(t *testing.T) {
 			s := stagetest.New(t, memory.Options{})
 			m := &months{Setup: s, Engine: s.Engine(), ended: map[string]int{}, fails: map[string]bool{}}
-			m.key = run.Key{Tenant: "acme", ID: job.DerivedID(time.Now(), "run")}
+			m.key = run.Key{Tenant: "acme", ID: job.DeterministicID(time.Now(), "run")}
 			if _, _, err := m.Release.Create(t.Context(), release.Request{Key: m.key, Definition: d}); err != nil {
 				t.Fatal(err)
 			}
@@ -249,7 +249,7 @@ func TestRun_StartsNothingTwiceAfterMonths(t *testing.T) {
 		m.runIs(run.Succeeded)
 	})
 	inMonths(t, "while it waits for its due time", seesA(), func(m *months) {
-		later := run.Key{Tenant: "acme", ID: job.DerivedID(time.Now(), "later")}
+		later := run.Key{Tenant: "acme", ID: job.DeterministicID(time.Now(), "later")}
 		due := time.Now().Add(300 * day)
 		_, _, err := m.Release.Create(m.Context(), release.Request{Key: later, Definition: seesA(), DueAt: due})
 		m.must(err)
@@ -371,7 +371,7 @@ func TestRun_LeavesNothingBehind(t *testing.T) {
 		e := &everything{refs: map[item.Ref]string{}}
 		inMonths(t, name, def("first"), func(m *months) {
 			m.World.SetFaults(e.note)
-			m.key = run.Key{Tenant: "acme", ID: job.DerivedID(time.Now(), "another")}
+			m.key = run.Key{Tenant: "acme", ID: job.DeterministicID(time.Now(), "another")}
 			_, created, err := m.Release.Create(m.Context(), release.Request{Key: m.key, Definition: d, By: by,
 				Params: json.RawMessage(`{"p": "` + strings.Repeat("p", 600) + `"}`),
 				Tags:   map[string]string{"team": "billing"}})

@@ -105,12 +105,12 @@ func (r *Releaser) definition(ctx context.Context, row job.Row, n *Request) (why
 	if len(g.ParamsSchema) == 0 {
 		return why, nil
 	}
-	judged := n.Params
-	if judged == nil {
-		judged = json.RawMessage("{}")
+	checked := n.Params
+	if checked == nil {
+		checked = json.RawMessage("{}")
 	}
 	by := schema.Use{Schema: g.ParamsSchema, Owner: "dag", Field: "params_schema"}
-	return r.unfit(ctx, job.CodeParams, "/params", judged, by)
+	return r.unfit(ctx, job.CodeParams, "/params", checked, by)
 }
 
 // CancelLaunched cancels the run of a row for its schedule. A run that is over or was never created stays so.

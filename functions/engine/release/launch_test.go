@@ -96,7 +96,7 @@ func TestEvents_SayWhoDidWhatAndWhy(t *testing.T) {
 	a := b.current("a")
 	b.start(a)
 	b.finish(a, true)
-	for n, act := range []func() error{
+	for n, operate := range []func() error{
 		func() error { _, err := b.rel.Pause(ctx, b.key, by); return err },
 		func() error { _, err := b.rel.Skip(ctx, b.key, "b", false, by); return err },
 		func() error { _, _, err := b.rel.Redrive(ctx, a.Key); return err },
@@ -105,11 +105,11 @@ func TestEvents_SayWhoDidWhatAndWhy(t *testing.T) {
 		func() error { _, err := b.rel.Retry(ctx, b.key, "a", by); return err },
 	} {
 		b.now = b.now.Add(time.Second)
-		if err := act(); (err != nil) != (n == 4) {
+		if err := operate(); (err != nil) != (n == 4) {
 			t.Errorf("act %d: %v", n, err)
 		}
 	}
-	b.is("b", job.Skipped, dag.ReasonSkippedByHand)
+	b.is("b", job.Skipped, dag.ReasonSkippedByOperator)
 	if why := b.current("b").Reason.Message; why != by.Reason {
 		t.Errorf("the skipped node says %q", why)
 	}

@@ -161,8 +161,8 @@ func TestRetry_CarriesOverTheItemsThatSucceeded(t *testing.T) {
 	ctx := context.Background()
 	large := `"` + strings.Repeat("x", contract.MaxInlineResult) + `"`
 	for name, c := range map[string]struct {
-		act    func(b *bench) error
-		starts string // of the items of the newest generation
+		operate func(b *bench) error
+		starts  string // of the items of the newest generation
 	}{
 		"of a retry of what failed": {func(b *bench) error {
 			_, err := b.rel.Retry(ctx, b.key, "", by)
@@ -197,7 +197,7 @@ func TestRetry_CarriesOverTheItemsThatSucceeded(t *testing.T) {
 			b.is("m", job.Dead, "x")
 			began := b.now
 			b.now = b.now.Add(1e9)
-			b.must(c.act(b))
+			b.must(c.operate(b))
 			b.calm()
 			b.runIs(run.Succeeded)
 			var starts []string

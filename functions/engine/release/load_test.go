@@ -78,7 +78,7 @@ func BenchmarkRun_FromParentsEndToChildsStart(b *testing.B) {
 	n := 0
 	for b.Loop() {
 		n++
-		s.key = run.Key{Tenant: "acme", ID: job.DerivedID(noon, fmt.Sprint(n))}
+		s.key = run.Key{Tenant: "acme", ID: job.DeterministicID(noon, fmt.Sprint(n))}
 		s.create(def("a", "b: a", "c: b"))
 		for _, node := range []string{"a", "b"} {
 			row := s.current(node)

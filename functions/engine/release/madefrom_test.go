@@ -49,7 +49,7 @@ func TestMapped_MakesAllItemsFromOneList(t *testing.T) {
 		"of the same length":     `nodes.a.status == "DEAD" ? [1, 2, 3, 4] : [5, 6, 7, 8]`,
 		"that is not in the row": `nodes.a.status == "DEAD" ? [1, 2, 3, 4, "` + long + `"] : [5]`,
 	}
-	acts := map[string]func(b *bench) error{
+	operations := map[string]func(b *bench) error{
 		"is retried": func(b *bench) error { _, err := b.rel.RetryNode(ctx, b.key, "a", by); return err },
 		"is skipped": func(b *bench) error { _, err := b.rel.Skip(ctx, b.key, "a", false, by); return err },
 		"is completed": func(b *bench) error {
@@ -58,7 +58,7 @@ func TestMapped_MakesAllItemsFromOneList(t *testing.T) {
 		},
 	}
 	for of, list := range lists {
-		for how, act := range acts {
+		for how, operate := range operations {
 			t.Run("the node before it "+how+", and would now give a list "+of, func(t *testing.T) {
 				t.Parallel()
 				b := setup(t)
@@ -71,7 +71,7 @@ func TestMapped_MakesAllItemsFromOneList(t *testing.T) {
 				b.create(d)
 				b.one()
 				b.one()
-				b.must(act(b))
+				b.must(operate(b))
 				b.settle()
 				own := b.current("m")
 				if own.Status != job.Succeeded || own.Generation != 1 || own.Items < 4 {

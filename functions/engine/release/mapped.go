@@ -46,7 +46,7 @@ func (r *Releaser) open(ctx context.Context, f *facts, name string, see dag.Fact
 	if row, err = r.keepMadeFrom(ctx, row, from); err != nil {
 		return nil, err
 	}
-	row, links, err := r.inPlaceOf(ctx, f, row, row.CreatedAt)
+	row, links, err := r.replacing(ctx, f, row, row.CreatedAt)
 	if err != nil {
 		return nil, err
 	}
@@ -335,17 +335,17 @@ func (r *Releaser) readBefore(ctx context.Context, f *facts, own job.Row, w *wor
 type lack int
 
 const (
-	itemPut     lack = iota // as many were put as were asked for
-	noItemLeft              // each item has a row, or its number was given to another call
-	noNodePlace             // the node has max_parallel items that are open
-	noRunPlace              // the run has max_concurrency jobs that are open
+	itemPut      lack = iota // as many were put as were asked for
+	noItemLeft               // each item has a row, or its number was given to another call
+	noNodePermit             // the node has max_parallel items that are open
+	noRunPermit              // the run has max_concurrency jobs that are open
 )
 
-// placesAtOnce bounds how many places one call takes before it puts the items for them.
-const placesAtOnce = 256
+// permitsAtOnce bounds how many places one call takes before it puts the items for them.
+const permitsAtOnce = 256
 
 // pair is the places of one item.
-type pair struct{ ofNode, ofRun place }
+type pair struct{ ofNode, ofRun permit }
 
 // more puts up to most items of a mapped node that need places: first those numbers, then the next ones that no call
 // was given. A number is given to one call only, so that ends which come together do not meet at the same item. If the
@@ -357,15 +357,15 @@ func (r *Releaser) more(
 	defer func() {
 		switch {
 		case err != nil:
-			err = r.orDerive(ctx, f, err)
-		case why == noRunPlace: // whoever takes the node out of the line puts what is missing
-			f.joinLine(own.Node)
-		case len(given) > 0 && why == noNodePlace:
-			err = r.Jobs.DeriveLater(ctx, f.run.Key)
+			err = r.orReconcile(ctx, f, err)
+		case why == noRunPermit: // whoever takes the node out of the line puts what is missing
+			f.addWaiter(own.Node)
+		case len(given) > 0 && why == noNodePermit:
+			err = r.Jobs.ReconcileLater(ctx, f.run.Key)
 		}
 	}()
 	for most > 0 {
-		pairs, why, err := r.pairs(ctx, f, own.Node, min(most, placesAtOnce))
+		pairs, why, err := r.pairs(ctx, f, own.Node, min(most, permitsAtOnce))
 		if err != nil || len(pairs) == 0 {
 			return why, ended, err
 		}
@@ -397,14 +397,14 @@ func (r *Releaser) more(
 // pairs finds places for up to most items.
 func (r *Releaser) pairs(ctx context.Context, f *facts, node string, most int) (found []pair, why lack, err error) {
 	for range most {
-		ofNode, ok, err := r.place(ctx, f, node, f.graph.Nodes[node].MaxParallel)
+		ofNode, ok, err := r.acquire(ctx, f, node, f.graph.Nodes[node].MaxParallel)
 		if err != nil || !ok {
-			return found, noNodePlace, err
+			return found, noNodePermit, err
 		}
-		ofRun, ok, err := r.place(ctx, f, "", f.graph.MaxConcurrency)
+		ofRun, ok, err := r.acquire(ctx, f, "", f.graph.MaxConcurrency)
 		if err != nil || !ok {
 			f.giveBack(ofNode)
-			return found, noRunPlace, err
+			return found, noRunPermit, err
 		}
 		found = append(found, pair{ofNode, ofRun})
 	}
@@ -420,7 +420,7 @@ func (f *facts) giveBackPairs(pairs []pair) {
 // nextNumbers returns up to n numbers of items that no call was given, none if there are no more.
 func (r *Releaser) nextNumbers(ctx context.Context, f *facts, own job.Row, n int) ([]int64, error) {
 	ref := f.run.Key.NextRef(own.Node, own.Generation)
-	if !f.run.Placed { // items were put before numbers were given out
+	if !f.run.InBuckets { // items were put before numbers were given out
 		there, err := r.itemsThere(ctx, f, own)
 		if err != nil {
 			return nil, err
@@ -461,7 +461,7 @@ func (r *Releaser) putPairs(
 		if is {
 			put++
 		}
-		if errors.Is(err, errPlaceLost) {
+		if errors.Is(err, errPermitLost) {
 			lost, err = append(lost, nos[i]), nil
 		}
 		return err
@@ -481,33 +481,33 @@ func (r *Releaser) putItems(
 // putItem puts one item. put says that it is open and holds the places now; if not, they were given back. One of the
 // same list that succeeded in the generation before is carried over.
 func (r *Releaser) putItem(
-	ctx context.Context, f *facts, own job.Row, w *work, no int64, before job.Row, places ...place,
+	ctx context.Context, f *facts, own job.Row, w *work, no int64, before job.Row, permits ...permit,
 ) (ended []job.Row, put bool, err error) {
 	now := r.Clock.Now()
 	row, i := r.blank(f, own.Node, no, now), int(no)-1
 	switch {
 	case w.changed:
-		f.giveBack(places...)
+		f.giveBack(permits...)
 		ended, err = r.failedItem(ctx, f, row, errListChanged)
 		return ended, false, err
 	case before.Status == job.Succeeded:
-		f.giveBack(places...)
+		f.giveBack(permits...)
 		ended, err = r.carry(ctx, f, before, row)
 		return ended, false, err
 	}
 	see := w.see
 	see.Index, see.Items = i, len(w.from.List)
 	if see.Item, err = dag.DecodeResult(w.from.List[i]); err != nil {
-		f.giveBack(places...)
+		f.giveBack(permits...)
 		return nil, false, err
 	}
 	payload, err := f.graph.Payload(ctx, own.Node, see)
 	if err != nil {
-		f.giveBack(places...)
+		f.giveBack(permits...)
 		ended, err = r.failedItem(ctx, f, row, err)
 		return ended, false, err
 	}
-	return r.accept(ctx, f, row, payload, len(w.from.List), now, places...)
+	return r.accept(ctx, f, row, payload, len(w.from.List), now, permits...)
 }
 
 // itemsBefore reads the items of those numbers in the generation before, if those that succeeded are carried over; the

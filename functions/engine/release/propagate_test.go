@@ -23,9 +23,9 @@ func failing() dag.Definition {
 	return d
 }
 
-// TestTell_FinishesARunWhicheverCallFails fails one call of the table, each in turn, and redelivers the report. There
-// is no sweep and no wake-up.
-func TestTell_FinishesARunWhicheverCallFails(t *testing.T) {
+// TestPropagate_FinishesARunWhicheverCallFails fails one call of the table, each in turn, and redelivers the report.
+// There is no sweep and no wake-up.
+func TestPropagate_FinishesARunWhicheverCallFails(t *testing.T) {
 	t.Parallel()
 	for _, kind := range []fault.Kind{fault.Unavailable, fault.Conflict} {
 		for limit, calls := range map[int]int{0: 0, 1: 0, 2: 0} {
@@ -40,7 +40,7 @@ func TestTell_FinishesARunWhicheverCallFails(t *testing.T) {
 						b.redelivered, calls = 3, 0
 						var mu sync.Mutex // calls may come together
 						b.world.SetFaults(func(c memory.Call) memory.Fault {
-							if !b.telling.Load() {
+							if !b.propagating.Load() {
 								return memory.Fault{}
 							}
 							mu.Lock()
@@ -111,13 +111,13 @@ func TestCancelRun_IsDerivedInAnotherInvocationIfTheStopCannotGoOn(t *testing.T)
 	b.create(d)
 	x := b.current("x")
 	b.start(x)
-	told, failed := false, false
+	propagated, failed := false, false
 	b.world.SetFaults(func(c memory.Call) memory.Fault {
-		if told && !failed && c.Op == memory.TableGet && c.Ref == b.key.Ref() {
+		if propagated && !failed && c.Op == memory.TableGet && c.Ref == b.key.Ref() {
 			failed = true
 			return memory.Fault{Fail: fault.Unavailable}
 		}
-		told = told || c.Name == "run.stop"
+		propagated = propagated || c.Name == "run.stop"
 		return memory.Fault{}
 	})
 	b.finish(x, true)

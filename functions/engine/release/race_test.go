@@ -61,7 +61,7 @@ func TestRace_HasOneResult(t *testing.T) {
 			})
 			b.settle()
 			b.runIs(run.Succeeded)
-			b.is("b", job.Skipped, dag.ReasonSkippedByHand)
+			b.is("b", job.Skipped, dag.ReasonSkippedByOperator)
 			b.is("c", job.Skipped, dag.ReasonParentSkipped)
 		},
 		"a pause just before a release keeps the job from starting": func(b *bench) {

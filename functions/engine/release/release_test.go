@@ -110,7 +110,7 @@ func TestRetry_RunsFailedNodesAndNothingElse(t *testing.T) {
 func TestRetryNode_BringsBackWhatItsFailureStopped(t *testing.T) {
 	t.Parallel()
 	ctx := context.Background()
-	for name, act := range map[string]func(b *bench) (run.Run, error){
+	for name, operate := range map[string]func(b *bench) (run.Run, error){
 		"a retry":    func(b *bench) (run.Run, error) { return b.rel.RetryNode(ctx, b.key, "a", by) },
 		"a skip":     func(b *bench) (run.Run, error) { return b.rel.Skip(ctx, b.key, "a", false, by) },
 		"a complete": func(b *bench) (run.Run, error) { return b.rel.Complete(ctx, b.key, "a", nil, by) },
@@ -132,7 +132,7 @@ func TestRetryNode_BringsBackWhatItsFailureStopped(t *testing.T) {
 			b.settle()
 			b.runIs(run.Failed)
 			b.is("y", job.Cancelled, run.ReasonFailed)
-			_, err := act(b)
+			_, err := operate(b)
 			b.must(err)
 			b.settle()
 			b.runIs(run.Succeeded)
@@ -252,7 +252,7 @@ func TestSkip_LetsChildrenRunOrSkipsThem(t *testing.T) {
 	b.must(err)
 	b.calm()
 	b.runIs(run.Succeeded)
-	b.is("a", job.Skipped, dag.ReasonSkippedByHand)
+	b.is("a", job.Skipped, dag.ReasonSkippedByOperator)
 	b.is("c", job.Succeeded, "")
 
 	b = setup(t)
@@ -261,7 +261,7 @@ func TestSkip_LetsChildrenRunOrSkipsThem(t *testing.T) {
 	b.must(err)
 	b.calm()
 	b.runIs(run.Succeeded)
-	b.is("b", job.Skipped, dag.ReasonSkippedByHand)
+	b.is("b", job.Skipped, dag.ReasonSkippedByOperator)
 	b.is("c", job.Skipped, dag.ReasonParentSkipped)
 	if b.run().Generation("b") != 1 {
 		t.Error("a node that had not failed has a new generation")
@@ -501,18 +501,18 @@ func contains(b *bench, want string) bool {
 	return len(p) > len(want) && strings.Contains(string(p), want)
 }
 
-func TestJudge_StopsAnOlderGenerationAndParksAPausedNode(t *testing.T) {
+func TestAdmit_StopsAnOlderGenerationAndParksAPausedNode(t *testing.T) {
 	t.Parallel()
 	ctx := context.Background()
 	b := setup(t)
 	b.create(def("a", "b"))
 	row := b.current("a")
-	if step, done, err := b.judge(row); step != job.StepFire || done || err != nil {
+	if step, done, err := b.admit(row); step != job.StepFire || done || err != nil {
 		t.Errorf("of a run that goes on: %s, done %v, %v", step, done, err)
 	}
 	_, err := b.rel.Pause(ctx, b.key, by)
 	b.must(err)
-	if step, done, err := b.judge(row); step != job.StepPark || !done || err != nil || !b.current("a").Parked {
+	if step, done, err := b.admit(row); step != job.StepPark || !done || err != nil || !b.current("a").Parked {
 		t.Errorf("of a paused run: %s, done %v, %v, parked %v", step, done, err, b.current("a").Parked)
 	}
 	before := b.fired[row.ID]
@@ -529,7 +529,7 @@ func TestJudge_StopsAnOlderGenerationAndParksAPausedNode(t *testing.T) {
 	late := row // a release by the old facts, just after the retry
 	late.Generation, late.Key = 1, b.key.Job("c", 1, 0)
 	b.must(b.store.Accept(ctx, late))
-	if _, done, err := b.judge(late); !done || err != nil {
+	if _, done, err := b.admit(late); !done || err != nil {
 		t.Errorf("of an older generation: done %v, %v", done, err)
 	}
 	rows, err := b.store.Nodes(ctx, []job.Key{late.Key})
@@ -669,10 +669,10 @@ func TestRetry_KeepsTheHandlersKeyThroughAGenerationThatNeverRan(t *testing.T) {
 	retry := func(ctx context.Context, k run.Key, by release.By) (run.Run, error) {
 		return b.rel.Retry(ctx, k, "", by)
 	}
-	for _, act := range []func(context.Context, run.Key, release.By) (run.Run, error){
+	for _, operate := range []func(context.Context, run.Key, release.By) (run.Run, error){
 		b.rel.Pause, retry, b.rel.Cancel, retry, b.rel.Resume,
 	} {
-		_, err := act(context.Background(), b.key, by)
+		_, err := operate(context.Background(), b.key, by)
 		b.must(err)
 	}
 	if last := b.current("a"); last.Generation != 3 || last.HandlerKey() != first.ID || last.RedriveOf != "" {
@@ -688,11 +688,11 @@ func TestRun_EndsWithAJobInEachGenerationThatWasPassedOver(t *testing.T) {
 	b.create(def("p", "a: p"))
 	b.calm()
 	dead := b.current("a")
-	for _, act := range []run.Act{
-		{ID: "1", Kind: run.ActRetryNode, Node: "a"}, {ID: "2", Kind: run.ActRetryFrom},
-		{ID: "3", Kind: run.ActRetryFrom},
+	for _, operate := range []run.Operation{
+		{ID: "1", Kind: run.OperationRetryNode, Node: "a"}, {ID: "2", Kind: run.OperationRetryFrom},
+		{ID: "3", Kind: run.OperationRetryFrom},
 	} { // nobody derives the run between them
-		begun, write := b.run().Begin(act, b.now)
+		begun, write := b.run().Begin(operate, b.now)
 		b.must(b.store.WriteRun(ctx, begun, write))
 		finished, write := begun.Finish(map[string]run.Before{"a": {}}, b.now)
 		b.must(b.store.WriteRun(ctx, finished, write))

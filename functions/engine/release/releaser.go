@@ -48,12 +48,12 @@ type Store interface {
 	DrawWeight(
 		ctx context.Context, t tenant.ID, a store.Allowance, n, most int, now time.Time,
 	) (drawn bool, wait time.Duration, err error)
-	// Places reads who holds the places of buckets, in the order asked.
-	Places(ctx context.Context, buckets []run.Bucket) ([][]job.ID, error)
+	// PermitHolders reads who holds the places of buckets, in the order asked.
+	PermitHolders(ctx context.Context, buckets []run.Bucket) ([][]job.ID, error)
 	// Slots reads which jobs took the first n slots of a run made before places lay in buckets.
 	Slots(ctx context.Context, k run.Key, node string, n int) ([]job.ID, error)
-	// Line reads which of the first n nodes of the run wait for a place.
-	Line(ctx context.Context, k run.Key, n int) (run.Line, error)
+	// Waiters reads which of the first n nodes of the run wait for a place.
+	Waiters(ctx context.Context, k run.Key, n int) (run.Waiters, error)
 	// Definition and Params read items that a run refers to; an absent one is a fault.NotFound.
 	Definition(ctx context.Context, t tenant.ID, hash string) (string, error)
 	PutDefinition(ctx context.Context, t tenant.ID, hash, body string) error
@@ -114,17 +114,17 @@ type Jobs interface {
 	// EndedLater has the children of an ended job judged in an invocation of its own. Until they are, each wake-up
 	// of the job repeats it.
 	EndedLater(ctx context.Context, row job.Row) error
-	// DeriveLater has a run derived in an invocation of its own.
-	DeriveLater(ctx context.Context, k run.Key) error
-	// DeriveAfter has a run derived in an invocation of its own after a wait, or earlier if it is a long one.
-	DeriveAfter(ctx context.Context, k run.Key, wait time.Duration) error
+	// ReconcileLater has a run derived in an invocation of its own.
+	ReconcileLater(ctx context.Context, k run.Key) error
+	// ReconcileAfter has a run derived in an invocation of its own after a wait, or earlier if it is a long one.
+	ReconcileAfter(ctx context.Context, k run.Key, wait time.Duration) error
 	// SendDeadLetter sends the dead letter of a DEAD job. Until it is buried, each wake-up of the job repeats it.
 	SendDeadLetter(ctx context.Context, row job.Row) error
 }
 
 // Schemas judges values by the schemas of their owners.
 type Schemas interface {
-	// Judge returns a fault.Mistakes with pointers into the value if it does not fit. A schema that cannot be
+	// Admit returns a fault.Mistakes with pointers into the value if it does not fit. A schema that cannot be
 	// compiled is a fault.Undecodable.
 	Judge(ctx context.Context, value []byte, u schema.Use) error
 }
@@ -219,13 +219,13 @@ type facts struct {
 	defers bool          // a release was deferred, and the run will be derived for it
 	joins  map[int]int64 // nodes that are to join the run's line, by number, and their generations
 
-	busy   chan struct{}     // bounds how many items are put at a time, also of nodes that are judged at a time
-	mu     sync.Mutex        // of the maps, of holds and of what they hold: several nodes may be judged at a time
-	tags   map[string]string // of the run; nil until they are needed
-	limits map[string]*limit // by owner
-	work   map[string]*work  // of mapped nodes
-	places map[string]place  // of the run, put by for nodes that are judged at the same time
-	tasks  map[string]job.Task
+	busy    chan struct{}     // bounds how many items are put at a time, also of nodes that are judged at a time
+	mu      sync.Mutex        // of the maps, of holds and of what they hold: several nodes may be judged at a time
+	tags    map[string]string // of the run; nil until they are needed
+	limits  map[string]*limit // by owner
+	work    map[string]*work  // of mapped nodes
+	permits map[string]permit // of the run, put by for nodes that are judged at the same time
+	tasks   map[string]job.Task
 }
 
 func (r *Releaser) read(ctx context.Context, k run.Key) (*facts, error) {
@@ -243,7 +243,7 @@ func (r *Releaser) read(ctx context.Context, k run.Key) (*facts, error) {
 func newFacts(is run.Run, g *dag.Graph) *facts {
 	return &facts{
 		run: is, graph: g, ended: map[string]job.Row{}, held: &held{}, joins: map[int]int64{},
-		limits: map[string]*limit{}, work: map[string]*work{}, places: map[string]place{}, tasks: map[string]job.Task{},
+		limits: map[string]*limit{}, work: map[string]*work{}, permits: map[string]permit{}, tasks: map[string]job.Task{},
 		busy: make(chan struct{}, atOnce),
 	}
 }

@@ -72,7 +72,7 @@ func (r *Releaser) quarantine(
 	if err := r.Store.Move(ctx, d, now.Add(contract.RetryEvery<<min(d.Tries-quicklyRetried, longestWait))); err != nil {
 		return err
 	}
-	r.Meter.Count(telemetry.SetAside, 1)
+	r.Meter.Count(telemetry.Quarantined, 1)
 	reason := fmt.Sprintf("the run was not brought on at %d wake-ups in a row", d.Tries-1)
-	return r.Store.SetAside(ctx, due.Ref, slice, due.WakeAt, reason, now) // its wake-up has moved already
+	return r.Store.Quarantine(ctx, due.Ref, slice, due.WakeAt, reason, now) // its wake-up has moved already
 }

@@ -14,10 +14,10 @@ import (
 	"punctual/shared/telemetry"
 )
 
-// Judge asks the run of a job that is about to be fired or to expire; it is a decide.Judge. It stops a job whose run is
+// Admit asks the run of a job that is about to be fired or to expire; it is a decide.Judge. It stops a job whose run is
 // stopped or over, or whose generation is no longer the current one, and parks a job whose run is paused. A single job
 // that is BLOCKED is judged by the jobs that it comes after.
-func (r *Releaser) Judge(
+func (r *Releaser) Admit(
 	ctx context.Context, d *decide.Decider, row job.Row, step job.Step, now time.Time,
 ) (is job.Step, done bool, err error) {
 	if row.Status == job.Blocked {
@@ -155,7 +155,7 @@ func (r *Releaser) linkItem(ctx context.Context, row job.Row, by job.Key) error 
 			}
 			var ended []job.Row
 			if ended, err = r.replaceItem(ctx, f, node, row.ItemNo); err == nil {
-				return r.tellAll(ctx, ended)
+				return r.propagateAll(ctx, ended)
 			}
 		default:
 			err = r.Store.Commit(ctx, link, job.CheckNotEnded(own))

@@ -10,7 +10,7 @@ import (
 	"punctual/shared/run"
 )
 
-func TestJudge_SaysWhyAJobMayNotStart(t *testing.T) {
+func TestAdmit_SaysWhyAJobMayNotStart(t *testing.T) {
 	t.Parallel()
 	ctx := context.Background()
 	for name, c := range map[string]struct {
@@ -39,7 +39,7 @@ func TestJudge_SaysWhyAJobMayNotStart(t *testing.T) {
 			late.Key, late.ItemNo = b.key.Job("a", 1, 7), 7
 			c.change(b)
 			b.must(b.store.Accept(ctx, late))
-			step, done, err := b.judge(late)
+			step, done, err := b.admit(late)
 			if step != job.StepFinishStop || !done || err != nil {
 				t.Errorf("%s, done %v, %v", step, done, err)
 			}
@@ -61,7 +61,7 @@ func TestRedrive_SaysWhetherItIsWorthRepeating(t *testing.T) {
 		want   fault.Kind // "": no error, the node was retried by somebody else
 	}{
 		"while an act is begun": {"a", func(b *bench) {
-			begun, write := b.run().Begin(run.Act{ID: "1", Kind: run.ActRetryFrom, Node: "z"}, b.now)
+			begun, write := b.run().Begin(run.Operation{ID: "1", Kind: run.OperationRetryFrom, Node: "z"}, b.now)
 			b.must(b.store.WriteRun(ctx, begun, write))
 		}, fault.Conflict},
 		"while the run is being stopped": {"a", func(b *bench) {
@@ -102,14 +102,14 @@ func TestRedrive_SaysWhetherItIsWorthRepeating(t *testing.T) {
 	}
 }
 
-func TestJudge_LetsADeadlineEndWhatAPausedRunHolds(t *testing.T) {
+func TestAdmit_LetsADeadlineEndWhatAPausedRunHolds(t *testing.T) {
 	t.Parallel()
 	ctx := context.Background()
 	b := setup(t)
 	b.create(def("a"))
 	_, err := b.rel.Pause(ctx, b.key, by)
 	b.must(err)
-	step, done, err := b.judgeFor(b.current("a"), job.StepExpire)
+	step, done, err := b.admitFor(b.current("a"), job.StepExpire)
 	if step != job.StepExpire || done || err != nil {
 		t.Errorf("%s, done %v, %v", step, done, err)
 	}

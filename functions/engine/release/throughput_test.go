@@ -151,7 +151,7 @@ func play(t *testing.T, d dag.Definition, faults func() func(memory.Call) memory
 		p = played{
 			took:  time.Unix(0, last.Load()).Sub(began),
 			open:  most.Load(),
-			later: b.deriveLater + len(b.endedLater),
+			later: b.reconcileLater + len(b.endedLater),
 		}
 		b.world.SetFaults(nil)
 		if is := b.run(); is.Status != run.Succeeded {

@@ -89,7 +89,7 @@ func (r *Releaser) draw(ctx context.Context, f *facts, n int) (drawn bool, err e
 		return true, nil
 	}
 	now := r.Clock.Now()
-	drawn, wait, err := r.Store.DrawWeight(ctx, f.run.Tenant, r.RateLimit, n, contract.MaxReleaseDebt, now)
+	drawn, wait, err := r.Store.DrawWeight(ctx, f.run.Tenant, r.RateLimit, n, contract.MaxReleaseOverdraft, now)
 	if err != nil || drawn {
 		return drawn, err
 	}
@@ -99,7 +99,7 @@ func (r *Releaser) draw(ctx context.Context, f *facts, n int) (drawn bool, err e
 	if defers {
 		return false, nil
 	}
-	if err := r.Jobs.DeriveAfter(ctx, f.run.Key, wait+patience(f.run, now)); err != nil {
+	if err := r.Jobs.ReconcileAfter(ctx, f.run.Key, wait+patience(f.run, now)); err != nil {
 		return false, err
 	}
 	f.mu.Lock()

@@ -146,9 +146,9 @@ func TestWeight_DrawsOnTheRateLimitOfTheTenant(t *testing.T) {
 
 func TestWeight_DefersAReleaseWhileItsTenantIsInDebt(t *testing.T) {
 	t.Parallel()
-	indebted := func(t *testing.T, debt int) *bench {
+	indebted := func(t *testing.T, overdraft int) *bench {
 		b := limited(t, 10, 20)
-		_, _, err := b.store.DrawWeight(context.Background(), "acme", b.rate, 20+debt, store.AnyDebt, b.now)
+		_, _, err := b.store.DrawWeight(context.Background(), "acme", b.rate, 20+overdraft, store.AnyDebt, b.now)
 		b.must(err)
 		b.create(sees(def("m", "small", "end: m"), "m", listOf(40), "${item}"))
 		return b
@@ -172,13 +172,13 @@ func TestWeight_DefersAReleaseWhileItsTenantIsInDebt(t *testing.T) {
 		t.Parallel()
 		b := indebted(t, 1000)
 		b.now = b.now.Add(time.Second)
-		if !b.later() || b.current("m").Status != "" || b.deriveLater == 0 {
-			t.Fatalf("m is %q, and %d invocations were asked for", b.current("m").Status, b.deriveLater)
+		if !b.later() || b.current("m").Status != "" || b.reconcileLater == 0 {
+			t.Fatalf("m is %q, and %d invocations were asked for", b.current("m").Status, b.reconcileLater)
 		}
 	})
 	t.Run("a debt that requests can leave defers nothing", func(t *testing.T) {
 		t.Parallel()
-		b := indebted(t, contract.MaxReleaseDebt)
+		b := indebted(t, contract.MaxReleaseOverdraft)
 		b.calm()
 		b.runIs(run.Succeeded)
 	})
@@ -211,7 +211,7 @@ func TestWeight_FinishesADeferredRunWhicheverCallFails(t *testing.T) {
 					b.world.SetFaults(func(memory.Call) memory.Fault {
 						mu.Lock()
 						defer mu.Unlock()
-						if !b.telling.Load() {
+						if !b.propagating.Load() {
 							return memory.Fault{}
 						}
 						if calls++; calls == fails {

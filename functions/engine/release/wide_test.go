@@ -14,18 +14,18 @@ import (
 // free place. No end need come that sees it: the run's wake-up does, which looks at all buckets.
 func TestMaxConcurrency_AboveALookANodeWaitsForTheRunsWakeUpAtMost(t *testing.T) {
 	t.Parallel()
-	const places, roots = 136, 129 // all places of 16 buckets, and one of the seventeenth
-	lines := make([]string, 0, 3*roots)
+	const permits, roots = 136, 129 // all places of 16 buckets, and one of the seventeenth
+	nodes := make([]string, 0, 3*roots)
 	for n := range roots {
-		lines = append(lines, fmt.Sprintf("r%d", n), fmt.Sprintf("x%d: r%d", n, n), fmt.Sprintf("y%d: r%d", n, n))
+		nodes = append(nodes, fmt.Sprintf("r%d", n), fmt.Sprintf("x%d: r%d", n, n), fmt.Sprintf("y%d: r%d", n, n))
 	}
-	d := def(lines...)
-	d.MaxConcurrency = places
+	d := def(nodes...)
+	d.MaxConcurrency = permits
 	for n := range 60 { // the ids say which buckets an end looks at
 		b := setup(t)
-		b.key = run.Key{Tenant: "acme", ID: job.DerivedID(noon, fmt.Sprint("run", n))}
+		b.key = run.Key{Tenant: "acme", ID: job.DeterministicID(noon, fmt.Sprint("run", n))}
 		b.create(d)
-		for root := range places - roots {
+		for root := range permits - roots {
 			if b.endsAndWaits(root) {
 				b.wakesUp(root)
 				return
@@ -50,13 +50,13 @@ func (b *bench) endsAndWaits(root int) bool {
 		}
 	}
 	waits := b.waiting(root) > 0
-	if waits && open >= b.places() {
+	if waits && open >= b.permits() {
 		b.Fatalf("%d jobs are open, and no place is free", open)
 	}
 	return waits
 }
 
-func (b *bench) places() int {
+func (b *bench) permits() int {
 	b.Helper()
 	g, err := b.rel.Graph(context.Background(), b.run())
 	b.must(err)

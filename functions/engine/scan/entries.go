@@ -56,10 +56,10 @@ type Index interface {
 	Defer(ctx context.Context, ref item.Ref, slice string, wakeAt, at time.Time) (d store.Deferred, ok bool, err error)
 	// Move gives a deferred entry another wake-up.
 	Move(ctx context.Context, d store.Deferred, at time.Time) error
-	// PutOff gives an entry its next wake-up, a quarter of an hour later.
-	PutOff(ctx context.Context, ref item.Ref, slice string, wakeAt, now time.Time) error
-	// SetAside is PutOff for what cannot be read. It also lists the entry, with the reason, for an operator.
-	SetAside(ctx context.Context, ref item.Ref, slice string, wakeAt time.Time, reason string, now time.Time) error
+	// DeferFailed gives an entry its next wake-up, a quarter of an hour later.
+	DeferFailed(ctx context.Context, ref item.Ref, slice string, wakeAt, now time.Time) error
+	// Quarantine is DeferFailed for what cannot be read. It also lists the entry, with the reason, for an operator.
+	Quarantine(ctx context.Context, ref item.Ref, slice string, wakeAt time.Time, reason string, now time.Time) error
 }
 
 // Keeper gives another wake-up to entries that could not be handled, so that none is forgotten.
@@ -131,25 +131,25 @@ func (k Keeper) Keep(ctx context.Context, e Entry, err error, log *slog.Logger) 
 	panicked, overrun := new(fault.Panicked), new(fault.Overrun)
 	switch {
 	case errors.As(err, &overrun):
-		if err := k.Index.PutOff(ctx, e.Ref, e.Slice, e.WakeAt, k.Clock.Now()); err != nil {
+		if err := k.Index.DeferFailed(ctx, e.Ref, e.Slice, e.WakeAt, k.Clock.Now()); err != nil {
 			return "", err
 		}
 		log.ErrorContext(ctx, k.What+" put off: its work did not end in time")
 		k.Meter.Count(telemetry.Overrun, 1)
-		k.Meter.Count(telemetry.SetAside, 1)
+		k.Meter.Count(telemetry.Quarantined, 1)
 		return "overrun", nil
 	case fault.KindOf(err) == fault.Undecodable, errors.As(err, &panicked):
 		reason := job.Cut(err.Error(), contract.MaxReason)
-		if err := k.Index.SetAside(ctx, e.Ref, e.Slice, e.WakeAt, reason, k.Clock.Now()); err != nil {
+		if err := k.Index.Quarantine(ctx, e.Ref, e.Slice, e.WakeAt, reason, k.Clock.Now()); err != nil {
 			return "", err
 		}
 		log.ErrorContext(ctx, k.What+" set aside")
-		k.Meter.Count(telemetry.SetAside, 1)
+		k.Meter.Count(telemetry.Quarantined, 1)
 		return "set_aside", nil
 	case fault.Retryable(err):
 		return "failed", err
 	}
-	if err := k.Index.PutOff(ctx, e.Ref, e.Slice, e.WakeAt, k.Clock.Now()); err != nil {
+	if err := k.Index.DeferFailed(ctx, e.Ref, e.Slice, e.WakeAt, k.Clock.Now()); err != nil {
 		return "", err
 	}
 	log.ErrorContext(ctx, k.What+" could not be brought on")

@@ -239,8 +239,8 @@ func TestDag_SaysOnATerminalHowAGraphIsDrawn(t *testing.T) {
 		var out, errs bytes.Buffer
 		s := &shell{ctx: t.Context(), client: c, out: &out, err: &errs, seen: seen}
 		err := graphRun{ID: id, Format: "mermaid"}.Run(s)
-		told := strings.Contains(errs.String(), "punctual dag graph "+id+" -f svg > run.svg")
-		if err != nil || told != seen {
+		advised := strings.Contains(errs.String(), "punctual dag graph "+id+" -f svg > run.svg")
+		if err != nil || advised != seen {
 			t.Errorf("on a terminal %v: %v %s", seen, err, &errs)
 		}
 	}

@@ -110,13 +110,13 @@ func (c *commands) chosen() (deployment, error) {
 		known := strings.Join(slices.Sorted(maps.Keys(file.Contexts)), ", ")
 		return deployment{}, fmt.Errorf("there is no context %q; known: %s", c.Context, plain(known))
 	}
-	ways := 0
+	choices := 0
 	for _, there := range []bool{at.TokenCommand != "", at.OIDC != nil, at.SigV4 != nil} {
 		if there {
-			ways++
+			choices++
 		}
 	}
-	if ways > 1 {
+	if choices > 1 {
 		return deployment{}, fmt.Errorf("context %s signs in by more than one of token_command, oidc and sigv4",
 			c.Context)
 	}

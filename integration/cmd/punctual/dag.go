@@ -229,7 +229,7 @@ type cancelRun struct {
 
 // Run cancels the run.
 func (c cancelRun) Run(s *shell) error {
-	return s.acted(s.client.CancelRun(s.ctx, c.ID, rest.RunActRequest{Reason: ptr(c.Reason)}))
+	return s.changed(s.client.CancelRun(s.ctx, c.ID, rest.RunActRequest{Reason: ptr(c.Reason)}))
 }
 
 type retryRun struct {
@@ -245,9 +245,9 @@ func (c retryRun) Run(s *shell) error {
 		return usage{errors.New("NODE and --from are not given together")}
 	}
 	if c.Node != "" {
-		return s.acted(s.client.RetryNode(s.ctx, c.ID, c.Node, rest.RunActRequest{Reason: ptr(c.Reason)}))
+		return s.changed(s.client.RetryNode(s.ctx, c.ID, c.Node, rest.RunActRequest{Reason: ptr(c.Reason)}))
 	}
-	return s.acted(s.client.RetryRun(s.ctx, c.ID, rest.RunRetryRequest{From: ptr(c.From), Reason: ptr(c.Reason)}))
+	return s.changed(s.client.RetryRun(s.ctx, c.ID, rest.RunRetryRequest{From: ptr(c.From), Reason: ptr(c.Reason)}))
 }
 
 type skipNode struct {
@@ -259,7 +259,7 @@ type skipNode struct {
 
 // Run skips the node.
 func (c skipNode) Run(s *shell) error {
-	return s.acted(s.client.SkipNode(s.ctx, c.ID, c.Node, rest.NodeSkipRequest{Reason: ptr(c.Reason),
+	return s.changed(s.client.SkipNode(s.ctx, c.ID, c.Node, rest.NodeSkipRequest{Reason: ptr(c.Reason),
 		Children: ptr(rest.NodeSkipRequestChildren(c.Children))}))
 }
 
@@ -280,10 +280,10 @@ func (c completeNode) Run(s *shell) error {
 	if result != nil {
 		request.Result = result
 	}
-	return s.acted(s.client.CompleteNode(s.ctx, c.ID, c.Node, request))
+	return s.changed(s.client.CompleteNode(s.ctx, c.ID, c.Node, request))
 }
 
-func (s *shell) acted(run rest.RunView, err error) error {
+func (s *shell) changed(run rest.RunView, err error) error {
 	if err != nil {
 		return err
 	}

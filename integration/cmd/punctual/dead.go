@@ -182,12 +182,12 @@ func (c purgeDead) Run(s *shell) error {
 // agreed counts the dead jobs that a request is for, by its dry run, and lets a person say no to what would become of
 // them. For none it asks nothing.
 func (s *shell) agreed(
-	act func(context.Context, rest.DeadLettersRequest) iter.Seq2[rest.DeadLetterOutcome, error],
+	call func(context.Context, rest.DeadLettersRequest) iter.Seq2[rest.DeadLetterOutcome, error],
 	r rest.DeadLettersRequest, would, no string,
 ) error {
 	r.DryRun = new(true)
 	n := 0
-	for o, err := range act(s.ctx, r) {
+	for o, err := range call(s.ctx, r) {
 		if err != nil {
 			return err
 		}
@@ -214,7 +214,7 @@ func (s *shell) outcomes(
 	all iter.Seq2[rest.DeadLetterOutcome, error], became column[rest.DeadLetterOutcome],
 ) error {
 	refused := 0
-	judged := func(yield func(rest.DeadLetterOutcome, error) bool) {
+	counted := func(yield func(rest.DeadLetterOutcome, error) bool) {
 		for o, err := range all {
 			if o.Problem != nil {
 				refused++
@@ -225,7 +225,7 @@ func (s *shell) outcomes(
 		}
 	}
 	id := func(o rest.DeadLetterOutcome) string { return o.JobID }
-	err := list(s, judged, 0, id,
+	err := list(s, counted, 0, id,
 		column[rest.DeadLetterOutcome]{"JOB", id},
 		became,
 		column[rest.DeadLetterOutcome]{"PROBLEM", func(o rest.DeadLetterOutcome) string {

@@ -81,7 +81,7 @@ func (c doctor) Run(s *shell) error {
 			check("nothing is held", "no restored table waits", err)
 			all = append(all, zoneRules(ready.ZoneRules, now))
 			for _, q := range ready.Quotas {
-				all = append(all, room(q))
+				all = append(all, quotaLeft(q))
 			}
 		}
 	}
@@ -176,8 +176,8 @@ func zoneRules(z rest.ZoneRulesView, now time.Time) finding {
 	return f
 }
 
-// room says how much of a quota is used. Nothing fails before it is used up, so little room is a warning.
-func room(q rest.QuotaView) finding {
+// quotaLeft says how much of a quota is used. Nothing fails before it is used up, so little room is a warning.
+func quotaLeft(q rest.QuotaView) finding {
 	return finding{Check: "quota " + string(q.Name), Good: true, Warning: 100*q.Used > lowQuota*q.Limit,
 		Says: fmt.Sprintf("%d of %d used, %d %%", q.Used, q.Limit, 100*q.Used/max(1, q.Limit))}
 }

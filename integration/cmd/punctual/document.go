@@ -236,11 +236,11 @@ func quote(w *bytes.Buffer, text string) {
 // refused tells where in the file each mistake is that the API has found.
 func (d document) refused(err error) error {
 	e, ok := errors.AsType[*client.Error](err)
-	if !ok || len(e.Mistakes()) == 0 {
+	if !ok || len(e.Violations()) == 0 {
 		return fmt.Errorf("%s: %s: %w", d.file, d.name, err)
 	}
 	var all []error
-	for _, m := range e.Mistakes() {
+	for _, m := range e.Violations() {
 		n := d.at(m.Pointer)
 		if m.Code == rest.ProblemErrorCode(client.UnknownField) {
 			n = d.key(m.Pointer)

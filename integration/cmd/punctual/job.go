@@ -93,11 +93,11 @@ func over(status string) error {
 }
 
 // interrupted says what goes on after Ctrl-C.
-func (s *shell) interrupted(err error, what, look, stop string) error {
+func (s *shell) interrupted(err error, what, show, stop string) error {
 	if s.ctx.Err() == nil || !errors.Is(err, context.Canceled) {
 		return err
 	}
-	return interrupted(fmt.Sprintf("%s goes on; see it: %s; stop it: %s", what, look, stop))
+	return interrupted(fmt.Sprintf("%s goes on; see it: %s; stop it: %s", what, show, stop))
 }
 
 // value reads JSON that an option gives, a file that it names by @, or standard input for -. nil is none.
@@ -120,7 +120,7 @@ func (s *shell) value(option, text string) (json.RawMessage, error) {
 	var any json.RawMessage
 	if err := json.Unmarshal(raw, &any); err != nil {
 		if e, ok := errors.AsType[*json.SyntaxError](err); ok {
-			line, column := place(raw, int(e.Offset))
+			line, column := position(raw, int(e.Offset))
 			from += fmt.Sprintf("line %d, column %d: ", line, column)
 		}
 		return nil, usage{fmt.Errorf("%s: %sthis is no JSON: %w", option, from, err)}
@@ -128,8 +128,8 @@ func (s *shell) value(option, text string) (json.RawMessage, error) {
 	return any, nil
 }
 
-// place is the line and column, from 1, of the byte before offset.
-func place(text []byte, offset int) (line, column int) {
+// position is the line and column, from 1, of the byte before offset.
+func position(text []byte, offset int) (line, column int) {
 	before := string(text[:max(0, min(offset, len(text))-1)])
 	return strings.Count(before, "\n") + 1, len(before) - strings.LastIndex(before, "\n")
 }
@@ -181,12 +181,12 @@ func (c redriveJobs) Run(s *shell) error {
 
 // each lists the answers of act to each id. It goes on after one that fails.
 func each[T any](
-	s *shell, ids []string, act func(context.Context, string) (T, error), name func(T) string, columns ...column[T],
+	s *shell, ids []string, call func(context.Context, string) (T, error), name func(T) string, columns ...column[T],
 ) error {
 	var failed []error
 	answers := func(yield func(T, error) bool) {
 		for _, id := range ids {
-			answer, err := act(s.ctx, id)
+			answer, err := call(s.ctx, id)
 			if err != nil {
 				failed = append(failed, fmt.Errorf("%s: %w", id, err))
 				continue

@@ -208,7 +208,7 @@ func TestSigV4_SignsEachRequest(t *testing.T) {
 		if err != nil || !strings.Contains(got, "/eu-central-1/execute-api/aws4_request") {
 			t.Fatalf("%v %s", err, got)
 		}
-		again, err := http.NewRequestWithContext(t.Context(), r.Method, "http://"+r.Host+r.URL.String(),
+		repeated, err := http.NewRequestWithContext(t.Context(), r.Method, "http://"+r.Host+r.URL.String(),
 			bytes.NewReader(body))
 		if err != nil {
 			t.Fatal(err)
@@ -217,15 +217,15 @@ func TestSigV4_SignsEachRequest(t *testing.T) {
 		names, _, _ = strings.Cut(names, ",")
 		for name := range strings.SplitSeq(names, ";") {
 			if name != "host" {
-				again.Header.Set(name, r.Header.Get(name))
+				repeated.Header.Set(name, r.Header.Get(name))
 			}
 		}
 		sum := sha256.Sum256(body)
 		by := aws.Credentials{AccessKeyID: "AKIDEXAMPLE", SecretAccessKey: "secret", SessionToken: "session"}
-		err = v4.NewSigner().SignHTTP(t.Context(), by, again, hex.EncodeToString(sum[:]), "execute-api",
+		err = v4.NewSigner().SignHTTP(t.Context(), by, repeated, hex.EncodeToString(sum[:]), "execute-api",
 			"eu-central-1", at)
-		if err != nil || again.Header.Get("Authorization") != got {
-			t.Errorf("%v\ngot  %s\nwant %s", err, got, again.Header.Get("Authorization"))
+		if err != nil || repeated.Header.Get("Authorization") != got {
+			t.Errorf("%v\ngot  %s\nwant %s", err, got, repeated.Header.Get("Authorization"))
 		}
 	})
 	config := file(t, "current: iam\ncontexts:\n  iam: {url: "+url+", sigv4: {}}\n"+

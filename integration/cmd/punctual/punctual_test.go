@@ -147,8 +147,8 @@ func TestJobs_AreShownListedAndCancelled(t *testing.T) {
 	t.Parallel()
 	key := fresh("key")
 	id := name(t, "run", "echo", "--in", "1h", "--key", key)
-	if again := name(t, "run", "echo", "--in", "1h", "--key", key); again != id {
-		t.Errorf("one key made %s and %s", id, again)
+	if repeated := name(t, "run", "echo", "--in", "1h", "--key", key); repeated != id {
+		t.Errorf("one key made %s and %s", id, repeated)
 	}
 	if out := good(t, "get", id); !strings.HasPrefix(out, "JOB ") || !strings.Contains(out, id+"  echo  SCHEDULED") {
 		t.Errorf("%s", out)
@@ -326,8 +326,8 @@ executor: echo
 		fmt.Sprint(task["retry"].(map[string]any)["max_attempts"]) != "3" {
 		t.Errorf("%v", task)
 	}
-	if again := good(t, "task", "put", "-f", path, "-o", "name"); again != small+"\n"+other+"\n" {
-		t.Errorf("put again %s", again)
+	if repeated := good(t, "task", "put", "-f", path, "-o", "name"); repeated != small+"\n"+other+"\n" {
+		t.Errorf("put again %s", repeated)
 	}
 	all := good(t, "task", "ls")
 	if row := regexp.MustCompile(small + ` +http +\w+ +normal +\w+ +3 +16KiB +fail +\d+\n`); !row.MatchString(all) ||
@@ -439,7 +439,7 @@ func TestDoctor_ShowsQuotasAndWarnsOfThoseNearlyUsedUp(t *testing.T) {
 		t.Errorf("%s", out)
 	}
 	for used, want := range map[int64]string{0: "yes", 800: "yes", 801: "WARNING", 1200: "WARNING"} {
-		f := room(rest.QuotaView{Name: rest.QuotaViewNameScheduleRuns, Used: used, Limit: 1000})
+		f := quotaLeft(rest.QuotaView{Name: rest.QuotaViewNameScheduleRuns, Used: used, Limit: 1000})
 		if f.word() != want || !strings.HasPrefix(f.Says, fmt.Sprintf("%d of 1000 used, %d %%", used, used/10)) {
 			t.Errorf("%d used: %s %s", used, f.word(), f.Says)
 		}
@@ -503,15 +503,15 @@ func TestCommand_SaysWhatIsWrongWithItsSurroundings(t *testing.T) {
 		_, _ = io.WriteString(w, `{"message":"The incoming token has expired"}`)
 	}))
 	t.Cleanup(expired.Close)
-	nobody := httptest.NewServer(nil)
-	nobody.Close()
+	noServer := httptest.NewServer(nil)
+	noServer.Close()
 	for _, c := range []struct {
 		args  []string
 		code  int
 		words string
 	}{
 		{[]string{"--url", "punctual.example.com", "ls"}, exitUsage, "no address of an API"},
-		{[]string{"--url", nobody.URL, "cancel", "x"}, exitUnreached, "PUNCTUAL_URL sets it"},
+		{[]string{"--url", noServer.URL, "cancel", "x"}, exitUnreached, "PUNCTUAL_URL sets it"},
 		{[]string{"--url", wiki.URL, "ls"}, exitUnreached, "is the address right?"},
 		{[]string{"--url", expired.URL, "--token", "old", "ls"}, exitForbidden, "has expired"},
 		{[]string{"--url", expired.URL, "--token", "old", "doctor"}, exitForbidden, "PUNCTUAL_TOKEN"},

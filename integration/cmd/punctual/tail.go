@@ -31,7 +31,7 @@ const (
 type watching struct {
 	seen    map[string]sight
 	running map[string]bool
-	looked  time.Time  // when the last look was, by the API's clock; zero: nothing has asked yet
+	polled  time.Time  // when the last look was, by the API's clock; zero: nothing has asked yet
 	made    *time.Time // when the newest job was
 	died    *time.Time // when the newest dead one did
 }
@@ -56,7 +56,7 @@ func (c tailJobs) Run(s *shell) error {
 	w := &watching{seen: map[string]sight{}, running: map[string]bool{}}
 	lost := false
 	for first := true; ; {
-		jobs, err := c.look(s, w)
+		jobs, err := c.poll(s, w)
 		switch {
 		case err == nil:
 			for _, j := range jobs {
@@ -80,9 +80,9 @@ func (c tailJobs) Run(s *shell) error {
 	}
 }
 
-// look reads jobs, those first that became what they are first.
-func (c tailJobs) look(s *shell, w *watching) ([]rest.JobView, error) {
-	w.looked = time.Time{}
+// poll reads jobs, those first that became what they are first.
+func (c tailJobs) poll(s *shell, w *watching) ([]rest.JobView, error) {
+	w.polled = time.Time{}
 	found := map[string]rest.JobView{}
 	take := func(filter rest.ListJobsParams) error {
 		filter.Task, filter.Schedule, filter.Limit = ptr(c.Task), ptr(c.Schedule), new(100)
@@ -190,10 +190,10 @@ func (w *watching) note(s *shell, j rest.JobView, first bool) {
 	}
 	what, at := string(j.Status), moment(j)
 	if retries {
-		if w.looked.IsZero() {
-			w.looked = s.now()
+		if w.polled.IsZero() {
+			w.polled = s.now()
 		}
-		what, at = "RETRIES", w.looked
+		what, at = "RETRIES", w.polled
 	}
 	more := []string{fmt.Sprint("attempt ", j.Attempt)}
 	if ms := j.StartLatenessMs; ms != nil {

@@ -71,7 +71,7 @@ func (c whySchedule) Run(s *shell) error {
 		}
 		return err
 	}
-	s.tell(schedule, a, now)
+	s.describe(schedule, a, now)
 	return nil
 }
 
@@ -107,8 +107,8 @@ func (s *shell) nextTime(name string, from time.Time) (*rest.OccurrenceView, err
 	return &rest.OccurrenceView{NominalAt: answer.Items[0].NominalAt, Outcome: rest.OccurrenceViewOutcomePending}, nil
 }
 
-// tell writes an account as sentences.
-func (s *shell) tell(v rest.ScheduleView, a account, now time.Time) {
+// describe writes an account as sentences.
+func (s *shell) describe(v rest.ScheduleView, a account, now time.Time) {
 	say := func(format string, args ...any) { _, _ = fmt.Fprintf(s.out, format+"\n", args...) }
 	if a.Occurrence == nil {
 		say("Nothing of %s was due at %s.", v.Name, instant(&a.At))

@@ -47,7 +47,7 @@ func setup(t *testing.T) *deployment {
 			environment.SkipOrFail(t, tool+" is not here; CDK runs on Node.js")
 		}
 	}
-	emulator = judged(t) // skips the test where there is none
+	emulator = checkedEmulator(t) // skips the test where there is none
 	d, err := shared()
 	if err != nil {
 		t.Fatal(err)
@@ -130,12 +130,12 @@ func execute(ctx context.Context, dir string, env []string, name string, args ..
 // the flags that make deployed builds reproducible: with them, nothing that other tests have
 // compiled could be reused.
 func (d *deployment) build(ctx context.Context) error {
-	doors, err := filepath.Glob(filepath.Join(root, "functions/*/lambda"))
-	if err != nil || len(doors) == 0 {
-		return errors.Join(err, fmt.Errorf("found %d doors", len(doors)))
+	functions, err := filepath.Glob(filepath.Join(root, "functions/*/lambda"))
+	if err != nil || len(functions) == 0 {
+		return errors.Join(err, fmt.Errorf("found %d doors", len(functions)))
 	}
-	for _, door := range doors {
-		name := filepath.Base(filepath.Dir(door))
+	for _, function := range functions {
+		name := filepath.Base(filepath.Dir(function))
 		if err := d.buildFunction(ctx, name, d.functions()); err != nil {
 			return err
 		}

@@ -109,8 +109,9 @@ func (d *deployment) explain(t *testing.T, functions ...string) {
 // canary looks like nothing that is kept back by its form.
 const canary = "canary-Zm9vYmFy-7391"
 
-// doors are the calls that take a body, by the deployed document: those of the collections, and of a thing named x.
-func doors(t *testing.T, a *story.API) (all []string) {
+// functionNames are the calls that take a body, by the deployed document: those of the collections, and of a thing
+// named x.
+func functionNames(t *testing.T, a *story.API) (all []string) {
 	t.Helper()
 	paths, _ := a.Want(http.StatusOK, "GET", "/openapi.json", nil)["paths"].(story.Object)
 	for path, calls := range paths {
@@ -155,8 +156,8 @@ func TestLogs_HoldNoBodyNoPayloadAndNoToken(t *testing.T) {
 	for _, body := range []any{canary, []string{canary}, story.Object{canary: 1}, story.Object{"task": canary},
 		story.Object{"task": "echo", "delay": canary}, story.Object{"jobs": []any{story.Object{"payload": canary}}},
 		story.Object{"nodes": []any{story.Object{"name": "a", "task": "echo", "payload": canary}}}} {
-		for _, door := range doors(t, a) {
-			method, path, _ := strings.Cut(door, " ")
+		for _, function := range functionNames(t, a) {
+			method, path, _ := strings.Cut(function, " ")
 			a.Call(method, path, body, "Idempotency-Key", canary, "Cookie", canary)
 		}
 	}
@@ -177,7 +178,7 @@ func TestLogs_HoldNoBodyNoPayloadAndNoToken(t *testing.T) {
 		t.Fatalf("the token has the signature %q", signature)
 	}
 	kept := []string{canary, base64.StdEncoding.EncodeToString([]byte(canary)), signature}
-	look := func(where string, lines []string) {
+	inspect := func(where string, lines []string) {
 		for _, line := range lines {
 			for _, secret := range kept {
 				if strings.Contains(line, secret) {
@@ -192,7 +193,7 @@ func TestLogs_HoldNoBodyNoPayloadAndNoToken(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		look(g.LogGroupName, lines)
+		inspect(g.LogGroupName, lines)
 		wrote[g.LogGroupName] = len(lines)
 	}
 	for _, f := range []string{"api-write", "stream", "status", "authorizer"} {
@@ -204,6 +205,6 @@ func TestLogs_HoldNoBodyNoPayloadAndNoToken(t *testing.T) {
 	if err != nil || len(text) == 0 {
 		t.Fatalf("the worker wrote %d bytes, %v", len(text), err)
 	}
-	look("the worker's log", strings.Split(string(text), "\n"))
+	inspect("the worker's log", strings.Split(string(text), "\n"))
 	t.Logf("lines: %v", wrote)
 }

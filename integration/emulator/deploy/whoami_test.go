@@ -76,11 +76,11 @@ func (d *deployment) signing(t *testing.T, keys aws.Credentials) *story.API {
 		r.Host = host
 		body := ""
 		if r.GetBody != nil {
-			again, err := r.GetBody()
+			copied, err := r.GetBody()
 			if err != nil {
 				return nil, err
 			}
-			text, err := io.ReadAll(again)
+			text, err := io.ReadAll(copied)
 			if err != nil {
 				return nil, err
 			}
@@ -278,10 +278,10 @@ func TestWhoami_IsOfTheUserPool(t *testing.T) {
 		t.Error("a client of acme gets a token of globex")
 	}
 
-	told := d.api(t, "").Want(http.StatusOK, "GET", "/console/config.json", nil)
-	scope, page := fmt.Sprint(told["scope"]), d.outputs["ConsoleUrl"]+"/index.html"
-	if told["client"] != d.outputs["ConsoleClient"] || !strings.HasSuffix(fmt.Sprint(told["issuer"]), "/"+p.id) {
-		t.Errorf("the page is told %v", told)
+	identity := d.api(t, "").Want(http.StatusOK, "GET", "/console/config.json", nil)
+	scope, page := fmt.Sprint(identity["scope"]), d.outputs["ConsoleUrl"]+"/index.html"
+	if identity["client"] != d.outputs["ConsoleClient"] || !strings.HasSuffix(fmt.Sprint(identity["issuer"]), "/"+p.id) {
+		t.Errorf("the page is told %v", identity)
 	}
 	for user, want := range map[string]string{"ada@example.com": "acme", "bob@example.com": ""} {
 		const password = "Once-0nly!"

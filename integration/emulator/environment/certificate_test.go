@@ -14,7 +14,7 @@ import (
 func TestEmulator_IdentifiesCallersByTheirKeys(t *testing.T) {
 	t.Parallel()
 	installed(t)
-	e, err := Start(t.Context(), miniStack, Options{Judged: true, Output: t.Output()})
+	e, err := Start(t.Context(), miniStack, Options{Checked: true, Output: t.Output()})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -36,9 +36,9 @@ type Options struct {
 	Port   int       // to listen on; 0 means any free one
 	Output io.Writer // for its output; nil means a log file in the cache
 
-	// Judged makes MiniStack enforce policies as AWS does: it checks signatures, and allows a
+	// Checked makes MiniStack enforce policies as AWS does: it checks signatures, and allows a
 	// caller what its policies allow, a function what its role allows. It then uses TLS only.
-	Judged  bool
+	Checked bool
 	Environ []string // more for it, and for the functions that it runs
 }
 
@@ -81,7 +81,7 @@ func start(ctx context.Context, python string, k Kind, o Options) (*Emulator, er
 		return nil, err
 	}
 	e := &Emulator{URL: fmt.Sprint("http://127.0.0.1:", port)}
-	if o.Judged {
+	if o.Checked {
 		if e.cert, err = newCertificate(folder); err != nil {
 			return nil, errors.Join(err, os.RemoveAll(folder))
 		}

@@ -6,9 +6,9 @@ import (
 	"punctual/shared/dag"
 )
 
-// Judge says what dag.Judge should: what becomes of a node after such ends of its parents, and why it does not
+// Evaluate says what dag.Judge should: what becomes of a node after such ends of its parents, and why it does not
 // run. It goes through the documented table of trigger rules sentence by sentence.
-func Judge(rule dag.Rule, policy dag.Policy, parents []dag.End) (v dag.Verdict, reason string) {
+func Evaluate(rule dag.Rule, policy dag.Policy, parents []dag.End) (v dag.Verdict, reason string) {
 	every := func(is ...dag.End) bool {
 		return !slices.ContainsFunc(parents, func(p dag.End) bool { return !slices.Contains(is, p) })
 	}

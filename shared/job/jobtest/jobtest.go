@@ -14,7 +14,7 @@ const Tenant = "acme"
 // Key is the key of job number n.
 func Key(n int) job.Key {
 	at := time.Date(2027, 3, 1, 0, 0, 0, 0, time.UTC)
-	return job.Key{Tenant: Tenant, ID: job.DerivedID(at, "jobtest", strconv.Itoa(n))}
+	return job.Key{Tenant: Tenant, ID: job.DeterministicID(at, "jobtest", strconv.Itoa(n))}
 }
 
 // Row is job number n as it stands after it was accepted now: waiting for its due time, with

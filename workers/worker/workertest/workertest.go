@@ -98,7 +98,7 @@ func RunJSON[P, R any](t testing.TB, handler Handler[P, R], payload string, opti
 	const task = "task"
 	var got Result[R]
 	s := setting{timeout: contract.DefaultTimeout, work: executor.Work{
-		Key:  job.Key{Tenant: tenant.Local, ID: job.DerivedID(time.Unix(0, 0), "workertest")},
+		Key:  job.Key{Tenant: tenant.Local, ID: job.DeterministicID(time.Unix(0, 0), "workertest")},
 		Task: task, Attempt: 1, Token: 1, DueAt: time.Now().UTC().Truncate(time.Millisecond),
 	}}
 	s.work.HandlerKey = s.work.Key.ID

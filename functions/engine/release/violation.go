@@ -17,9 +17,9 @@ import (
 // node takes seconds at most.
 const workPerItem = schema.WorkPerValue / 20
 
-// misfit judges the payload of a job by its task's schema, as REST does when a job is posted. why is the zero Reason if
-// the payload fits, or there is no schema.
-func (r *Releaser) misfit(
+// violation judges the payload of a job by its task's schema, as REST does when a job is posted. why is the zero Reason
+// if the payload fits, or there is no schema.
+func (r *Releaser) violation(
 	ctx context.Context, row job.Row, task job.Task, payload json.RawMessage, items int,
 ) (why job.Reason, err error) {
 	if len(task.PayloadSchema) == 0 {

@@ -23,25 +23,25 @@ const (
 	codeOutOfRange   = "out_of_range"
 )
 
-// misfit is one way in which a value does not fit a schema, in words for the person who sent it.
+// violation is one way in which a value does not fit a schema, in words for the person who sent it.
 // It says what the schema wants, and never what is there.
-type misfit struct {
+type violation struct {
 	property string // below the value, where one is missing or must not be there; "" is the value itself
 	code     string
 	detail   string
 	allowed  string
 }
 
-// misfitsOf says what one keyword of a schema found.
-func misfitsOf(found jsonschema.ErrorKind) []misfit {
-	missing := func(names []string, why string) (all []misfit) {
-		for _, name := range names[:min(len(names), maxMistakes)] {
-			all = append(all, misfit{name, codeMissingField, text.Quoted(name) + " is missing" + why, ""})
+// violationsOf says what one keyword of a schema found.
+func violationsOf(found jsonschema.ErrorKind) []violation {
+	missing := func(names []string, why string) (all []violation) {
+		for _, name := range names[:min(len(names), maxViolations)] {
+			all = append(all, violation{name, codeMissingField, text.Quoted(name) + " is missing" + why, ""})
 		}
 		return all
 	}
-	one := func(code, detail, allowed string, args ...any) []misfit {
-		return []misfit{{"", code, detail, fmt.Sprintf(allowed, args...)}}
+	one := func(code, detail, allowed string, args ...any) []violation {
+		return []violation{{"", code, detail, fmt.Sprintf(allowed, args...)}}
 	}
 	switch k := found.(type) {
 	case *keyword.Required:
@@ -51,14 +51,14 @@ func misfitsOf(found jsonschema.ErrorKind) []misfit {
 	case *keyword.Dependency:
 		return missing(k.Missing, ", which goes with "+text.Quoted(k.Prop))
 	case *keyword.AdditionalProperties:
-		var all []misfit
-		for _, name := range k.Properties[:min(len(k.Properties), maxMistakes)] {
-			all = append(all, misfit{name, codeInvalidValue, "no property " + text.Quoted(name) +
+		var all []violation
+		for _, name := range k.Properties[:min(len(k.Properties), maxViolations)] {
+			all = append(all, violation{name, codeInvalidValue, "no property " + text.Quoted(name) +
 				" is allowed here", ""})
 		}
 		return all
 	case *keyword.PropertyNames:
-		return []misfit{{k.Property, codeInvalidValue, "this is not a name that a property may have here", ""}}
+		return []violation{{k.Property, codeInvalidValue, "this is not a name that a property may have here", ""}}
 	case *keyword.FalseSchema:
 		return one(codeInvalidValue, "nothing is allowed here", "")
 	case *keyword.Type:
@@ -143,12 +143,12 @@ func decimal(bound *big.Rat) string {
 // blames are mistakes about a value as they are found.
 type blames struct{ fault.Mistakes }
 
-// maxMistakes is how many mistakes are told; nobody mends more at once.
-const maxMistakes = 50
+// maxViolations is how many mistakes are told; nobody mends more at once.
+const maxViolations = 50
 
-// add notes a mistake; beyond maxMistakes nothing is noted.
+// add notes a mistake; beyond maxViolations nothing is noted.
 func (b *blames) add(pointer, code, allowed, detail string, args ...any) {
-	if len(b.Mistakes) >= maxMistakes {
+	if len(b.Mistakes) >= maxViolations {
 		return
 	}
 	b.Mistakes = append(b.Mistakes, fault.Field{
@@ -156,19 +156,19 @@ func (b *blames) add(pointer, code, allowed, detail string, args ...any) {
 	})
 }
 
-// misfits blames each part of a value that does not fit a schema.
-func (b *blames) misfits(of string, e *jsonschema.ValidationError) {
-	if len(b.Mistakes) >= maxMistakes {
+// addEach blames each part of a value that does not fit a schema.
+func (b *blames) addEach(of string, e *jsonschema.ValidationError) {
+	if len(b.Mistakes) >= maxViolations {
 		return
 	}
 	if len(e.Causes) > 0 {
 		for _, cause := range e.Causes {
-			b.misfits(of, cause)
+			b.addEach(of, cause)
 		}
 		return
 	}
 	pointer := pointerTo(e.InstanceLocation)
-	for _, m := range misfitsOf(e.ErrorKind) {
+	for _, m := range violationsOf(e.ErrorKind) {
 		at := pointer
 		if m.property != "" {
 			at += "/" + text.EscapePointer(m.property)
@@ -227,7 +227,7 @@ func (b *blames) uncompiled(err error) {
 	}
 	switch {
 	case errors.As(err, &meta) && errors.As(meta.Err, &unfit):
-		b.misfits("JSON Schema", unfit)
+		b.addEach("JSON Schema", unfit)
 	case errors.As(err, &regex):
 		blame(fragment(regex.URL), "this is not a regular expression: %s", shortened(regex.Err.Error()))
 	case errors.As(err, &nowhere):

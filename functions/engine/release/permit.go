@@ -15,23 +15,23 @@ import (
 	"punctual/shared/run"
 )
 
-// place lets one job of a run, or one item of a mapped node, be open at a time. The zero place is of no limit.
-type place struct {
+// permit lets one job of a run, or one item of a mapped node, be open at a time. The zero place is of no limit.
+type permit struct {
 	of     *limit
 	bucket run.Bucket
 	from   job.ID // the ended job that passes it on; "" for a free one
 }
 
 // write gives the place to a job. It goes in one transaction with the job's row.
-func (p place) write(to job.ID, now time.Time) item.Write {
+func (p permit) write(to job.ID, now time.Time) item.Write {
 	if p.from != "" {
 		return p.bucket.Pass(p.from, to)
 	}
 	return p.bucket.Take(p.bucket.Capacity(p.of.n, p.of.open), to, now)
 }
 
-// errPlaceLost says that another writer has got the place meanwhile. The row was not put.
-var errPlaceLost = errors.New("the place was taken meanwhile")
+// errPermitLost says that another writer has got the place meanwhile. The row was not put.
+var errPermitLost = errors.New("the place was taken meanwhile")
 
 // held is the places of the job whose end is told, by the owner of the limit. They are passed on or freed before the
 // end counts as told.
@@ -42,11 +42,11 @@ type held struct {
 
 func holds(x job.Row) *held {
 	h := &held{by: x.ID, at: map[string]run.Bucket{}}
-	if x.Place > 0 {
-		h.at[""] = run.Bucket{Key: run.Of(x), No: int(x.Place) - 1}
+	if x.Permit > 0 {
+		h.at[""] = run.Bucket{Key: run.Of(x), No: int(x.Permit) - 1}
 	}
-	if x.NodePlace > 0 {
-		h.at[x.Node] = run.Bucket{Key: run.Of(x), Owner: x.Node, No: int(x.NodePlace) - 1}
+	if x.NodePermit > 0 {
+		h.at[x.Node] = run.Bucket{Key: run.Of(x), Owner: x.Node, No: int(x.NodePermit) - 1}
 	}
 	return h
 }
@@ -63,7 +63,7 @@ type limit struct {
 	fruitful bool // the buckets read last had a free place
 	freed    bool // the places of ended holders were freed
 	full     bool // no free place was found
-	looks    singleflight.Group
+	searches singleflight.Group
 }
 
 // sampled is how many buckets are read at a time. If none of them has a free place, the limit counts as full for an
@@ -79,7 +79,7 @@ func (r *Releaser) limitOf(ctx context.Context, f *facts, owner string, n int) (
 		return l, nil
 	}
 	l = &limit{owner: owner, n: n, free: map[int]int{}, from: int(hashOf(string(f.held.by))) % run.Buckets(n)}
-	if !f.run.Placed {
+	if !f.run.InBuckets {
 		var err error
 		if l.open, err = r.openSlots(ctx, f, owner, n); err != nil {
 			return nil, err
@@ -113,34 +113,34 @@ func (r *Releaser) openSlots(ctx context.Context, f *facts, owner string, n int)
 	return open, err
 }
 
-// place finds a place of a limit of n: the one that the ended job holds, or a free one. 0 says that there is no limit.
+// permit finds a place of a limit of n: the one that the ended job holds, or a free one. 0 says that there is no limit.
 // Whoever gets a place uses it or gives it back.
-func (r *Releaser) place(ctx context.Context, f *facts, owner string, n int) (p place, found bool, err error) {
+func (r *Releaser) acquire(ctx context.Context, f *facts, owner string, n int) (p permit, found bool, err error) {
 	if n == 0 {
-		return place{}, true, nil
+		return permit{}, true, nil
 	}
 	l, err := r.limitOf(ctx, f, owner, n)
 	if err != nil {
-		return place{}, false, err
+		return permit{}, false, err
 	}
 	for {
 		f.mu.Lock()
 		if at, holds := f.held.at[owner]; holds {
 			delete(f.held.at, owner)
 			f.mu.Unlock()
-			return place{of: l, bucket: at, from: f.held.by}, true, nil
+			return permit{of: l, bucket: at, from: f.held.by}, true, nil
 		}
 		no, free := l.emptiest()
 		full := l.full
 		f.mu.Unlock()
 		switch {
 		case free:
-			return place{of: l, bucket: run.Bucket{Key: f.run.Key, Owner: owner, No: no}}, true, nil
+			return permit{of: l, bucket: run.Bucket{Key: f.run.Key, Owner: owner, No: no}}, true, nil
 		case full:
-			return place{}, false, nil
+			return permit{}, false, nil
 		}
-		if _, err, _ := l.looks.Do("", func() (any, error) { return nil, r.lookForPlaces(ctx, f, l) }); err != nil {
-			return place{}, false, err
+		if _, err, _ := l.searches.Do("", func() (any, error) { return nil, r.findPermits(ctx, f, l) }); err != nil {
+			return permit{}, false, err
 		}
 	}
 }
@@ -159,9 +159,9 @@ func (l *limit) emptiest() (no int, free bool) {
 	return no, most > 0
 }
 
-// lookForPlaces reads the next buckets of a limit. The limit is full once all were read, or once none of those read
+// findPermits reads the next buckets of a limit. The limit is full once all were read, or once none of those read
 // last had a free place.
-func (r *Releaser) lookForPlaces(ctx context.Context, f *facts, l *limit) error {
+func (r *Releaser) findPermits(ctx context.Context, f *facts, l *limit) error {
 	f.mu.Lock()
 	count, read := run.Buckets(l.n), l.read
 	done := l.full || read == count || read > 0 && !l.fruitful && f.held.by != "" // a reconcile looks at all of them
@@ -173,7 +173,7 @@ func (r *Releaser) lookForPlaces(ctx context.Context, f *facts, l *limit) error 
 	for i := read; i < min(count, read+sampled); i++ {
 		buckets = append(buckets, run.Bucket{Key: f.run.Key, Owner: l.owner, No: (l.from + i) % count})
 	}
-	holders, err := r.Store.Places(ctx, buckets)
+	holders, err := r.Store.PermitHolders(ctx, buckets)
 	if err != nil {
 		return err
 	}
@@ -197,10 +197,10 @@ func (r *Releaser) lookForPlaces(ctx context.Context, f *facts, l *limit) error 
 func (r *Releaser) freeEnded(ctx context.Context, f *facts, l *limit) error {
 	f.mu.Lock()
 	holders, at := l.holders, l.at
-	look := f.held.by == "" && f.run.Status != run.Building && !l.freed
+	check := f.held.by == "" && f.run.Status != run.Building && !l.freed
 	l.freed, l.full, l.holders, l.at = true, true, nil, nil
 	f.mu.Unlock()
-	if !look {
+	if !check {
 		return nil
 	}
 	keys := make([]job.Key, len(holders))
@@ -229,18 +229,18 @@ func (r *Releaser) freeEnded(ctx context.Context, f *facts, l *limit) error {
 	return nil
 }
 
-// lookAgain forgets what was read of a limit, for a look after a write of one's own.
-func (f *facts) lookAgain(owner string) {
+// forgetLimit forgets what was read of a limit, for a look after a write of one's own.
+func (f *facts) forgetLimit(owner string) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	delete(f.limits, owner)
 }
 
 // giveBack returns places that were not used.
-func (f *facts) giveBack(places ...place) {
+func (f *facts) giveBack(permits ...permit) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	for _, p := range places {
+	for _, p := range permits {
 		switch {
 		case p.of == nil:
 		case p.from != "":
@@ -252,7 +252,7 @@ func (f *facts) giveBack(places ...place) {
 }
 
 // lose notes that another writer was faster: of a free place, that its bucket is full.
-func (f *facts) lose(p place) {
+func (f *facts) lose(p permit) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if p.from == "" {

@@ -25,24 +25,24 @@ const recordCalls = "PUNCTUAL_RECORD_CALLS"
 // calls returns the file with the recorded calls.
 func calls() string { return filepath.Join(folder, "calls") }
 
-// startedJudged starts a MiniStack that enforces policies, for functions those of their roles; a
+// startedChecked starts a MiniStack that enforces policies, for functions those of their roles; a
 // missing grant makes the stories fail.
-var startedJudged = sync.OnceValues(func() (*environment.Emulator, error) {
+var startedChecked = sync.OnceValues(func() (*environment.Emulator, error) {
 	ctx, cancel := context.WithTimeout(context.Background(), 8*time.Minute)
 	defer cancel()
 	return environment.Start(ctx, environment.MiniStackKind(), environment.Options{
-		Judged: true, Environ: []string{recordCalls + "=" + calls()},
+		Checked: true, Environ: []string{recordCalls + "=" + calls()},
 	})
 })
 
-// judged returns that emulator, or the endpoint of AWS_ENDPOINT_URL, which may not enforce
+// checkedEmulator returns that emulator, or the endpoint of AWS_ENDPOINT_URL, which may not enforce
 // policies.
-func judged(t *testing.T) *environment.Emulator {
+func checkedEmulator(t *testing.T) *environment.Emulator {
 	t.Helper()
 	if testing.Short() || os.Getenv("AWS_ENDPOINT_URL") != "" {
 		return environment.MiniStack(t)
 	}
-	e, err := startedJudged()
+	e, err := startedChecked()
 	if err != nil {
 		environment.SkipOrFail(t, err.Error())
 	}

@@ -15,11 +15,11 @@ import (
 // name their holders. A bucket is one unit to write and names few jobs, so transactions of jobs that end at the same
 // time seldom meet, and taking, passing on and giving back a place touch one bucket however wide the limit is.
 
-// placesShare is how many places share a bucket, at most.
-const placesShare = 8
+// permitsPerBucket is how many places share a bucket, at most.
+const permitsPerBucket = 8
 
 // Buckets is the number of buckets of a limit of n places.
-func Buckets(n int) int { return (n + placesShare - 1) / placesShare }
+func Buckets(n int) int { return (n + permitsPerBucket - 1) / permitsPerBucket }
 
 // Bucket is one bucket of a limit's places.
 type Bucket struct {
@@ -36,11 +36,11 @@ func (b Bucket) Ref() item.Ref { return b.ref("place#" + b.Owner + "#" + strconv
 func (b Bucket) Capacity(n, open int) int {
 	buckets := Buckets(n)
 	n = max(0, n-open)
-	places := n / buckets
+	permits := n / buckets
 	if b.No < n%buckets {
-		places++
+		permits++
 	}
-	return places
+	return permits
 }
 
 // holderPrefix begins the attributes of a bucket that name the jobs which hold its places.

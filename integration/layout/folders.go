@@ -73,8 +73,8 @@ var core = []string{
 	"shared/text",
 }
 
-// doors are the programs of the Lambda functions.
-var doors = []string{"functions/*/lambda"}
+// mains are the programs of the Lambda functions.
+var mains = []string{"functions/*/lambda"}
 
 // clocked lists the folders that go by a clock that they are handed.
 var clocked = []string{

@@ -7,7 +7,7 @@ import (
 	"testing/fstest"
 )
 
-func TestJudge_FindsEachBreach(t *testing.T) {
+func TestCheck_FindsEachBreach(t *testing.T) {
 	t.Parallel()
 	introduced := func(dir string) (string, *fstest.MapFile) {
 		return dir + "/doc.go", &fstest.MapFile{
@@ -100,7 +100,7 @@ func TestJudge_FindsEachBreach(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			got := judge(files)
+			got := check(files)
 			if c.want == "" && len(got) != 0 {
 				t.Errorf("breaches found: %q", got)
 			}
@@ -111,12 +111,12 @@ func TestJudge_FindsEachBreach(t *testing.T) {
 	}
 }
 
-func TestJudgeTop_FindsUnlistedNames(t *testing.T) {
+func TestCheckTop_FindsUnlistedNames(t *testing.T) {
 	t.Parallel()
-	if got := judgeTop([]string{"shared", "go.mod", ".github", "LICENSE"}); len(got) != 0 {
+	if got := checkTop([]string{"shared", "go.mod", ".github", "LICENSE"}); len(got) != 0 {
 		t.Errorf("a good top level breaks: %q", got)
 	}
-	got := judgeTop([]string{"shared", "pkg"})
+	got := checkTop([]string{"shared", "pkg"})
 	if len(got) != 1 || !strings.HasPrefix(got[0], "pkg is at the top level") {
 		t.Errorf("got %q; want a breach that names pkg", got)
 	}

@@ -12,40 +12,40 @@ import (
 	"punctual/shared/run"
 )
 
-func TestAgain_TakesWhatFailedAndWhatFellWithIt(t *testing.T) {
+func TestNodesToRetry_AreThoseThatFailedAndThoseCancelledByThem(t *testing.T) {
 	t.Parallel()
 	// b falls with a, c with b; d is after a, too; z is apart.
 	lines := []string{"a", "b: a", "c: b", "d: a", "z"}
-	hand := map[string]run.Node{"b": {Generation: 2, Since: 2, Hand: job.ForcedComplete}}
+	override := map[string]run.Node{"b": {Generation: 2, Since: 2, Override: job.ForcedComplete}}
 	for name, c := range map[string]struct {
-		act   run.Act
-		nodes map[string]run.Node
-		rows  string // status of the nodes that have a row; ! ended by hand
-		want  string
+		operation run.Operation
+		nodes     map[string]run.Node
+		rows      string // status of the nodes that have a row; ! ended by hand
+		want      string
 	}{
-		"a retry of a run in which nothing failed": {run.Act{Kind: run.ActRetry}, nil,
+		"a retry of a run in which nothing failed": {run.Operation{Kind: run.OperationRetry}, nil,
 			"a=SUCCEEDED b=SUCCEEDED c=SKIPPED d=RUNNING z=SCHEDULED", ""},
-		"a retry takes each end that is a failure": {run.Act{Kind: run.ActRetry}, nil,
+		"a retry takes each end that is a failure": {run.Operation{Kind: run.OperationRetry}, nil,
 			"a=SUCCEEDED b=DEAD c=CANCELLED d=EXPIRED z=SUCCEEDED", "b c d"},
-		"a retry takes what is blocked below": {run.Act{Kind: run.ActRetry}, nil, "a=DEAD", "a b c d"},
-		"a retry takes what was skipped below, and not what was skipped elsewhere": {run.Act{Kind: run.ActRetry}, nil,
+		"a retry takes what is blocked below": {run.Operation{Kind: run.OperationRetry}, nil, "a=DEAD", "a b c d"},
+		"a retry takes what was skipped below, and not what was skipped elsewhere": {run.Operation{Kind: run.OperationRetry}, nil,
 			"a=DEAD b=SKIPPED c=SKIPPED d=SUCCEEDED z=SKIPPED", "a b c"},
-		"a retry leaves what an operator skipped": {run.Act{Kind: run.ActRetry}, nil,
+		"a retry leaves what an operator skipped": {run.Operation{Kind: run.OperationRetry}, nil,
 			"a=DEAD b=SKIPPED! c=SKIPPED d=SUCCEEDED", "a"},
-		"a retry leaves what has succeeded or is on its way": {run.Act{Kind: run.ActRetry}, nil,
+		"a retry leaves what has succeeded or is on its way": {run.Operation{Kind: run.OperationRetry}, nil,
 			"a=DEAD b=SUCCEEDED c=RUNNING d=SCHEDULED", "a"},
-		"a retry leaves what an operator has ended and has no row yet": {run.Act{Kind: run.ActRetry}, hand,
+		"a retry leaves what an operator has ended and has no row yet": {run.Operation{Kind: run.OperationRetry}, override,
 			"a=DEAD", "a d"},
-		"a retry of one node leaves another that failed": {run.Act{Kind: run.ActRetryNode, Node: "b"}, nil,
+		"a retry of one node leaves another that failed": {run.Operation{Kind: run.OperationRetryNode, Node: "b"}, nil,
 			"a=SUCCEEDED b=DEAD c=CANCELLED d=DEAD z=DEAD", "b c"},
-		"a retry of one node takes what is blocked below": {run.Act{Kind: run.ActRetryNode, Node: "a"}, nil,
+		"a retry of one node takes what is blocked below": {run.Operation{Kind: run.OperationRetryNode, Node: "a"}, nil,
 			"a=DEAD b=CANCELLED d=SUCCEEDED", "a b c"},
-		"a retry of a node that has not failed": {run.Act{Kind: run.ActRetryNode, Node: "b"}, nil,
+		"a retry of a node that has not failed": {run.Operation{Kind: run.OperationRetryNode, Node: "b"}, nil,
 			"a=DEAD b=SKIPPED", ""},
-		"a retry of a blocked node": {run.Act{Kind: run.ActRetryNode, Node: "b"}, nil, "a=DEAD", ""},
-		"a skip of a failed node brings back what fell with it": {run.Act{Kind: run.ActForce, Node: "a"}, nil,
+		"a retry of a blocked node": {run.Operation{Kind: run.OperationRetryNode, Node: "b"}, nil, "a=DEAD", ""},
+		"a skip of a failed node brings back what fell with it": {run.Operation{Kind: run.OperationForce, Node: "a"}, nil,
 			"a=EXPIRED b=CANCELLED c=CANCELLED d=SKIPPED z=DEAD", "a b c d"},
-		"a retry from a node takes all below, whatever they are": {run.Act{Kind: run.ActRetryFrom, Node: "b"}, nil,
+		"a retry from a node takes all below, whatever they are": {run.Operation{Kind: run.OperationRetryFrom, Node: "b"}, nil,
 			"a=DEAD b=SUCCEEDED c=RUNNING d=DEAD", "b c"},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -59,7 +59,7 @@ func TestAgain_TakesWhatFailedAndWhatFellWithIt(t *testing.T) {
 				}
 				rows[node] = row
 			}
-			got := mustCompile(t, graph(lines...)).Again(run.Run{Nodes: c.nodes}, c.act, rows)
+			got := mustCompile(t, graph(lines...)).NodesToRetry(run.Run{Nodes: c.nodes}, c.operation, rows)
 			if strings.Join(got, " ") != c.want {
 				t.Errorf("got %v, want %s", got, c.want)
 			}
@@ -102,7 +102,7 @@ func TestEndNeeds_AreTheEndsOfTheLastNodesThatBeganWithTheNewestRetry(t *testing
 	for n := range 5 {
 		lines = append(lines, fmt.Sprintf("last%d: root", n))
 	}
-	again := func(r *run.Run, name string, since int64) { r.Nodes[name] = run.Node{Generation: 2, Since: since} }
+	retried := func(r *run.Run, name string, since int64) { r.Nodes[name] = run.Node{Generation: 2, Since: since} }
 	for name, c := range map[string]struct {
 		last   int
 		change func(*run.Run)
@@ -111,11 +111,11 @@ func TestEndNeeds_AreTheEndsOfTheLastNodesThatBeganWithTheNewestRetry(t *testing
 	}{
 		"one last node is not counted": {1, func(*run.Run) {}, 1, 0},
 		"four are not":                 {4, func(*run.Run) {}, 1, 0},
-		"four are not after a retry":   {4, func(r *run.Run) { again(r, "last0", 3) }, 3, 0},
+		"four are not after a retry":   {4, func(r *run.Run) { retried(r, "last0", 3) }, 3, 0},
 		"five are":                     {5, func(*run.Run) {}, 1, 5},
-		"those that ran again are":     {5, func(r *run.Run) { again(r, "last0", 3); again(r, "last1", 3) }, 3, 2},
-		"by the newest retry of any":   {5, func(r *run.Run) { again(r, "last0", 3); again(r, "last1", 4) }, 4, 1},
-		"also by that of another node": {5, func(r *run.Run) { again(r, "last0", 3); again(r, "root", 4) }, 4, 0},
+		"those that ran again are":     {5, func(r *run.Run) { retried(r, "last0", 3); retried(r, "last1", 3) }, 3, 2},
+		"by the newest retry of any":   {5, func(r *run.Run) { retried(r, "last0", 3); retried(r, "last1", 4) }, 4, 1},
+		"also by that of another node": {5, func(r *run.Run) { retried(r, "last0", 3); retried(r, "root", 4) }, 4, 0},
 	} {
 		r := run.Run{Nodes: map[string]run.Node{}}
 		c.change(&r)

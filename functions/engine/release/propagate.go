@@ -22,48 +22,48 @@ func (r *Releaser) Ended(ctx context.Context, row job.Row) error {
 	if !row.HasChildren() {
 		return nil
 	}
-	return r.tellAll(ctx, []job.Row{row})
+	return r.propagateAll(ctx, []job.Row{row})
 }
 
-// tellAll judges the children of rows, of the rows that this ends, and so on. An error of one row keeps no other from
-// being told: whose children could not be judged is told in an invocation of its own. Only where that cannot be asked
-// for either, or where repeating cannot help, is it an error.
-func (r *Releaser) tellAll(ctx context.Context, rows []job.Row) error {
+// propagateAll judges the children of rows, of the rows that this ends, and so on. An error of one row keeps no other
+// from being told: whose children could not be judged is told in an invocation of its own. Only where that cannot be
+// asked for either, or where repeating cannot help, is it an error.
+func (r *Releaser) propagateAll(ctx context.Context, rows []job.Row) error {
 	var errs []error
 	for len(rows) > 0 {
 		x := rows[0]
 		var more []job.Row
 		err := timeLeft(ctx)
 		if err == nil {
-			more, err = r.tellOne(ctx, x)
+			more, err = r.propagateOne(ctx, x)
 		}
 		rows = append(rows[1:], more...) // also what was ended before an error
 		if err != nil {
-			errs = append(errs, r.tellLater(ctx, x, err))
+			errs = append(errs, r.propagateLater(ctx, x, err))
 		}
 	}
 	return errors.Join(errs...)
 }
 
-// tellOne judges what waits for x, and returns the rows that it has ended, also with an error.
-func (r *Releaser) tellOne(ctx context.Context, x job.Row) (ended []job.Row, err error) {
-	ended, err = r.tellFollowers(ctx, x)
+// propagateOne judges what waits for x, and returns the rows that it has ended, also with an error.
+func (r *Releaser) propagateOne(ctx context.Context, x job.Row) (ended []job.Row, err error) {
+	ended, err = r.notifyFollowers(ctx, x)
 	if err != nil {
 		return ended, fmt.Errorf("judging the jobs after job %s: %w", x.ID, err)
 	}
 	if x.RunID == "" {
 		return ended, r.clearPending(ctx, x)
 	}
-	more, err := r.tell(ctx, x)
+	more, err := r.propagate(ctx, x)
 	if err != nil {
 		err = fmt.Errorf("judging the children of node %q of run %s: %w", x.Node, x.RunID, err)
 	}
 	return append(ended, more...), err
 }
 
-// tellLater asks for an invocation that judges the children of x, after an error that may go away. It returns the error
-// if that is of no use or cannot be asked for.
-func (r *Releaser) tellLater(ctx context.Context, x job.Row, why error) error {
+// propagateLater asks for an invocation that judges the children of x, after an error that may go away. It returns the
+// error if that is of no use or cannot be asked for.
+func (r *Releaser) propagateLater(ctx context.Context, x job.Row, why error) error {
 	if !fault.Retryable(why) {
 		return why
 	}
@@ -75,9 +75,9 @@ func (r *Releaser) tellLater(ctx context.Context, x job.Row, why error) error {
 	return nil
 }
 
-// tell judges the nodes that wait for x, clears x's pending effects, and returns the rows that it has ended, also with
-// an error.
-func (r *Releaser) tell(ctx context.Context, x job.Row) (ended []job.Row, err error) {
+// propagate judges the nodes that wait for x, clears x's pending effects, and returns the rows that it has ended, also
+// with an error.
+func (r *Releaser) propagate(ctx context.Context, x job.Row) (ended []job.Row, err error) {
 	h := holds(x)
 	for try := range tries {
 		f, err := r.read(ctx, run.Of(x))
@@ -88,10 +88,10 @@ func (r *Releaser) tell(ctx context.Context, x job.Row) (ended []job.Row, err er
 			return ended, err
 		}
 		f.held = h
-		more, then, err := r.tellOnce(ctx, f, x)
+		more, then, err := r.propagateOnce(ctx, f, x)
 		ended = append(ended, more...)
 		if err == nil && then != readOnce {
-			more, err = r.told(ctx, f, x, then)
+			more, err = r.propagated(ctx, f, x, then)
 			if ended = append(ended, more...); err == nil {
 				return ended, nil
 			}
@@ -123,19 +123,19 @@ func (r *Releaser) passes(ctx context.Context, err error, id job.ID, try int) bo
 // conflictWait bounds the wait after the first conflict of two transactions.
 const conflictWait = 16 * time.Millisecond
 
-// told frees the places of x that were not passed on, has the nodes that have joined the line meanwhile take them, and
-// clears x's pending effects.
-func (r *Releaser) told(ctx context.Context, f *facts, x job.Row, then verdict) (ended []job.Row, err error) {
+// propagated frees the places of x that were not passed on, has the nodes that have joined the line meanwhile take
+// them, and clears x's pending effects.
+func (r *Releaser) propagated(ctx context.Context, f *facts, x job.Row, then verdict) (ended []job.Row, err error) {
 	freed, err := r.freeHeld(ctx, f.held)
 	if err != nil {
 		return nil, err
 	}
 	if freed {
-		f.lookAgain("")
+		f.forgetLimit("")
 		if ended, err = r.moveUp(ctx, f, true); err != nil {
 			return ended, err
 		}
-		more, err := r.recheckLine(ctx, f)
+		more, err := r.recheckWaiters(ctx, f)
 		if ended = append(ended, more...); err != nil {
 			return ended, err
 		}
@@ -155,8 +155,8 @@ const (
 	clearEffects                // the end was told
 )
 
-// tellOnce is tell for the run as it was read.
-func (r *Releaser) tellOnce(ctx context.Context, f *facts, x job.Row) (ended []job.Row, then verdict, err error) {
+// propagateOnce is tell for the run as it was read.
+func (r *Releaser) propagateOnce(ctx context.Context, f *facts, x job.Row) (ended []job.Row, then verdict, err error) {
 	if ended, err = r.replaceItems(ctx, f, x); err != nil {
 		return ended, readOnce, err
 	}
@@ -185,7 +185,7 @@ func (r *Releaser) tellOnce(ctx context.Context, f *facts, x job.Row) (ended []j
 		return ended, clearEffects, r.bringOn(ctx, f.run.Key)
 	}
 
-	if x.Place > 0 || x.Slot > 0 { // a node in the line may take the place over
+	if x.Permit > 0 || x.Slot > 0 { // a node in the line may take the place over
 		more, err := r.moveUp(ctx, f, x.Slot > 0)
 		if ended = append(ended, more...); err != nil {
 			return ended, readOnce, err
@@ -195,13 +195,13 @@ func (r *Releaser) tellOnce(ctx context.Context, f *facts, x job.Row) (ended []j
 		if f.run.Stop != run.NoStop && !(x.ItemNo > 0 && c == x.Node) {
 			continue
 		}
-		more, err := r.judge(ctx, f, c, x)
+		more, err := r.evaluate(ctx, f, c, x)
 		ended = append(ended, more...)
 		if err != nil {
 			return ended, readOnce, err
 		}
 	}
-	more, err := r.recheckLine(ctx, f)
+	more, err := r.recheckWaiters(ctx, f)
 	if ended = append(ended, more...); err != nil {
 		return ended, readOnce, err
 	}
@@ -287,7 +287,7 @@ func (r *Releaser) endRun(ctx context.Context, f *facts) error {
 	}
 	is := states(rows)
 	for name, n := range f.run.Nodes { // an operator has ended it, and its row is not put yet
-		if _, there := rows[name]; !there && n.Hand != job.NotForced {
+		if _, there := rows[name]; !there && n.Override != job.NotForced {
 			is[name] = dag.NodeState{Status: job.Scheduled}
 		}
 	}
@@ -311,15 +311,15 @@ func (r *Releaser) endRun(ctx context.Context, f *facts) error {
 		r.Meter.Observe(telemetry.RunTook, after.FinishedAt.Sub(after.DueAt))
 		r.keepEvents(ctx, after)
 	}
-	if err := r.tellSchedule(ctx, f); err != nil {
+	if err := r.notifySchedule(ctx, f); err != nil {
 		r.warn(ctx, f.run.Key, "the schedule of a run hears of its end at the run's wake-up", err)
 	}
 	return nil
 }
 
-// tellSchedule notifies the schedule of a run that is over, and only then clears the run's wake-up: after a crash in
+// notifySchedule notifies the schedule of a run that is over, and only then clears the run's wake-up: after a crash in
 // between, the wake-up repeats it.
-func (r *Releaser) tellSchedule(ctx context.Context, f *facts) error {
+func (r *Releaser) notifySchedule(ctx context.Context, f *facts) error {
 	if !f.run.MustTell() || f.run.Act != nil {
 		return nil
 	}
@@ -328,7 +328,7 @@ func (r *Releaser) tellSchedule(ctx context.Context, f *facts) error {
 			return fmt.Errorf("telling the schedule of run %s: %w", f.run.ID, err)
 		}
 	}
-	after, write := f.run.TellDone()
+	after, write := f.run.NotifyDone()
 	if err := r.Store.WriteRun(ctx, after, write); err != nil {
 		return err
 	}

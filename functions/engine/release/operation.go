@@ -114,9 +114,9 @@ func merged(base, over map[string]string) map[string]string {
 	return tags
 }
 
-// act changes a run by one write, records the act as an event, and derives the run. decide returns the run as it
+// operate changes a run by one write, records the act as an event, and derives the run. decide returns the run as it
 // becomes, and the zero Write if nothing changes.
-func (r *Releaser) act(
+func (r *Releaser) operate(
 	ctx context.Context, k run.Key, by By, action string, decide func(run.Run) (run.Run, item.Write, error),
 ) (run.Run, error) {
 	is, err := r.Store.UpdateRun(ctx, k, func(old run.Run) ([]item.Write, error) {
@@ -168,7 +168,7 @@ func wrongRun(is run.Run, allowed []string) error {
 // Cancel ends a run: nodes that have not started become CANCELLED, and running ones are asked to stop. Cancelling twice
 // changes nothing.
 func (r *Releaser) Cancel(ctx context.Context, k run.Key, by By) (run.Run, error) {
-	return r.act(ctx, k, by, "cancel", func(is run.Run) (run.Run, item.Write, error) {
+	return r.operate(ctx, k, by, "cancel", func(is run.Run) (run.Run, item.Write, error) {
 		switch {
 		case is.Status.Final():
 			return is, item.Write{}, wrongRun(is, goingOn)
@@ -183,7 +183,7 @@ func (r *Releaser) Cancel(ctx context.Context, k run.Key, by By) (run.Run, error
 
 // Pause keeps the nodes of a run from starting; nodes that run already end normally. Pausing twice changes nothing.
 func (r *Releaser) Pause(ctx context.Context, k run.Key, by By) (run.Run, error) {
-	return r.act(ctx, k, by, "pause", func(is run.Run) (run.Run, item.Write, error) {
+	return r.operate(ctx, k, by, "pause", func(is run.Run) (run.Run, item.Write, error) {
 		switch {
 		case is.Status.Final() || is.Stop != run.NoStop:
 			return is, item.Write{}, wrongRun(is, goingOn)
@@ -198,7 +198,7 @@ func (r *Releaser) Pause(ctx context.Context, k run.Key, by By) (run.Run, error)
 // Resume lets a paused run go on. A run that is not paused stays as it is; one that is HELD is refused.
 func (r *Releaser) Resume(ctx context.Context, k run.Key, by By) (run.Run, error) {
 	allowed := []string{string(run.Building), string(run.Running), string(run.Paused)}
-	return r.act(ctx, k, by, "resume", func(is run.Run) (run.Run, item.Write, error) {
+	return r.operate(ctx, k, by, "resume", func(is run.Run) (run.Run, item.Write, error) {
 		switch {
 		case is.Status.Final() || is.Stop != run.NoStop || is.Shown() == run.Held:
 			return is, item.Write{}, wrongRun(is, allowed)
@@ -213,9 +213,9 @@ func (r *Releaser) Resume(ctx context.Context, k run.Key, by By) (run.Run, error
 // Retry gives a new generation to the nodes that failed and to those that did not run because of them; with from, to
 // that node and all below it. An unknown from is a fault.Invalid.
 func (r *Releaser) Retry(ctx context.Context, k run.Key, from string, by By) (run.Run, error) {
-	a := run.Act{Kind: run.ActRetry, Node: from, Reason: by.Reason, By: by.Who}
+	a := run.Operation{Kind: run.OperationRetry, Node: from, Reason: by.Reason, By: by.Who}
 	if from != "" {
-		a.Kind = run.ActRetryFrom
+		a.Kind = run.OperationRetryFrom
 	}
 	return r.inTwoWrites(ctx, k, a, nil, by)
 }
@@ -223,7 +223,7 @@ func (r *Releaser) Retry(ctx context.Context, k run.Key, from string, by By) (ru
 // RetryNode is Retry for one failed node. A redrive of the node's dead job calls it, too. An unknown node is a
 // fault.NotFound.
 func (r *Releaser) RetryNode(ctx context.Context, k run.Key, node string, by By) (run.Run, error) {
-	return r.inTwoWrites(ctx, k, run.Act{Kind: run.ActRetryNode, Node: node, Reason: by.Reason, By: by.Who}, nil, by)
+	return r.inTwoWrites(ctx, k, run.Operation{Kind: run.OperationRetryNode, Node: node, Reason: by.Reason, By: by.Who}, nil, by)
 }
 
 // Skip ends a node as SKIPPED. Its children run as if it had succeeded, or with below are skipped as well.
@@ -279,7 +279,7 @@ func (r *Releaser) forceNode(
 		case is.Status.Final(), is.Stop != run.NoStop:
 			return nil, wrongRun(is, goingOn)
 		case is.Act != nil:
-			return nil, acting(is)
+			return nil, operationOpen(is)
 		}
 		now := r.Clock.Now()
 		after, touch := is.Touch(now)
@@ -300,7 +300,7 @@ func (r *Releaser) forceNode(
 			}
 			// The result goes into the transaction: a refused operation must leave nothing behind.
 			writes = append(writes, row.SetResult(result)...)
-			row, links, err := r.inPlaceOf(ctx, f, row, now)
+			row, links, err := r.replacing(ctx, f, row, now)
 			if err != nil {
 				return nil, err
 			}
@@ -325,7 +325,7 @@ func (r *Releaser) forceNode(
 		return run.Run{}, err
 	}
 	if failed {
-		a := run.Act{Kind: run.ActForce, Node: node, Forced: forced, Reason: by.Reason, By: by.Who}
+		a := run.Operation{Kind: run.OperationForce, Node: node, Forced: forced, Reason: by.Reason, By: by.Who}
 		return r.inTwoWrites(ctx, k, a, result, by)
 	}
 	return r.afterForce(ctx, k, node)
@@ -346,7 +346,7 @@ func (r *Releaser) afterForce(ctx context.Context, k run.Key, node string) (run.
 	}
 	rows, err := r.Store.Nodes(ctx, []job.Key{is.Job(node)})
 	if err == nil && rows[0].Status.Final() {
-		err = r.tellAll(ctx, rows)
+		err = r.propagateAll(ctx, rows)
 	}
 	if err != nil {
 		r.warn(ctx, k, "the children of a node wait for its pending effects", err)
@@ -355,10 +355,10 @@ func (r *Releaser) afterForce(ctx context.Context, k run.Key, node string) (run.
 }
 
 // actionOf is the action of an act in the run's events: the name of the request.
-func actionOf(a run.Act) string {
+func actionOf(a run.Operation) string {
 	switch {
-	case a.Kind != run.ActForce:
-		return string(run.ActRetry)
+	case a.Kind != run.OperationForce:
+		return string(run.OperationRetry)
 	case a.Forced == job.ForcedComplete:
 		return "complete"
 	}
@@ -373,7 +373,7 @@ func known(g *dag.Graph, k run.Key, node string) error {
 	return nil
 }
 
-func acting(is run.Run) error {
+func operationOpen(is run.Run) error {
 	return &WrongState{Of: "run", Is: string(is.Shown()), Allowed: goingOn,
 		Detail: "somebody else is changing the run just now"}
 }
@@ -388,7 +388,7 @@ var retryable = []string{
 // inTwoWrites carries out an act in two writes. Between them no node of the run starts. If the call fails after the
 // first, the next one that derives the run does the second.
 func (r *Releaser) inTwoWrites(
-	ctx context.Context, k run.Key, a run.Act, result json.RawMessage, by By,
+	ctx context.Context, k run.Key, a run.Operation, result json.RawMessage, by By,
 ) (run.Run, error) {
 	follows := int64(0) // the generation of the node that the request saw
 	is, err := r.Store.UpdateRun(ctx, k, func(is run.Run) ([]item.Write, error) {
@@ -399,7 +399,7 @@ func (r *Releaser) inTwoWrites(
 		if err := r.mayBegin(ctx, g, is, a); err != nil {
 			return nil, err
 		}
-		if a.Kind == run.ActRetryFrom { // it may begin whatever the node is: of two at once only one does
+		if a.Kind == run.OperationRetryFrom { // it may begin whatever the node is: of two at once only one does
 			newest := is.Generation(a.Node)
 			switch {
 			case follows == 0 || newest == follows:
@@ -407,7 +407,7 @@ func (r *Releaser) inTwoWrites(
 			case is.Nodes[a.Node].Whole: // another one did just this, or this one, whose answer was lost
 				return nil, nil
 			default:
-				return nil, acting(is)
+				return nil, operationOpen(is)
 			}
 		}
 		a.ID = fmt.Sprintf("%s#%d", is.ID, is.Epoch+1)
@@ -416,7 +416,7 @@ func (r *Releaser) inTwoWrites(
 		begun.Status, begun.Stop = run.Running, run.NoStop // as after the second write
 		begun.Paused = is.Paused && !is.Status.Final()
 		writes := []item.Write{write, r.event(is, begun, by, actionOf(a), a.Node)}
-		if a.Kind == run.ActForce && a.Forced == job.ForcedComplete && result != nil {
+		if a.Kind == run.OperationForce && a.Forced == job.ForcedComplete && result != nil {
 			name := resultName(a.Node, is.Generation(a.Node)+1)
 			writes = append(writes, is.PutContent(name, string(result), r.Clock.Now()))
 		}
@@ -452,10 +452,10 @@ func (r *Releaser) inTwoWrites(
 }
 
 // mayBegin says why an act cannot begin; nil if it can.
-func (r *Releaser) mayBegin(ctx context.Context, g *dag.Graph, is run.Run, a run.Act) error {
+func (r *Releaser) mayBegin(ctx context.Context, g *dag.Graph, is run.Run, a run.Operation) error {
 	if a.Node != "" {
 		if err := known(g, is.Key, a.Node); err != nil {
-			if a.Kind == run.ActRetryFrom {
+			if a.Kind == run.OperationRetryFrom {
 				return fault.New(fault.Invalid, nil, "retrying from node %q, which the run does not have", a.Node)
 			}
 			return err
@@ -463,11 +463,11 @@ func (r *Releaser) mayBegin(ctx context.Context, g *dag.Graph, is run.Run, a run
 	}
 	switch {
 	case is.Act != nil:
-		return acting(is)
+		return operationOpen(is)
 	case is.Stop != run.NoStop && !is.Status.Final():
 		return &WrongState{Of: "run", Is: string(is.Shown()), Allowed: retryable,
 			Detail: "the run is being stopped: retry it once it has ended"}
-	case a.Kind != run.ActRetryFrom && (is.Lost || !r.Clock.Now().Before(is.Kept())):
+	case a.Kind != run.OperationRetryFrom && (is.Lost || !r.Clock.Now().Before(is.Kept())):
 		return &WrongState{Of: "run", Is: string(is.Shown()), Allowed: retryable,
 			Detail: "nodes of the run that have ended are forgotten: retry it from a node that is named"}
 	}
@@ -476,15 +476,15 @@ func (r *Releaser) mayBegin(ctx context.Context, g *dag.Graph, is run.Run, a run
 	if err != nil {
 		return err
 	}
-	if len(g.Again(is, a, rows)) == 0 {
+	if len(g.NodesToRetry(is, a, rows)) == 0 {
 		return r.nothing(ctx, is, a, rows)
 	}
 	return nil
 }
 
 // nothing is the error of an act that finds no node to run.
-func (r *Releaser) nothing(ctx context.Context, is run.Run, a run.Act, rows map[string]job.Row) error {
-	if a.Kind == run.ActRetry {
+func (r *Releaser) nothing(ctx context.Context, is run.Run, a run.Operation, rows map[string]job.Row) error {
+	if a.Kind == run.OperationRetry {
 		return &WrongState{Of: "run", Is: string(is.Shown()), Allowed: retryable,
 			Detail: "no node of the run has failed"}
 	}

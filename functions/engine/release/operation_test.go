@@ -12,7 +12,7 @@ import (
 	"punctual/shared/run"
 )
 
-func TestActs_SayWhichStateForbidsThem(t *testing.T) {
+func TestOperations_SayWhichStateForbidsThem(t *testing.T) {
 	t.Parallel()
 	ctx := context.Background()
 	const (
@@ -27,16 +27,16 @@ func TestActs_SayWhichStateForbidsThem(t *testing.T) {
 	complete := func(b *bench, node string) error { _, err := b.rel.Complete(ctx, b.key, node, nil, by); return err }
 	none := func(*bench) {}
 	begun := func(b *bench) {
-		begun, write := b.run().Begin(run.Act{ID: "1", Kind: run.ActRetryFrom, Node: "done"}, b.now)
+		begun, write := b.run().Begin(run.Operation{ID: "1", Kind: run.OperationRetryFrom, Node: "done"}, b.now)
 		b.must(b.store.WriteRun(ctx, begun, write))
 	}
 	stopping := func(b *bench) { b.dies("run.stop", func() { _, _ = b.rel.Cancel(ctx, b.key, by) }) }
 	const busy, stops = "somebody else is changing the run just now", "the run is being stopped"
 	for name, c := range map[string]struct {
-		act    func(b *bench, node string) error
-		node   string
-		before func(b *bench)
-		want   string
+		operate func(b *bench, node string) error
+		node    string
+		before  func(b *bench)
+		want    string
 	}{
 		"a retry of a node that is blocked": {retryNode, "blocked", none, "node BLOCKED " + failed},
 		"a retry of a node that runs":       {retryNode, "runs", none, "node RUNNING " + failed},
@@ -67,7 +67,7 @@ func TestActs_SayWhichStateForbidsThem(t *testing.T) {
 				}
 			}
 			c.before(b)
-			err := c.act(b, c.node)
+			err := c.operate(b, c.node)
 			var wrong *release.WrongState
 			if !errors.As(err, &wrong) {
 				t.Fatalf("it is answered %v", err)

@@ -29,7 +29,7 @@ func (b *bench) dies(name string, do func()) {
 	}
 }
 
-func TestDerive_ClosesAMappedNodeOfWhichAllItemsHaveEnded(t *testing.T) {
+func TestReconcile_ClosesAMappedNodeOfWhichAllItemsHaveEnded(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	d := def("m", "z: m")
@@ -57,7 +57,7 @@ func TestEnded_ReleasesNothingBetweenTheTwoWritesOfAnAct(t *testing.T) {
 	b.finish(x, true)
 	a := b.current("a")
 	b.start(a)
-	begun, write := b.run().Begin(run.Act{ID: "1", Kind: run.ActRetryNode, Node: "x"}, b.now)
+	begun, write := b.run().Begin(run.Operation{ID: "1", Kind: run.OperationRetryNode, Node: "x"}, b.now)
 	b.must(b.store.WriteRun(ctx, begun, write))
 	b.finish(a, true)
 	if row := b.current("b"); row.Status != "" {
@@ -69,7 +69,7 @@ func TestEnded_ReleasesNothingBetweenTheTwoWritesOfAnAct(t *testing.T) {
 	b.runIs(run.Succeeded)
 }
 
-func TestDerive_JudgesChildrenByTheRowThatWasFaster(t *testing.T) {
+func TestReconcile_EvaluatesChildrenByTheRowThatWasFaster(t *testing.T) {
 	t.Parallel()
 	ctx := context.Background()
 	b := setup(t)
@@ -82,7 +82,7 @@ func TestDerive_JudgesChildrenByTheRowThatWasFaster(t *testing.T) {
 		b.dies("run.touch", func() { _, _ = b.rel.Skip(ctx, b.key, "b", false, by) })
 	})
 	b.must(b.rel.Derive(ctx, b.key))
-	b.is("b", job.Skipped, dag.ReasonSkippedByHand)
+	b.is("b", job.Skipped, dag.ReasonSkippedByOperator)
 	b.is("c", job.Scheduled, "")
 }
 
@@ -117,7 +117,7 @@ func TestCancel_KeepsWhatAnOperatorHasCompleted(t *testing.T) {
 	_, err := b.rel.Cancel(ctx, b.key, by)
 	b.must(err)
 	b.runIs(run.Cancelled)
-	b.is("a", job.Succeeded, dag.ReasonCompletedByHand)
+	b.is("a", job.Succeeded, dag.ReasonCompletedByOperator)
 	b.is("x", job.Cancelled, run.ReasonCancelled)
 }
 
@@ -138,14 +138,14 @@ func TestCancel_EndsAJobThatWasReleasedJustBefore(t *testing.T) {
 	b.is("b", job.Cancelled, run.ReasonCancelled)
 }
 
-func TestDerive_WithdrawsAnActThatFindsNothingToDo(t *testing.T) {
+func TestReconcile_WithdrawsAnOperationThatFindsNothingToDo(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	b.create(def("a", "b: a"))
 	a := b.current("a")
 	b.start(a)
 	b.finish(a, true)
-	begun, write := b.run().Begin(run.Act{ID: "1", Kind: run.ActRetryNode, Node: "a"}, b.now)
+	begun, write := b.run().Begin(run.Operation{ID: "1", Kind: run.OperationRetryNode, Node: "a"}, b.now)
 	b.must(b.store.WriteRun(context.Background(), begun, write))
 	b.settle()
 	b.runIs(run.Succeeded)
@@ -166,7 +166,7 @@ func TestEnded_KeepsAFailureForTheRunUnderAnAct(t *testing.T) {
 	b.start(a)
 	b.finish(a, true)
 	b.start(x)
-	begun, write := b.run().Begin(run.Act{ID: "1", Kind: run.ActRetryFrom, Node: "a"}, b.now)
+	begun, write := b.run().Begin(run.Operation{ID: "1", Kind: run.OperationRetryFrom, Node: "a"}, b.now)
 	b.must(b.store.WriteRun(ctx, begun, write))
 	b.finish(x, true)
 	if is := b.run(); is.Stop != run.NoStop {

@@ -8,17 +8,17 @@ import (
 	"strings"
 )
 
-// judge returns a sentence for each rule that a file breaks, sorted.
-func judge(files []source) []string {
+// check returns a sentence for each rule that a file breaks, sorted.
+func check(files []source) []string {
 	var breaches []string
 	for _, f := range files {
-		breaches = append(breaches, judgeFolder(f)...)
-		breaches = append(breaches, judgePurity(f)...)
-		breaches = append(breaches, judgeDoor(f)...)
-		breaches = append(breaches, judgeLocks(f)...)
-		breaches = append(breaches, judgeClock(f)...)
+		breaches = append(breaches, checkFolder(f)...)
+		breaches = append(breaches, checkPurity(f)...)
+		breaches = append(breaches, checkMain(f)...)
+		breaches = append(breaches, checkLocks(f)...)
+		breaches = append(breaches, checkClock(f)...)
 	}
-	breaches = append(breaches, judgeIntroductions(files)...)
+	breaches = append(breaches, checkIntroductions(files)...)
 	slices.Sort(breaches)
 	return slices.Compact(breaches)
 }
@@ -28,11 +28,11 @@ var emptyNames = []string{
 	"base", "common", "helper", "helpers", "misc", "models", "shared", "types", "util", "utils",
 }
 
-// judgeFolder checks that every file is in a known folder, in a package whose name says what it is.
-func judgeFolder(f source) []string {
+// checkFolder checks that every file is in a known folder, in a package whose name says what it is.
+func checkFolder(f source) []string {
 	if !inAny(folders, f.dir) {
 		return []string{fmt.Sprintf("%s is in no known folder: does it judge, act, wire, agree or prove? "+
-			"A new folder is a line in integration/layout/rooms.go", f.path())}
+			"A new folder is a line in integration/layout/folders.go", f.path())}
 	}
 	pkg := strings.TrimSuffix(f.pkg, "_test")
 	if slices.Contains(emptyNames, pkg) {
@@ -45,8 +45,8 @@ func judgeFolder(f source) []string {
 	return nil
 }
 
-// judgePurity checks that the core never reads the clock: time is handed in.
-func judgePurity(f source) []string {
+// checkPurity checks that the core never reads the clock: time is handed in.
+func checkPurity(f source) []string {
 	if !inAny(core, f.dir) || f.test() {
 		return nil
 	}
@@ -72,10 +72,10 @@ var ownTime = map[string]string{
 	"functions/engine/scan/time.go": "a context's deadline is a time of the machine's clock",
 }
 
-// judgeClock checks that what goes by a clock that it is handed (a laptop may be set to another time, the simulation's
+// checkClock checks that what goes by a clock that it is handed (a laptop may be set to another time, the simulation's
 // clocks differ) does not read the machine's as well.
-func judgeClock(f source) []string {
-	if !inAny(clocked, f.dir) || f.test() || inAny(doors, f.dir) || ownTime[f.path()] != "" {
+func checkClock(f source) []string {
+	if !inAny(clocked, f.dir) || f.test() || inAny(mains, f.dir) || ownTime[f.path()] != "" {
 		return nil
 	}
 	var breaches []string
@@ -93,9 +93,9 @@ func judgeClock(f source) []string {
 	return breaches
 }
 
-// judgeDoor checks that a Lambda's program decides nothing.
-func judgeDoor(f source) []string {
-	if !inAny(doors, f.dir) || f.test() {
+// checkMain checks that a Lambda's program decides nothing.
+func checkMain(f source) []string {
+	if !inAny(mains, f.dir) || f.test() {
 		return nil
 	}
 	var breaches []string
@@ -111,8 +111,8 @@ func judgeDoor(f source) []string {
 	return slices.Compact(breaches)
 }
 
-// judgeIntroductions checks that every package but a program says in its doc.go what it is for.
-func judgeIntroductions(files []source) []string {
+// checkIntroductions checks that every package but a program says in its doc.go what it is for.
+func checkIntroductions(files []source) []string {
 	introduced := map[string]bool{}
 	for _, f := range files {
 		if f.pkg == "main" || f.pkg == "main_test" {
@@ -138,8 +138,8 @@ var topLevel = []string{
 	"CONTRIBUTING.md",
 }
 
-// judgeTop checks that the root holds only what is listed.
-func judgeTop(names []string) []string {
+// checkTop checks that the root holds only what is listed.
+func checkTop(names []string) []string {
 	var breaches []string
 	for _, name := range names {
 		if !strings.HasPrefix(name, ".") && !slices.Contains(topLevel, name) {

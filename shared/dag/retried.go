@@ -12,19 +12,19 @@ func StateOf(r job.Row) NodeState {
 	}
 }
 
-// Again lists the nodes that begin a new generation by that act, in alphabetical order; none says that
+// NodesToRetry lists the nodes that begin a new generation by that act, in alphabetical order; none says that
 // there is nothing to do. rows are those of the generations that count; a node without one is BLOCKED,
 // or was ended by hand just now.
-func (g *Graph) Again(r run.Run, a run.Act, rows map[string]job.Row) []string {
-	again := map[string]bool{}
+func (g *Graph) NodesToRetry(r run.Run, a run.Operation, rows map[string]job.Row) []string {
+	retried := map[string]bool{}
 	// fallsWith says that a node falls with a parent that runs again, or was to be judged by it.
-	fallsWith := func(name string) bool {
+	isDownstream := func(name string) bool {
 		below := false
 		for _, p := range g.Nodes[name].DependsOn {
-			below = below || again[p]
+			below = below || retried[p]
 		}
 		row, there := rows[name]
-		blocked := !there && r.Nodes[name].Hand == job.NotForced
+		blocked := !there && r.Nodes[name].Override == job.NotForced
 		skipped := row.Status == job.Skipped && row.Forced == job.NotForced
 		return below && (blocked || row.Status == job.Cancelled || skipped)
 	}
@@ -35,12 +35,12 @@ func (g *Graph) Again(r run.Run, a run.Act, rows map[string]job.Row) []string {
 		return r.Stop == run.StopFail && row.Status == job.Cancelled && row.Reason.Code == run.ReasonFailed
 	}
 	switch a.Kind {
-	case run.ActRetryFrom:
+	case run.OperationRetryFrom:
 		return g.Below(a.Node)
-	case run.ActRetry:
+	case run.OperationRetry:
 		for _, level := range g.levels {
 			for _, name := range level {
-				again[name] = failed(name) || fallsWith(name)
+				retried[name] = failed(name) || isDownstream(name)
 			}
 		}
 	default:
@@ -50,16 +50,16 @@ func (g *Graph) Again(r run.Run, a run.Act, rows map[string]job.Row) []string {
 		fell := !stopped(a.Node) // with it, everything that was stopped for a failure
 		for _, level := range g.levels {
 			for _, name := range level {
-				again[name] = name == a.Node || fallsWith(name) || fell && stopped(name)
+				retried[name] = name == a.Node || isDownstream(name) || fell && stopped(name)
 			}
 		}
 	}
-	for name, is := range again {
+	for name, is := range retried {
 		if !is {
-			delete(again, name)
+			delete(retried, name)
 		}
 	}
-	return sortedKeys(again)
+	return sortedKeys(retried)
 }
 
 // CountFrom is how many parents a node must have before their ends are counted.

@@ -26,9 +26,9 @@ func (r *Releaser) Derive(ctx context.Context, k run.Key) error {
 		if err != nil {
 			return err
 		}
-		ended, done, err := r.deriveOnce(ctx, f)
+		ended, done, err := r.reconcileOnce(ctx, f)
 		if len(ended) > 0 {
-			if err := r.tellAll(ctx, ended); err != nil {
+			if err := r.propagateAll(ctx, ended); err != nil {
 				return err
 			}
 		}
@@ -36,7 +36,7 @@ func (r *Releaser) Derive(ctx context.Context, k run.Key) error {
 			return nil
 		}
 		if errors.Is(err, errNoTime) {
-			return r.Jobs.DeriveLater(ctx, k)
+			return r.Jobs.ReconcileLater(ctx, k)
 		}
 		if err != nil && !refused(err) && !r.passes(ctx, err, k.ID, try) {
 			return fmt.Errorf("bringing on run %s: %w", k.ID, err)
@@ -52,23 +52,23 @@ func (r *Releaser) bringOn(ctx context.Context, k run.Key) error {
 	if err == nil || !fault.Retryable(err) {
 		return err
 	}
-	if later := r.Jobs.DeriveLater(ctx, k); later != nil {
+	if later := r.Jobs.ReconcileLater(ctx, k); later != nil {
 		return errors.Join(err, later)
 	}
 	r.warn(ctx, k, "a run is derived in another invocation", err)
 	return nil
 }
 
-// deriveOnce is Derive for the run as it was read. It returns the rows that it has ended; their children are still to
-// be judged. done is false if the run is to be read and derived once more.
-func (r *Releaser) deriveOnce(ctx context.Context, f *facts) (ended []job.Row, done bool, err error) {
+// reconcileOnce is Derive for the run as it was read. It returns the rows that it has ended; their children are still
+// to be judged. done is false if the run is to be read and derived once more.
+func (r *Releaser) reconcileOnce(ctx context.Context, f *facts) (ended []job.Row, done bool, err error) {
 	now := r.Clock.Now()
 	switch is := f.run; {
 	case is.Act != nil:
 		_, err := r.finish(ctx, f)
 		return nil, false, err
 	case is.MustTell():
-		return nil, true, r.tellSchedule(ctx, f)
+		return nil, true, r.notifySchedule(ctx, f)
 	case is.Status.Final():
 		return nil, true, r.rest(ctx, f, time.Time{})
 	case is.Expired(now):
@@ -77,7 +77,7 @@ func (r *Releaser) deriveOnce(ctx context.Context, f *facts) (ended []job.Row, d
 		ended, err = r.stopAll(ctx, f)
 	default:
 		var stopped bool
-		if ended, stopped, err = r.judgeAll(ctx, f); stopped {
+		if ended, stopped, err = r.evaluateAll(ctx, f); stopped {
 			return ended, false, err
 		}
 	}
@@ -152,9 +152,9 @@ func (r *Releaser) rest(ctx context.Context, f *facts, at time.Time) error {
 	return r.Store.WriteRun(ctx, after, write)
 }
 
-// judgeAll judges every node, parents before children. stopped says that it has stopped the run instead, for a failure
-// of which nobody has told.
-func (r *Releaser) judgeAll(ctx context.Context, f *facts) (ended []job.Row, stopped bool, err error) {
+// evaluateAll judges every node, parents before children. stopped says that it has stopped the run instead, for a
+// failure of which nobody has told.
+func (r *Releaser) evaluateAll(ctx context.Context, f *facts) (ended []job.Row, stopped bool, err error) {
 	if ended, err = r.stopOlder(ctx, f); err != nil {
 		return ended, false, err
 	}
@@ -169,13 +169,13 @@ func (r *Releaser) judgeAll(ctx context.Context, f *facts) (ended []job.Row, sto
 	}
 	for _, level := range f.graph.Levels() {
 		for lot := range slices.Chunk(level, atOnce) {
-			more, err := r.judgeLot(ctx, f, lot)
+			more, err := r.evaluateBatch(ctx, f, lot)
 			if ended = append(ended, more...); err != nil {
 				return ended, false, err
 			}
 		}
 	}
-	more, err := r.recheckLine(ctx, f)
+	more, err := r.recheckWaiters(ctx, f)
 	if ended = append(ended, more...); err != nil {
 		return ended, false, err
 	}
@@ -192,32 +192,33 @@ func (r *Releaser) judgeAll(ctx context.Context, f *facts) (ended []job.Row, sto
 	return ended, false, nil
 }
 
-// judgeLot judges nodes of one level at the same time. Those that may be released get the places of the run in order.
-func (r *Releaser) judgeLot(ctx context.Context, f *facts, names []string) (ended []job.Row, err error) {
+// evaluateBatch judges nodes of one level at the same time. Those that may be released get the places of the run in
+// order.
+func (r *Releaser) evaluateBatch(ctx context.Context, f *facts, names []string) (ended []job.Row, err error) {
 	if f.graph.MaxConcurrency > 0 {
 		for _, name := range names {
 			if !f.mayBeReleased(name) {
 				continue
 			}
-			p, found, err := r.place(ctx, f, "", f.graph.MaxConcurrency)
+			p, found, err := r.acquire(ctx, f, "", f.graph.MaxConcurrency)
 			if err != nil || !found {
 				break // whoever needs one meets the same
 			}
-			f.places[name] = p
+			f.permits[name] = p
 		}
 	}
 	err = r.each(ctx, len(names), func(i int) error {
-		more, err := r.judge(ctx, f, names[i], job.Row{})
+		more, err := r.evaluate(ctx, f, names[i], job.Row{})
 		f.mu.Lock()
 		defer f.mu.Unlock()
 		ended = append(ended, more...)
 		f.noteEnded(more)
 		return err
 	})
-	for _, p := range f.places {
+	for _, p := range f.permits {
 		f.giveBack(p)
 	}
-	clear(f.places)
+	clear(f.permits)
 	return ended, err
 }
 
@@ -234,16 +235,16 @@ func (f *facts) mayBeReleased(name string) bool {
 	return true
 }
 
-// runPlace is a place of the run for a node: the one that was put by for it, or another.
-func (r *Releaser) runPlace(ctx context.Context, f *facts, name string) (place, bool, error) {
+// runPermit is a place of the run for a node: the one that was put by for it, or another.
+func (r *Releaser) runPermit(ctx context.Context, f *facts, name string) (permit, bool, error) {
 	f.mu.Lock()
-	p, is := f.places[name]
-	delete(f.places, name)
+	p, is := f.permits[name]
+	delete(f.permits, name)
 	f.mu.Unlock()
 	if is {
 		return p, true, nil
 	}
-	return r.place(ctx, f, "", f.graph.MaxConcurrency)
+	return r.acquire(ctx, f, "", f.graph.MaxConcurrency)
 }
 
 // untold finds a node whose failure stops the run and still has to be told: it ended while an operation was under way,
@@ -329,7 +330,7 @@ func (r *Releaser) passOverAll(ctx context.Context, f *facts) error {
 			if err != nil {
 				return err
 			}
-			if err := r.tellAll(ctx, ended); err != nil {
+			if err := r.propagateAll(ctx, ended); err != nil {
 				return err
 			}
 		}
@@ -367,7 +368,7 @@ func (r *Releaser) stopNode(
 	switch {
 	case there:
 		return r.stopRow(ctx, f, row, why)
-	case f.run.Nodes[name].Hand != job.NotForced: // an operator has ended it, and was answered so
+	case f.run.Nodes[name].Override != job.NotForced: // an operator has ended it, and was answered so
 		return r.force(ctx, f, name)
 	}
 	ended, err = r.end(ctx, f, name, job.Cancelled, why)
@@ -431,16 +432,16 @@ func (r *Releaser) finish(ctx context.Context, f *facts) (retried bool, err erro
 	if err != nil {
 		return false, err
 	}
-	nodes := f.graph.Again(f.run, *f.run.Act, rows)
+	nodes := f.graph.NodesToRetry(f.run, *f.run.Act, rows)
 	if len(nodes) == 0 {
 		after, write := f.run.Withdraw()
 		return false, r.Store.WriteRun(ctx, after, write)
 	}
-	again, err := r.before(ctx, f, nodes, rows)
+	generations, err := r.before(ctx, f, nodes, rows)
 	if err != nil {
 		return false, err
 	}
-	after, write := f.run.Finish(again, r.Clock.Now())
+	after, write := f.run.Finish(generations, r.Clock.Now())
 	if err := r.Store.WriteRun(ctx, after, write); err != nil {
 		return true, err
 	}
@@ -457,7 +458,7 @@ func (r *Releaser) before(
 	if err != nil {
 		return nil, err
 	}
-	again := make(map[string]run.Before, len(nodes))
+	retried := make(map[string]run.Before, len(nodes))
 	for _, name := range nodes {
 		is := run.Before{Floor: f.run.Floor(name), Items: f.run.Nodes[name].Items}
 		all := append(slices.Clone(older[name]), rows[name])
@@ -472,9 +473,9 @@ func (r *Releaser) before(
 				is.Items = row.Items
 			}
 		}
-		again[name] = is
+		retried[name] = is
 	}
-	return again, nil
+	return retried, nil
 }
 
 // openOlder reads the rows of nodes in the generations before the current ones that may be open, oldest first. The zero

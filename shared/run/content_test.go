@@ -171,15 +171,15 @@ func TestRun_LiesInTheDueIndexWhileItHasAWakeUp(t *testing.T) {
 	}
 }
 
-func TestLine_HoldsEachNodeInTheGenerationThatWaits(t *testing.T) {
+func TestWaiters_HoldEachNodeInTheGenerationThatWaits(t *testing.T) {
 	t.Parallel()
 	k := going().Key
 	for n, want := range map[int]int{0: 0, 1: 1, 60: 1, 61: 2, 120: 2, 121: 3, 500: 9} {
-		if refs := k.LineRefs(n); len(refs) != want || want > 1 && (refs[0].SK != "line#0" || refs[1].SK != "line#1") {
+		if refs := k.WaiterRefs(n); len(refs) != want || want > 1 && (refs[0].SK != "line#0" || refs[1].SK != "line#1") {
 			t.Errorf("%d nodes stand in %v", n, refs)
 		}
 	}
-	refs := k.LineRefs(130)
+	refs := k.WaiterRefs(130)
 	items := make([]item.Item, len(refs))
 	put := func(w item.Write) {
 		for i, ref := range refs {
@@ -190,12 +190,12 @@ func TestLine_HoldsEachNodeInTheGenerationThatWaits(t *testing.T) {
 	}
 	is := func(want map[int]int64) {
 		t.Helper()
-		if got := run.ReadLine(items, 130).Waiting; !maps.Equal(got, want) {
+		if got := run.ReadWaiters(items, 130).Waiting; !maps.Equal(got, want) {
 			t.Errorf("in line are %v, want %v", got, want)
 		}
 	}
 	is(map[int]int64{})
-	writes := k.JoinLine(map[int]int64{0: 1, 59: 2, 60: 3, 129: 4}, noon)
+	writes := k.AddWaiters(map[int]int64{0: 1, 59: 2, 60: 3, 129: 4}, noon)
 	if len(writes) != 3 {
 		t.Errorf("%d writes", len(writes))
 	}
@@ -203,22 +203,22 @@ func TestLine_HoldsEachNodeInTheGenerationThatWaits(t *testing.T) {
 		put(w)
 	}
 	is(map[int]int64{0: 1, 59: 2, 60: 3, 129: 4})
-	put(k.ClaimLine(59, 1, 7)) // an older generation
-	put(k.ClaimLine(60, 3, 7))
+	put(k.ClaimWaiter(59, 1, 7)) // an older generation
+	put(k.ClaimWaiter(60, 3, 7))
 	is(map[int]int64{0: 1, 59: 2, 129: 4})
-	if got := run.ReadLinePage(items[2], run.LinePage(129), 130).Waiting; !maps.Equal(got, map[int]int64{129: 4}) {
+	if got := run.ReadWaiterPage(items[2], run.WaiterPage(129), 130).Waiting; !maps.Equal(got, map[int]int64{129: 4}) {
 		t.Errorf("in the last item are %v", got)
 	}
 	claimed := func(want map[int]int64) {
 		t.Helper()
-		if got := run.ReadLine(items, 130).Claimed; !maps.Equal(got, want) {
+		if got := run.ReadWaiters(items, 130).Claimed; !maps.Equal(got, want) {
 			t.Errorf("claimed are %v, want %v", got, want)
 		}
 	}
 	claimed(map[int]int64{60: 7})
-	put(k.LeaveLine(60, 8))
+	put(k.RemoveWaiter(60, 8))
 	claimed(map[int]int64{60: 7})
-	put(k.LeaveLine(60, 7))
+	put(k.RemoveWaiter(60, 7))
 	claimed(map[int]int64{})
 	if items[0][contract.AttrExpiresAt] != kept {
 		t.Errorf("it expires at %v", items[0][contract.AttrExpiresAt])

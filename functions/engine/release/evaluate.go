@@ -25,9 +25,9 @@ import (
 	"punctual/shared/text"
 )
 
-// judge releases or ends a node if its parents decide so. by is the job whose end is the cause, the zero Row when the
-// whole run is derived. It returns the rows that it has ended.
-func (r *Releaser) judge(ctx context.Context, f *facts, name string, by job.Row) ([]job.Row, error) {
+// evaluate releases or ends a node if its parents decide so. by is the job whose end is the cause, the zero Row when
+// the whole run is derived. It returns the rows that it has ended.
+func (r *Releaser) evaluate(ctx context.Context, f *facts, name string, by job.Row) ([]job.Row, error) {
 	if by.ItemNo > 0 && by.Node == name && by.Generation == f.run.Generation(name) {
 		return r.itemEnded(ctx, f, name)
 	}
@@ -55,7 +55,7 @@ func (r *Releaser) judge(ctx context.Context, f *facts, name string, by job.Row)
 	case there:
 		return nil, r.unpark(ctx, f, own)
 	}
-	if hand := f.run.Nodes[name]; hand.Hand != job.NotForced {
+	if override := f.run.Nodes[name]; override.Override != job.NotForced {
 		return r.force(ctx, f, name)
 	}
 	older, err := r.openOlder(ctx, f, []string{name})
@@ -145,7 +145,7 @@ func (r *Releaser) putEnded(
 	if row, err = r.label(ctx, f, row); err != nil {
 		return nil, err
 	}
-	row, links, err := r.inPlaceOf(ctx, f, row, now)
+	row, links, err := r.replacing(ctx, f, row, now)
 	if err != nil {
 		return nil, err
 	}
@@ -265,16 +265,16 @@ func reasonOf(e *dag.ExpressionError) job.Reason {
 func (r *Releaser) force(ctx context.Context, f *facts, name string) ([]job.Row, error) {
 	n, now := f.run.Nodes[name], r.Clock.Now()
 	row := r.blank(f, name, 0, now)
-	row.Forced = n.Hand
+	row.Forced = n.Override
 	var contents []item.Write
-	if n.Hand == job.ForcedComplete {
+	if n.Override == job.ForcedComplete {
 		result, err := r.Store.RunContent(ctx, f.run.Key, resultName(name, n.Generation))
 		if err != nil && fault.KindOf(err) != fault.NotFound {
 			return nil, err
 		}
 		contents = row.SetResult(json.RawMessage(result))
 	}
-	return r.putEnded(ctx, f, row, n.Hand.Status(), forcedReason(n.Hand, n.Reason), now, contents...)
+	return r.putEnded(ctx, f, row, n.Override.Status(), forcedReason(n.Override, n.Reason), now, contents...)
 }
 
 func resultName(node string, generation int64) string {
@@ -283,9 +283,9 @@ func resultName(node string, generation int64) string {
 
 func forcedReason(f job.Forced, why string) job.Reason {
 	if f == job.ForcedComplete {
-		return job.Reason{Code: dag.ReasonCompletedByHand, Message: why}
+		return job.Reason{Code: dag.ReasonCompletedByOperator, Message: why}
 	}
-	return job.Reason{Code: dag.ReasonSkippedByHand, Message: why}
+	return job.Reason{Code: dag.ReasonSkippedByOperator, Message: why}
 }
 
 // release makes the job of a node whose rule is met, or skips the node if its when is false.
@@ -312,16 +312,16 @@ func (r *Releaser) release(ctx context.Context, f *facts, name string) ([]job.Ro
 		return ended, err
 	}
 	for {
-		at, found, err := r.runPlace(ctx, f, name)
+		at, found, err := r.runPermit(ctx, f, name)
 		if err != nil {
 			return nil, err
 		}
 		if !found {
-			f.joinLine(name)
+			f.addWaiter(name)
 			return nil, nil
 		}
 		ended, _, err := r.accept(ctx, f, r.blank(f, name, 0, now), payload, 0, now, at)
-		if !errors.Is(err, errPlaceLost) {
+		if !errors.Is(err, errPermitLost) {
 			return ended, err
 		}
 	}
@@ -330,14 +330,14 @@ func (r *Releaser) release(ctx context.Context, f *facts, name string) ([]job.Ro
 // accept puts the row and the contents of a job that is to run, and sends its firing if it is due. If its payload does
 // not fit its task, the job ends as DEAD. items is the number of items if the job is one of a mapped node. put says
 // that the job is open and holds the places; a row that is there already is no error. Places that the job does not hold
-// are given back; if one of them was taken meanwhile, the error is errPlaceLost.
+// are given back; if one of them was taken meanwhile, the error is errPermitLost.
 func (r *Releaser) accept(
-	ctx context.Context, f *facts, row job.Row, payload json.RawMessage, items int, now time.Time, places ...place,
+	ctx context.Context, f *facts, row job.Row, payload json.RawMessage, items int, now time.Time, permits ...permit,
 ) (ended []job.Row, put bool, err error) {
 	lost := false
 	defer func() {
 		if !put && !lost {
-			f.giveBack(places...)
+			f.giveBack(permits...)
 		}
 	}()
 	n := f.graph.Nodes[row.Node]
@@ -351,7 +351,7 @@ func (r *Releaser) accept(
 	if err != nil {
 		return nil, false, err
 	}
-	why, err := r.misfit(ctx, row, task, payload, items)
+	why, err := r.violation(ctx, row, task, payload, items)
 	if err != nil {
 		return nil, false, err
 	}
@@ -367,7 +367,7 @@ func (r *Releaser) accept(
 		row.DueAt = f.run.DueAt
 	}
 	send := job.Place(&row, now)
-	row, links, err := r.inPlaceOf(ctx, f, row, now)
+	row, links, err := r.replacing(ctx, f, row, now)
 	if err != nil {
 		return nil, false, err
 	}
@@ -379,14 +379,14 @@ func (r *Releaser) accept(
 		return r.Store.KeepContents(ctx, row, c)
 	}}
 	j.Row.Hold(c)
-	for _, p := range places {
+	for _, p := range permits {
 		if p.of == nil {
 			continue
 		}
 		if p.of.owner == "" {
-			j.Row.Place = int64(p.bucket.No) + 1
+			j.Row.Permit = int64(p.bucket.No) + 1
 		} else {
-			j.Row.NodePlace = int64(p.bucket.No) + 1
+			j.Row.NodePermit = int64(p.bucket.No) + 1
 		}
 		j.With = append(j.With, p.write(row.ID, r.Clock.Now()))
 	}
@@ -403,9 +403,9 @@ func (r *Releaser) accept(
 		case taken && !maps.Equal(old, j.Row.Item()): // another call has put it
 			return nil, false, nil
 		case taken: // so has our own first try, whose answer was lost; the firing is still to be sent
-		case lostPlace(f, olds, 1+len(links), places):
+		case permitLost(f, olds, 1+len(links), permits):
 			lost = true
-			return nil, false, errPlaceLost
+			return nil, false, errPermitLost
 		default: // the dead job has changed: everything is read once more
 			return nil, false, err
 		}
@@ -419,11 +419,11 @@ func (r *Releaser) accept(
 	return nil, put, nil
 }
 
-// lostPlace says whether the write of a place was refused, which are those from number first on. The places that were
+// permitLost says whether the write of a place was refused, which are those from number first on. The places that were
 // not are given back.
-func lostPlace(f *facts, olds map[int]item.Item, first int, places []place) (lost bool) {
+func permitLost(f *facts, olds map[int]item.Item, first int, permits []permit) (lost bool) {
 	at := first
-	for _, p := range places {
+	for _, p := range permits {
 		if p.of == nil {
 			continue
 		}
@@ -435,7 +435,7 @@ func lostPlace(f *facts, olds map[int]item.Item, first int, places []place) (los
 		return false
 	}
 	at = first
-	for _, p := range places {
+	for _, p := range permits {
 		if p.of == nil {
 			continue
 		}
@@ -466,10 +466,10 @@ func (r *Releaser) task(ctx context.Context, f *facts, name string) (job.Task, e
 	return task, err
 }
 
-// inPlaceOf notes on a row which dead job it replaces, that of the generation before, as a redrive does: so the
+// replacing notes on a row which dead job it replaces, that of the generation before, as a redrive does: so the
 // handler's key stays the same. links is the write that notes the same on the dead job. Both go in one transaction, so
 // that no crash leaves only one of them.
-func (r *Releaser) inPlaceOf(
+func (r *Releaser) replacing(
 	ctx context.Context, f *facts, row job.Row, now time.Time,
 ) (is job.Row, links []item.Write, err error) {
 	before, found, err := r.newestOlder(ctx, f, row.Node, row.Generation, row.ItemNo)
