@@ -602,7 +602,8 @@ func TestStatus_SettlesOnlyWhatTheClaimSays(t *testing.T) {
 		bubble(t, fmt.Sprintf("a report of the tenant %.20q is set aside", owner), func(b *bundle) {
 			r := b.running(1)
 			r.Tenant = tenant.ID(owner)
-			if failed := b.handle(1, ended(r, 1, success())); failed != "0" || b.Meter.Total(telemetry.Quarantined) != 1 {
+			failed := b.handle(1, ended(r, 1, success()))
+			if failed != "0" || b.Meter.Total(telemetry.Quarantined) != 1 {
 				b.Error("a report of no tenant is not set aside")
 			}
 		})

@@ -238,7 +238,8 @@ func (m *model) proceed(s *state, p *process, v *move) string {
 	case writeEnd:
 		f := p.found
 		p.found = nothing
-		if s.epoch != p.seen.epoch && m.Broken != EndIgnoresEpoch || s.status.final() || s.operation.Operation != NoOperation {
+		if s.epoch != p.seen.epoch && m.Broken != EndIgnoresEpoch || s.status.final() ||
+			s.operation.Operation != NoOperation {
 			p.pc = readRun
 			return "is refused: end the run"
 		}
@@ -286,7 +287,7 @@ func (m *model) after(p *process) pc {
 	switch {
 	case !p.propagates:
 		return rest
-	case p.seen.operation.Operation != NoOperation || p.seen.paused: // nodes were left unjudged for that, and it may be over by now
+	case p.seen.operation.Operation != NoOperation || p.seen.paused: // nodes were left for that, and it may have ended
 		return readTwice
 	}
 	return clearPending

@@ -56,7 +56,8 @@ func (w *Client) RunsCame(list []fate, s ...graphs.Status) (n int) {
 		if !good {
 			w.violation("the run of %s is %s (%s), want %v", clockTime(f.NominalAt), is.Status, is.Reason.Code, s)
 		}
-		if !is.NominalAt.Equal(f.NominalAt) || is.Schedule != f.row.ScheduleID || !is.DueAt.Equal(f.DueAt) || !is.Notified {
+		if !is.NominalAt.Equal(f.NominalAt) || is.Schedule != f.row.ScheduleID || !is.DueAt.Equal(f.DueAt) ||
+			!is.Notified {
 			w.violation("the run of %s is %+v", clockTime(f.NominalAt), is)
 		}
 		first, there := w.row(is.Job("a").ID)
@@ -137,7 +138,7 @@ var RunsOfSchedules = []Story{
 		w.Want([]int{200}, "PATCH", "/schedules/s", object{"job": w.template(Work{})})
 		return func() { w.RunsCame(w.Came("s", map[string]int{ran: 6}), graphs.Succeeded) }
 	}},
-	{Recurs: true, Name: "a run of a schedule is retried", Held: true, Redo: afterOperation, Play: func(w *Client) func() {
+	{Recurs: true, Name: "a schedule's run is retried", Held: true, Redo: afterOperation, Play: func(w *Client) func() {
 		w.PutRuns("s", every("20s", 25*time.Second), Work{Permanent: true}, object{"overlap": "skip"})
 		time.Sleep(50 * time.Second)
 		for _, r := range w.rows() { // not all of its times may have one yet

@@ -28,13 +28,15 @@ func TestNodesToRetry_AreThoseThatFailedAndThoseCancelledByThem(t *testing.T) {
 		"a retry takes each end that is a failure": {run.Operation{Kind: run.OperationRetry}, nil,
 			"a=SUCCEEDED b=DEAD c=CANCELLED d=EXPIRED z=SUCCEEDED", "b c d"},
 		"a retry takes what is blocked below": {run.Operation{Kind: run.OperationRetry}, nil, "a=DEAD", "a b c d"},
-		"a retry takes what was skipped below, and not what was skipped elsewhere": {run.Operation{Kind: run.OperationRetry}, nil,
+		"a retry takes what was skipped below, and not what was skipped elsewhere": {
+			run.Operation{Kind: run.OperationRetry}, nil,
 			"a=DEAD b=SKIPPED c=SKIPPED d=SUCCEEDED z=SKIPPED", "a b c"},
 		"a retry leaves what an operator skipped": {run.Operation{Kind: run.OperationRetry}, nil,
 			"a=DEAD b=SKIPPED! c=SKIPPED d=SUCCEEDED", "a"},
 		"a retry leaves what has succeeded or is on its way": {run.Operation{Kind: run.OperationRetry}, nil,
 			"a=DEAD b=SUCCEEDED c=RUNNING d=SCHEDULED", "a"},
-		"a retry leaves what an operator has ended and has no row yet": {run.Operation{Kind: run.OperationRetry}, override,
+		"a retry leaves what an operator has ended and has no row yet": {
+			run.Operation{Kind: run.OperationRetry}, override,
 			"a=DEAD", "a d"},
 		"a retry of one node leaves another that failed": {run.Operation{Kind: run.OperationRetryNode, Node: "b"}, nil,
 			"a=SUCCEEDED b=DEAD c=CANCELLED d=DEAD z=DEAD", "b c"},
@@ -43,9 +45,11 @@ func TestNodesToRetry_AreThoseThatFailedAndThoseCancelledByThem(t *testing.T) {
 		"a retry of a node that has not failed": {run.Operation{Kind: run.OperationRetryNode, Node: "b"}, nil,
 			"a=DEAD b=SKIPPED", ""},
 		"a retry of a blocked node": {run.Operation{Kind: run.OperationRetryNode, Node: "b"}, nil, "a=DEAD", ""},
-		"a skip of a failed node brings back what fell with it": {run.Operation{Kind: run.OperationForce, Node: "a"}, nil,
+		"a skip of a failed node brings back what it cancelled": {
+			run.Operation{Kind: run.OperationForce, Node: "a"}, nil,
 			"a=EXPIRED b=CANCELLED c=CANCELLED d=SKIPPED z=DEAD", "a b c d"},
-		"a retry from a node takes all below, whatever they are": {run.Operation{Kind: run.OperationRetryFrom, Node: "b"}, nil,
+		"a retry from a node takes all below, whatever they are": {
+			run.Operation{Kind: run.OperationRetryFrom, Node: "b"}, nil,
 			"a=DEAD b=SUCCEEDED c=RUNNING d=DEAD", "b c"},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -88,7 +88,9 @@ func (g *Graph) compileExpressions(
 			before = func(node string) bool { return node != name }
 		}
 		reported := func(node string) bool { return slices.Contains(written.Nodes[name].DependsOn, node) }
-		s := scope{ctx: ctx, kept: g.kept, parts: &parts, before: before, nodes: g.Nodes, reported: reported, params: params}
+		s := scope{
+			ctx: ctx, kept: g.kept, parts: &parts, before: before, nodes: g.Nodes, reported: reported, params: params,
+		}
 		x := &nodeExprs{payload: map[string]*pattern{}}
 		g.exprs[name] = x
 		x.when = g.compileWhen(n.When, s, at+"/when", m)
@@ -438,7 +440,8 @@ func (e *expr) items(ctx context.Context, f Facts) ([]json.RawMessage, error) {
 		return nil, &violation{at: e.at, detail: "for_each needs a list, and this gives something else"}
 	}
 	if list.Len() > MaxItems {
-		return nil, &violation{at: e.at, detail: fmt.Sprintf("the list has %d items; at most %d are allowed", list.Len(),
+		return nil, &violation{at: e.at, detail: fmt.Sprintf(
+			"the list has %d items; at most %d are allowed", list.Len(),
 			MaxItems)}
 	}
 	items, left := make([]json.RawMessage, 0, list.Len()), contract.MaxPayload

@@ -147,7 +147,10 @@ func TestTransitions_RefuseWhatTheProtocolSays(t *testing.T) {
 			map[string]func(*Row){"version": version}},
 		{"row.reschedule", nil, map[string]func(*Row){"version": version, "attempt": attempt, "stop": stop}, nil},
 		{"row.rewake", nil, map[string]func(*Row){"attempt": attempt, "wake": wake}, nil},
-		{"row.rewake_owing", func(r *Row) { r.Status = Dead }, map[string]func(*Row){"owes": pending, "wake": wake}, nil},
+		{
+			"row.rewake_owing", func(r *Row) { r.Status = Dead },
+			map[string]func(*Row){"owes": pending, "wake": wake}, nil,
+		},
 		{"row.park", nil, map[string]func(*Row){"version": version, "attempt": attempt, "stop": stop}, nil},
 		{"row.unpark", func(r *Row) { r.Parked = true },
 			map[string]func(*Row){"version": version, "attempt": attempt, "not parked": unpark}, nil},

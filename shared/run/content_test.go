@@ -175,7 +175,8 @@ func TestWaiters_HoldEachNodeInTheGenerationThatWaits(t *testing.T) {
 	t.Parallel()
 	k := going().Key
 	for n, want := range map[int]int{0: 0, 1: 1, 60: 1, 61: 2, 120: 2, 121: 3, 500: 9} {
-		if refs := k.WaiterRefs(n); len(refs) != want || want > 1 && (refs[0].SK != "line#0" || refs[1].SK != "line#1") {
+		refs := k.WaiterRefs(n)
+		if len(refs) != want || want > 1 && (refs[0].SK != "line#0" || refs[1].SK != "line#1") {
 			t.Errorf("%d nodes stand in %v", n, refs)
 		}
 	}

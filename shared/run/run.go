@@ -710,7 +710,8 @@ func (r Run) Finish(retried map[string]Before, now time.Time) (Run, item.Write) 
 	}
 	for n, before := range retried {
 		after.Nodes[n] = Node{
-			Generation: r.Generation(n) + 1, Since: after.Epoch, Whole: r.Act.Kind == OperationRetryFrom, Before: before,
+			Generation: r.Generation(n) + 1, Since: after.Epoch, Whole: r.Act.Kind == OperationRetryFrom,
+			Before: before,
 		}
 	}
 	if r.Act.Kind == OperationForce {

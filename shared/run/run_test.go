@@ -17,7 +17,8 @@ var noon = time.Date(2026, 11, 28, 12, 0, 0, 0, time.UTC)
 
 func going(change ...func(*run.Run)) run.Run {
 	r := run.Run{
-		Key: run.Key{Tenant: "acme", ID: job.DeterministicID(noon, "r")}, Definition: "hash", Status: run.Running, Epoch: 3,
+		Key:        run.Key{Tenant: "acme", ID: job.DeterministicID(noon, "r")},
+		Definition: "hash", Status: run.Running, Epoch: 3,
 		CreatedAt: noon, DueAt: noon, WakeAt: noon.Add(time.Minute), Shard: 2,
 	}
 	for _, c := range change {
@@ -28,8 +29,12 @@ func going(change ...func(*run.Run)) run.Run {
 
 func full(r *run.Run) {
 	r.Dag, r.Version, r.Stop, r.Paused, r.Holds = "d", 4, run.StopFail, true, true
-	r.Act = &run.Operation{ID: "x", Kind: run.OperationForce, Node: "a", Forced: job.ForcedSkip, Reason: "why", By: "me"}
-	r.Nodes = map[string]run.Node{"a": {Generation: 2, Since: 3, Override: job.ForcedComplete, Reason: "why", Whole: true}}
+	r.Act = &run.Operation{
+		ID: "x", Kind: run.OperationForce, Node: "a", Forced: job.ForcedSkip, Reason: "why", By: "me",
+	}
+	r.Nodes = map[string]run.Node{
+		"a": {Generation: 2, Since: 3, Override: job.ForcedComplete, Reason: "why", Whole: true},
+	}
 	r.NominalAt, r.ExpiryAt, r.Schedule, r.Priority, r.Params = noon, noon.Add(time.Hour), "s", job.High, `{"a":1}`
 	r.RetriedAt = noon.Add(time.Minute)
 	r.Reason = job.Reason{Code: "run_failed", Message: "node a"}
@@ -131,7 +136,9 @@ func TestWrites_MakeTheItemWhatTheyReturn(t *testing.T) {
 	t.Parallel()
 	for _, before := range []run.Run{going(), going(func(r *run.Run) { r.Holds, r.Paused = true, true })} {
 		operating := before
-		operating.Act = &run.Operation{ID: "x", Kind: run.OperationForce, Node: "a", Forced: job.ForcedSkip, Reason: "why"}
+		operating.Act = &run.Operation{
+			ID: "x", Kind: run.OperationForce, Node: "a", Forced: job.ForcedSkip, Reason: "why",
+		}
 		for name, do := range map[string]func() (run.Run, run.Run, item.Write){
 			"stop": func() (run.Run, run.Run, item.Write) {
 				a, w := before.Halt(run.StopCancel, job.Reason{Code: "c"}, noon)
@@ -281,7 +288,8 @@ func TestRun_KeepsItsWakeUpUntilItsScheduleIsTold(t *testing.T) {
 	now := time.Date(2027, 3, 1, 12, 0, 0, 0, time.UTC)
 	for _, schedule := range []string{"", "s"} {
 		is, _ := run.Create(run.Run{
-			Key: run.Key{Tenant: "acme", ID: job.DeterministicID(now, "r")}, Definition: "h", DueAt: now, Schedule: schedule,
+			Key:        run.Key{Tenant: "acme", ID: job.DeterministicID(now, "r")},
+			Definition: "h", DueAt: now, Schedule: schedule,
 		}, now)
 		over, _ := is.End(run.Failed, now)
 		if over.MustTell() != (schedule != "") || over.WakeAt.IsZero() != (schedule == "") {
@@ -291,7 +299,8 @@ func TestRun_KeepsItsWakeUpUntilItsScheduleIsTold(t *testing.T) {
 			t.Errorf("schedule %q: it may be forgotten: %v", schedule, may)
 		}
 		notified, w := over.NotifyDone()
-		if notified.MustTell() || !notified.WakeAt.IsZero() || !item.Any(w.When, over.Item()) || item.Any(w.When, is.Item()) {
+		if notified.MustTell() || !notified.WakeAt.IsZero() || !item.Any(w.When, over.Item()) ||
+			item.Any(w.When, is.Item()) {
 			t.Errorf("schedule %q: once told it is %+v", schedule, notified)
 		}
 		read, err := run.Parse(notified.Item())

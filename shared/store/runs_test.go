@@ -24,7 +24,8 @@ func withRun(t *testing.T) (*store.Store, run.Run) {
 	t.Cleanup(w.Close)
 	s := store.New(w.Table(), w.Blobs())
 	r, write := run.Create(run.Run{
-		Key: run.Key{Tenant: "acme", ID: job.DeterministicID(runsNoon, "r")}, Definition: "h", DueAt: runsNoon, Shard: 3,
+		Key:        run.Key{Tenant: "acme", ID: job.DeterministicID(runsNoon, "r")},
+		Definition: "h", DueAt: runsNoon, Shard: 3,
 	}, runsNoon)
 	if err := s.WriteRun(context.Background(), r, write); err != nil {
 		t.Fatal(err)

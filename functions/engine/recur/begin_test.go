@@ -276,7 +276,9 @@ func TestRecurrer_EndsTheRowsOfRuns(t *testing.T) {
 			b.Crashes(lost, func(n int) {
 				s = b.Rule(ofRuns,
 					func(s *schedule.Schedule) { s.Name, s.PauseAfter = fmt.Sprintf("s%v%d", lost, n), 9 })
-				r = b.overdueRun(n, s, func(r *job.Row) { r.ID = job.DeterministicID(r.DueAt, "x", fmt.Sprint(lost, n)) })
+				r = b.overdueRun(n, s, func(r *job.Row) {
+					r.ID = job.DeterministicID(r.DueAt, "x", fmt.Sprint(lost, n))
+				})
 				b.restart()
 				b.requireStep(b.sweep(r), recur.Began)
 				is := b.run(r)

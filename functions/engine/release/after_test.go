@@ -23,7 +23,9 @@ type waiting struct {
 }
 
 func withWaiters(t *testing.T, name string, do func(l *waiting)) {
-	stagetest.Bubble(t, name, memory.Options{EmptyPages: true}, func(s *stagetest.Setup) { do(&waiting{s, s.Engine()}) })
+	stagetest.Bubble(t, name, memory.Options{EmptyPages: true}, func(s *stagetest.Setup) {
+		do(&waiting{s, s.Engine()})
+	})
 }
 
 // open puts a job that is not over.
@@ -206,7 +208,7 @@ func TestAfter_EndsWithItsParents(t *testing.T) {
 
 func TestAfter_WakesUpItself(t *testing.T) {
 	t.Parallel()
-	withWaiters(t, "a blocked job wakes up less and less often and remembers an end that is forgotten", func(l *waiting) {
+	withWaiters(t, "a blocked job wakes up ever less often and remembers an end that is forgotten", func(l *waiting) {
 		a, b := l.open(1), l.open(2)
 		c := l.after(3, dag.After{}, a, b)
 		l.report(a, job.OutcomeSucceeded)
@@ -272,7 +274,7 @@ func TestAfter_SeesAnEndBetweenTwoStepsOfItsRequest(t *testing.T) {
 	t.Parallel()
 	for _, crashes := range []bool{false, true} {
 		for at := range 5 {
-			withWaiters(t, fmt.Sprintf("parents end before step %d of the request, which crashes there: %v", at, crashes),
+			withWaiters(t, fmt.Sprintf("parents end before step %d of the request, crash there: %v", at, crashes),
 				func(l *waiting) {
 					a, b := l.open(1), l.open(2)
 					c, steps := l.request(3, dag.After{}, a, b)

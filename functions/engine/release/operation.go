@@ -223,7 +223,8 @@ func (r *Releaser) Retry(ctx context.Context, k run.Key, from string, by By) (ru
 // RetryNode is Retry for one failed node. A redrive of the node's dead job calls it, too. An unknown node is a
 // fault.NotFound.
 func (r *Releaser) RetryNode(ctx context.Context, k run.Key, node string, by By) (run.Run, error) {
-	return r.inTwoWrites(ctx, k, run.Operation{Kind: run.OperationRetryNode, Node: node, Reason: by.Reason, By: by.Who}, nil, by)
+	o := run.Operation{Kind: run.OperationRetryNode, Node: node, Reason: by.Reason, By: by.Who}
+	return r.inTwoWrites(ctx, k, o, nil, by)
 }
 
 // Skip ends a node as SKIPPED. Its children run as if it had succeeded, or with below are skipped as well.

@@ -243,8 +243,9 @@ func (r *Releaser) read(ctx context.Context, k run.Key) (*facts, error) {
 func newFacts(is run.Run, g *dag.Graph) *facts {
 	return &facts{
 		run: is, graph: g, ended: map[string]job.Row{}, held: &held{}, joins: map[int]int64{},
-		limits: map[string]*limit{}, work: map[string]*work{}, permits: map[string]permit{}, tasks: map[string]job.Task{},
-		busy: make(chan struct{}, atOnce),
+		limits: map[string]*limit{}, work: map[string]*work{}, permits: map[string]permit{},
+		tasks: map[string]job.Task{},
+		busy:  make(chan struct{}, atOnce),
 	}
 }
 

@@ -114,7 +114,9 @@ func (f *facts) mark() int64 { return int64(hashOf(string(f.held.by))) }
 
 // admitWaiter takes a node out of the line and releases it, or the next item of a mapped node, which stays in the line
 // while there are numbers of its items to be given out. What is known to have left the line is removed from it.
-func (r *Releaser) admitWaiter(ctx context.Context, f *facts, waiters run.Waiters, no int) (ended []job.Row, err error) {
+func (r *Releaser) admitWaiter(
+	ctx context.Context, f *facts, waiters run.Waiters, no int,
+) (ended []job.Row, err error) {
 	name, generation := f.graph.Names()[no], waiters.Waiting[no]
 	if f.graph.Nodes[name].ForEach != "" && generation == f.run.Generation(name) {
 		rows, err := r.rows(ctx, f, name)

@@ -280,7 +280,8 @@ func TestWhoami_IsOfTheUserPool(t *testing.T) {
 
 	identity := d.api(t, "").Want(http.StatusOK, "GET", "/console/config.json", nil)
 	scope, page := fmt.Sprint(identity["scope"]), d.outputs["ConsoleUrl"]+"/index.html"
-	if identity["client"] != d.outputs["ConsoleClient"] || !strings.HasSuffix(fmt.Sprint(identity["issuer"]), "/"+p.id) {
+	if identity["client"] != d.outputs["ConsoleClient"] ||
+		!strings.HasSuffix(fmt.Sprint(identity["issuer"]), "/"+p.id) {
 		t.Errorf("the page is told %v", identity)
 	}
 	for user, want := range map[string]string{"ada@example.com": "acme", "bob@example.com": ""} {
