@@ -160,7 +160,7 @@ func TestPutExclusion_ChangesTheSchedulesThatNameIt(t *testing.T) {
 		t.Errorf("it was put: %s", r.text)
 	}
 	if r := b.want(t, 409, "DELETE", "/v1/exclusions/x", ""); r.str("code") != "wrong_state" ||
-		!strings.Contains(r.str("detail"), "both, once") {
+		!strings.Contains(r.str("detail"), "both and once") {
 		t.Errorf("one that is named: %s", r.text)
 	}
 	b.want(t, 200, "PATCH", "/v1/schedules/both", `{"calendar":{"cron":"0 10 * * *","exclude":["y"]}}`)

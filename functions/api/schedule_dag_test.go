@@ -137,7 +137,7 @@ func TestScheduleOfDag_KeepsItsDagFromBeingDeleted(t *testing.T) {
 	b.want(t, 201, "PUT", "/v1/schedules/one", ofEtl)
 	b.want(t, 201, "PUT", "/v1/schedules/two", ofEtl)
 	r := b.want(t, 409, "DELETE", "/v1/dags/etl", "")
-	if r.str("code") != "wrong_state" || !strings.Contains(r.str("detail"), "one, two") {
+	if r.str("code") != "wrong_state" || !strings.Contains(r.str("detail"), "one and two") {
 		t.Errorf("the answer is %s", r.text)
 	}
 	b.want(t, 204, "DELETE", "/v1/schedules/one", "")

@@ -2,9 +2,6 @@ package dags
 
 import (
 	"context"
-	"encoding/json"
-	"fmt"
-	"maps"
 	"net/http"
 	"time"
 
@@ -33,8 +30,8 @@ var (
 
 	dagRunRequest = field.NewObject("DagRunRequest", "Run of a dag", runVersion).With(runOptions...).
 			Refusing(field.HasAll("run_at", "delay"))
-	runRequest = field.NewObject("RunRequest", "Run of a definition that is not kept under a name", runDag).With(runOptions...).
-			Refusing(field.HasAll("run_at", "delay"))
+	runRequest = field.NewObject("RunRequest", "Run of a definition that is not kept under a name", runDag).
+			With(runOptions...).Refusing(field.HasAll("run_at", "delay"))
 	runOptions = []field.Property{runParams,
 		spec.RunAt.About("Time before which no node starts; excludes delay"),
 		spec.Delay.About("Time from now during which no node starts; excludes run_at"),
@@ -135,7 +132,7 @@ func (s *Handler) createRun(
 	allowed := s.readRunOptions(r, f, now, &n)
 	if g != nil && len(r.Wrong) == 0 {
 		n.Definition = g.Definition
-		if n.Params, err = s.mergeParams(ctx, r, f["params"], allowed, g); err != nil {
+		if _, n.Params, err = s.MergedParams(ctx, r, f[runParams.Name()], "", allowed, g); err != nil {
 			return nil, err
 		}
 	}
@@ -251,41 +248,4 @@ func (s *Handler) readRunOptions(
 		spec.RunTags.Into(r, f, &n.Tags)
 	}
 	return allowed
-}
-
-// mergeParams merges a run's params over the dag's defaults, and checks the result by the dag's schema. nil is no
-// params.
-func (s *Handler) mergeParams(
-	ctx context.Context, r *rest.Reader, v rest.Value, allowed []string, g *dag.Graph,
-) (json.RawMessage, error) {
-	given := map[string]json.RawMessage{}
-	if v.Pointer != "" {
-		given = spec.ReadParams(r, v, allowed)
-	}
-	unknown := g.UnknownParams(given)
-	for _, name := range unknown[:min(len(unknown), rest.MaxMistakes)] {
-		r.Mistake("/params/"+text.EscapePointer(name), rest.CodeUnknownField, "the params of the dag",
-			"the dag has no param %s", text.Quoted(name))
-	}
-	if len(r.Wrong) > 0 {
-		return nil, nil
-	}
-	merged := maps.Clone(g.Params)
-	if merged == nil {
-		merged = map[string]json.RawMessage{}
-	}
-	maps.Copy(merged, given)
-	if len(merged) == 0 && len(g.ParamsSchema) == 0 {
-		return nil, nil
-	}
-	params := text.MustJSON(merged)
-	if len(params) > dag.MaxDefinition {
-		r.Mistake("/params", rest.CodeTooLarge, fmt.Sprintf("at most %d bytes", dag.MaxDefinition),
-			"the params have %d bytes", len(params))
-		return nil, nil
-	}
-	if len(g.ParamsSchema) == 0 {
-		return params, nil
-	}
-	return params, s.JudgeParams(ctx, r, g.ParamsSchema, params)
 }

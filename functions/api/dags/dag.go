@@ -47,6 +47,8 @@ func (s *Handler) dagRoutes() {
 	}, s.validateDag)
 }
 
+type dagAnswer = rest.StatusAnswer[dagView]
+
 type getDagInput struct {
 	Name    string `path:"name" doc:"Name of the dag"`
 	Version string `query:"version" doc:"Version of the dag; default: the newest"`
@@ -66,9 +68,7 @@ func (s *Handler) dagBody(ctx context.Context, t tenant.ID) (*dag.Graph, error) 
 	return g, err
 }
 
-func (s *Handler) putDag(
-	ctx context.Context, who tenant.Identity, in *rest.Named,
-) (*rest.StatusAnswer[DagView], error) {
+func (s *Handler) putDag(ctx context.Context, who tenant.Identity, in *rest.Named) (*dagAnswer, error) {
 	if err := rest.CheckName(in.Name, "a dag"); err != nil {
 		return nil, err
 	}
@@ -84,16 +84,14 @@ func (s *Handler) putDag(
 	if err != nil {
 		return nil, err
 	}
-	out := &rest.StatusAnswer[DagView]{Status: http.StatusOK, Body: s.viewDag(d, g.Definition)}
+	status := http.StatusOK
 	if created {
-		out.Status = http.StatusCreated
+		status = http.StatusCreated
 	}
-	return out, nil
+	return &dagAnswer{Status: status, Body: s.viewDag(d, g.Definition)}, nil
 }
 
-func (s *Handler) getDag(
-	ctx context.Context, who tenant.Identity, in *getDagInput,
-) (*rest.StatusAnswer[DagView], error) {
+func (s *Handler) getDag(ctx context.Context, who tenant.Identity, in *getDagInput) (*dagAnswer, error) {
 	version, err := rest.ReadNumber("version", in.Version, 0, spec.MaxVersion)
 	if err != nil {
 		return nil, err
@@ -102,7 +100,7 @@ func (s *Handler) getDag(
 	if err != nil {
 		return nil, err
 	}
-	return &rest.StatusAnswer[DagView]{Status: http.StatusOK, Body: s.viewDag(d, g.Definition)}, nil
+	return &dagAnswer{Status: http.StatusOK, Body: s.viewDag(d, g.Definition)}, nil
 }
 
 func (s *Handler) deleteDag(ctx context.Context, who tenant.Identity, in *rest.Named) (*rest.NoContent, error) {
@@ -116,16 +114,10 @@ func (s *Handler) listDags(
 	ctx context.Context, who tenant.Identity, in *rest.PageInput,
 ) (*rest.Listing[dagItemView], error) {
 	l := rest.NewList(who.Tenant, "dags")
-	limit, after, err := in.Page(l)
-	if err != nil {
-		return nil, err
-	}
-	dags, more, err := s.Store.Dags(ctx, who.Tenant, after, limit)
-	if err != nil {
-		return nil, err
-	}
-	return &rest.Listing[dagItemView]{Body: rest.PageOf(l, dags, more, viewDagItem,
-		func(d store.Dag) string { return d.Name })}, nil
+	return rest.ReadPage(l, in.Paging, func(after string, limit int) (rest.Found[dagItemView], error) {
+		dags, more, err := s.Store.Dags(ctx, who.Tenant, after, limit)
+		return rest.FoundRows(dags, more, viewDagItem, func(d store.Dag) string { return d.Name }), err
+	})
 }
 
 type listDagVersionsInput struct {
@@ -137,23 +129,18 @@ func (s *Handler) listDagVersions(
 	ctx context.Context, who tenant.Identity, in *listDagVersionsInput,
 ) (*rest.Listing[dagItemView], error) {
 	l := rest.NewList(who.Tenant, "dag versions", in.Name)
-	limit, position, err := in.Page(l)
-	if err != nil {
-		return nil, err
-	}
-	d, err := s.Store.Dag(ctx, who.Tenant, in.Name)
-	if err != nil {
-		return nil, spec.AbsentDag(err)
-	}
-	versions, more, err := s.Store.DagVersions(ctx, who.Tenant, in.Name, rest.CursorNumber(position), limit)
-	if err != nil {
-		return nil, err
-	}
-	for i := range versions {
-		versions[i].CreatedAt = d.CreatedAt
-	}
-	return &rest.Listing[dagItemView]{Body: rest.PageOf(l, versions, more, viewDagItem,
-		func(d store.Dag) string { return strconv.Itoa(int(d.Version)) })}, nil
+	return rest.ReadPage(l, in.Paging, func(after string, limit int) (found rest.Found[dagItemView], err error) {
+		d, err := s.Store.Dag(ctx, who.Tenant, in.Name)
+		if err != nil {
+			return found, spec.AbsentDag(err)
+		}
+		versions, more, err := s.Store.DagVersions(ctx, who.Tenant, in.Name, rest.CursorNumber(after), limit)
+		for i := range versions {
+			versions[i].CreatedAt = d.CreatedAt
+		}
+		return rest.FoundRows(versions, more, viewDagItem,
+			func(d store.Dag) string { return strconv.Itoa(int(d.Version)) }), err
+	})
 }
 
 type validateAnswer struct {

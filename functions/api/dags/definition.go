@@ -77,7 +77,16 @@ var (
 
 // expression is a field with a CEL expression, whose content dag.Compile checks.
 func expression(name, about string) field.Field[string] {
-	return field.Text(name, about, field.Matching(`\S`, dag.MaxExpression), readExpression)
+	bound := field.Matching(`\S`, dag.MaxExpression)
+	return field.Text(name, about, bound, func(r *rest.Reader, v rest.Value) (string, bool) {
+		s, ok := r.Text(v)
+		if ok && strings.TrimSpace(s) == "" {
+			r.Mistake(v.Pointer, dag.CodeInvalidExpression, "a CEL expression",
+				"line 1, column 1: the expression is empty")
+			return "", false
+		}
+		return s, ok
+	})
 }
 
 // longestCheck bounds the check of a definition's expressions. Their number and size are bounded so that it takes less
@@ -126,11 +135,11 @@ func (s *Handler) readDefinition(ctx context.Context, r *rest.Reader, at rest.Va
 			"checking the expressions takes more than %s", longestCheck)
 		return nil, nil
 	}
-	var mistakes fault.Mistakes
-	if err != nil && !errors.As(err, &mistakes) {
+	var violations fault.Mistakes
+	if err != nil && !errors.As(err, &violations) {
 		return nil, err
 	}
-	alsoWrong(r, at.Pointer, before, mistakes)
+	alsoWrong(r, at.Pointer, before, violations)
 	if g != nil {
 		constants(r, at.Pointer, g)
 	}
@@ -165,12 +174,12 @@ func unlessEmpty[V any](m map[string]V) map[string]V {
 }
 
 // alsoWrong adds the violations that dag.Compile found, except at pointers that the reader has reported already.
-func alsoWrong(r *rest.Reader, pointer string, before int, mistakes fault.Mistakes) {
+func alsoWrong(r *rest.Reader, pointer string, before int, violations fault.Mistakes) {
 	blamed := map[string]bool{}
 	for _, m := range r.Wrong[before:] {
 		blamed[m.Pointer] = true
 	}
-	for _, m := range mistakes {
+	for _, m := range violations {
 		if at := pointer + m.Pointer; !blamed[at] {
 			r.Mistake(at, m.Code, m.Allowed, "%s", m.Detail)
 		}
@@ -233,7 +242,11 @@ func (s *Handler) readNode(
 	}
 	n.Task = name
 	runningNode(r, f, task, &n)
-	edges(r, f, &n)
+	dependsOn.Into(r, f, &n.DependsOn)
+	nodeRunIf.Into(r, f, &n.RunIf)
+	when.Into(r, f, &n.When)
+	forEach.Into(r, f, &n.ForEach)
+	maxParallel.Into(r, f, &n.MaxParallel)
 	spec.AllowLiterals.Into(r, f, &n.AllowLiterals)
 	if spec.Tags.Into(r, f, &n.Tags) {
 		n.Tags = unlessEmpty(n.Tags)
@@ -263,25 +276,6 @@ func runningNode(r *rest.Reader, f rest.Fields, task job.Task, n *dag.Node) {
 		}
 	}
 	nodeStartWithin.Into(r, f, &n.StartWithin)
-}
-
-// edges reads what a node waits for.
-func edges(r *rest.Reader, f rest.Fields, n *dag.Node) {
-	dependsOn.Into(r, f, &n.DependsOn)
-	nodeRunIf.Into(r, f, &n.RunIf)
-	when.Into(r, f, &n.When)
-	forEach.Into(r, f, &n.ForEach)
-	maxParallel.Into(r, f, &n.MaxParallel)
-}
-
-// readExpression reads the text of an expression; dag.Compile checks it.
-func readExpression(r *rest.Reader, v rest.Value) (string, bool) {
-	s, ok := r.Text(v)
-	if ok && strings.TrimSpace(s) == "" {
-		r.Mistake(v.Pointer, dag.CodeInvalidExpression, "a CEL expression", "line 1, column 1: the expression is empty")
-		return "", false
-	}
-	return s, ok
 }
 
 // readTemplate checks a node's payload like a job's, except strings with expressions: their values are known only when

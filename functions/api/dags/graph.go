@@ -90,11 +90,11 @@ func (s *Handler) getRunGraph(ctx context.Context, who tenant.Identity, in *runG
 	out := &runGraphAnswer{ContentType: graphTypes[form], Vary: "Accept"}
 	switch form {
 	case graphSVG:
-		out.Body = []byte(f.graph.SVG(f.title(), f.looks()))
+		out.Body = []byte(f.graph.SVG(f.title(), f.appearance()))
 	case graphJSON:
 		out.Body, err = text.JSON(f.graphView())
 	default:
-		out.Body = []byte(f.graph.Mermaid(f.looks()))
+		out.Body = []byte(f.graph.Mermaid(f.appearance()))
 	}
 	return out, err
 }
@@ -133,16 +133,16 @@ func (f *runFacts) title() string {
 	return title + ": " + string(f.shown(f.states()))
 }
 
-func (f *runFacts) looks() map[string]dag.Look {
-	looks := map[string]dag.Look{}
+func (f *runFacts) appearance() map[string]dag.Look {
+	nodes := map[string]dag.Look{}
 	for _, name := range f.graph.Names() {
-		look := dag.Look{Status: f.status(f.rows[name])}
+		shown := dag.Look{Status: f.status(f.rows[name])}
 		if c := f.itemCounts(name); c != nil {
-			look.Note = c.Ended()
+			shown.Note = c.Ended()
 		}
-		looks[name] = look
+		nodes[name] = shown
 	}
-	return looks
+	return nodes
 }
 
 func (f *runFacts) graphView() graphView {

@@ -29,7 +29,7 @@ var (
 	nodeResult = field.Value("result", "Result of the node, for the nodes downstream of it; default: null",
 		field.Anything)
 
-	runActRequest       = field.NewObject("RunActRequest", "Operation on a run", spec.Reason)
+	operationRequest    = field.NewObject("RunActRequest", "Operation on a run", spec.Reason)
 	runRetryRequest     = field.NewObject("RunRetryRequest", "Retry of a run", retryFrom, spec.Reason)
 	nodeSkipRequest     = field.NewObject("NodeSkipRequest", "Skip of a node", skipChildren, spec.Reason)
 	nodeCompleteRequest = field.NewObject("NodeCompleteRequest", "Completion of a node by operator override",
@@ -45,52 +45,49 @@ type runNodeInput struct {
 	Node string `path:"node" doc:"Name of the node"`
 }
 
-// act reads the body of an act, does it, and answers with the run after it.
-func (s *Handler) act(
-	ctx context.Context, who tenant.Identity, id string, known *field.Object,
-	read func(*rest.Reader, rest.Fields), do func(run.Key, release.By) (run.Run, error),
-) (*rest.Answer[spec.RunView], error) {
+type runAnswer = rest.Answer[spec.RunView]
+
+// operate reads the body of an operation, carries it out, and answers with the run after it. read reads the fields
+// other than reason; nil: there are none.
+func (s *Handler) operate(
+	ctx context.Context, who tenant.Identity, id string, request *field.Object, read func(*rest.Reader, rest.Fields),
+	carryOut func(run.Key, release.By) (run.Run, error),
+) (*runAnswer, error) {
 	k, err := runKey(who, id)
 	if err != nil {
 		return nil, err
 	}
 	by := release.By{Who: who.Subject}
-	doc, err := rest.ReadBody(ctx, contract.MaxBody)
+	err = spec.OptionalBody(ctx, request, func(r *rest.Reader, f rest.Fields) {
+		spec.Reason.Into(r, f, &by.Reason)
+		if read != nil {
+			read(r, f)
+		}
+	})
 	if err != nil {
 		return nil, err
 	}
-	if doc != nil {
-		r := spec.NewReader(doc)
-		f := known.Body(r)
-		spec.Reason.Into(r, f, &by.Reason)
-		read(r, f)
-		if len(r.Wrong) > 0 {
-			return nil, r.Wrong
-		}
-	}
-	if _, err := do(k, by); err != nil {
+	if _, err := carryOut(k, by); err != nil {
 		return nil, asRunProblem(err)
 	}
 	v, err := s.ShowRun(ctx, k)
-	return &rest.Answer[spec.RunView]{Body: v}, err
+	return &runAnswer{Body: v}, err
 }
 
-func nothingMore(*rest.Reader, rest.Fields) {}
-
-// runAct returns the handler of an act that takes only a reason.
-func (s *Handler) runAct(
-	do func(context.Context, run.Key, release.By) (run.Run, error),
-) func(context.Context, tenant.Identity, *runInput) (*rest.Answer[spec.RunView], error) {
-	return func(ctx context.Context, who tenant.Identity, in *runInput) (*rest.Answer[spec.RunView], error) {
-		return s.act(ctx, who, in.ID, runActRequest, nothingMore, func(k run.Key, by release.By) (run.Run, error) {
-			return do(ctx, k, by)
+// plainOperation returns the handler of an operation that takes only a reason.
+func (s *Handler) plainOperation(
+	carryOut func(context.Context, run.Key, release.By) (run.Run, error),
+) func(context.Context, tenant.Identity, *runInput) (*runAnswer, error) {
+	return func(ctx context.Context, who tenant.Identity, in *runInput) (*runAnswer, error) {
+		return s.operate(ctx, who, in.ID, operationRequest, nil, func(k run.Key, by release.By) (run.Run, error) {
+			return carryOut(ctx, k, by)
 		})
 	}
 }
 
-func (s *Handler) retryRun(ctx context.Context, who tenant.Identity, in *runInput) (*rest.Answer[spec.RunView], error) {
+func (s *Handler) retryRun(ctx context.Context, who tenant.Identity, in *runInput) (*runAnswer, error) {
 	from := ""
-	return s.act(ctx, who, in.ID, runRetryRequest, func(r *rest.Reader, f rest.Fields) {
+	return s.operate(ctx, who, in.ID, runRetryRequest, func(r *rest.Reader, f rest.Fields) {
 		retryFrom.Into(r, f, &from)
 	}, func(k run.Key, by release.By) (run.Run, error) {
 		is, err := s.Runs.Retry(ctx, k, from, by)
@@ -102,32 +99,24 @@ func (s *Handler) retryRun(ctx context.Context, who tenant.Identity, in *runInpu
 	})
 }
 
-func (s *Handler) retryRunNode(
-	ctx context.Context, who tenant.Identity, in *runNodeInput,
-) (*rest.Answer[spec.RunView], error) {
-	return s.act(ctx, who, in.ID, runActRequest, nothingMore, func(k run.Key, by release.By) (run.Run, error) {
+func (s *Handler) retryRunNode(ctx context.Context, who tenant.Identity, in *runNodeInput) (*runAnswer, error) {
+	return s.operate(ctx, who, in.ID, operationRequest, nil, func(k run.Key, by release.By) (run.Run, error) {
 		return s.Runs.RetryNode(ctx, k, in.Node, by)
 	})
 }
 
-func (s *Handler) skipRunNode(
-	ctx context.Context, who tenant.Identity, in *runNodeInput,
-) (*rest.Answer[spec.RunView], error) {
-	below := false
-	return s.act(ctx, who, in.ID, nodeSkipRequest, func(r *rest.Reader, f rest.Fields) {
-		word := ""
-		skipChildren.Into(r, f, &word)
-		below = word == "skip"
+func (s *Handler) skipRunNode(ctx context.Context, who tenant.Identity, in *runNodeInput) (*runAnswer, error) {
+	children := ""
+	return s.operate(ctx, who, in.ID, nodeSkipRequest, func(r *rest.Reader, f rest.Fields) {
+		skipChildren.Into(r, f, &children)
 	}, func(k run.Key, by release.By) (run.Run, error) {
-		return s.Runs.Skip(ctx, k, in.Node, below, by)
+		return s.Runs.Skip(ctx, k, in.Node, children == "skip", by)
 	})
 }
 
-func (s *Handler) completeRunNode(
-	ctx context.Context, who tenant.Identity, in *runNodeInput,
-) (*rest.Answer[spec.RunView], error) {
+func (s *Handler) completeRunNode(ctx context.Context, who tenant.Identity, in *runNodeInput) (*runAnswer, error) {
 	var result json.RawMessage
-	return s.act(ctx, who, in.ID, nodeCompleteRequest, func(r *rest.Reader, f rest.Fields) {
+	return s.operate(ctx, who, in.ID, nodeCompleteRequest, func(r *rest.Reader, f rest.Fields) {
 		if v, ok := f[nodeResult.Name()]; ok {
 			result = readResult(r, v)
 		}
@@ -142,11 +131,10 @@ func readResult(r *rest.Reader, v rest.Value) json.RawMessage {
 		return nil
 	}
 	raw := r.Doc.Compact(v.Node)
-	switch {
-	case len(raw) > contract.MaxResult:
+	if len(raw) > contract.MaxResult {
 		r.Mistake(v.Pointer, rest.CodeOutOfRange, fmt.Sprintf("at most %d bytes", contract.MaxResult),
 			"the result has %d bytes", len(raw))
-	default:
+	} else {
 		spec.TooDeep(r, v, "the result is")
 	}
 	r.AllDuplicates(v.Node)
@@ -168,7 +156,8 @@ func (s *Handler) forgetRun(ctx context.Context, who tenant.Identity, in *runInp
 		return nil, rest.NewProblem(spec.CodeNotFinished, "the run has not ended; cancel it first")
 	}
 	if f.run.MustTell() {
-		return nil, rest.NewProblem(spec.CodeNotFinished, "the run has not yet notified its schedule; repeat the request in a moment")
+		return nil, rest.NewProblem(spec.CodeNotFinished,
+			"the run has not yet notified its schedule; repeat the request in a moment")
 	}
 	if err := s.allStopped(ctx, f); err != nil {
 		return nil, err
@@ -182,7 +171,8 @@ func (s *Handler) forgetRun(ctx context.Context, who tenant.Identity, in *runInp
 	}
 	err = s.Store.ForgetRun(ctx, f.run)
 	if store.Refused(err) != nil {
-		return nil, rest.NewProblem(spec.CodeWrongState, "another request has changed the run meanwhile; read it once more")
+		return nil, rest.NewProblem(spec.CodeWrongState,
+			"another request has changed the run meanwhile; read it once more")
 	}
 	return &rest.NoContent{}, err
 }
@@ -198,7 +188,8 @@ func (s *Handler) allStopped(ctx context.Context, f *runFacts) error {
 	}
 	rows, err := s.Store.Nodes(ctx, older)
 	if slices.ContainsFunc(rows, job.Row.Unfinished) {
-		return rest.NewProblem(spec.CodeNotFinished, "a job of the run has not stopped yet; repeat the request in a moment")
+		return rest.NewProblem(spec.CodeNotFinished,
+			"a job of the run has not stopped yet; repeat the request in a moment")
 	}
 	return err
 }
@@ -221,10 +212,7 @@ func (s *Handler) forgetNode(ctx context.Context, f *runFacts, name string, gene
 			return err
 		}
 		err := s.jobs.Forget(ctx, k, func(job.Row) error { return nil })
-		if rest.IsNotFound(err) {
-			continue
-		}
-		if err != nil {
+		if err != nil && !rest.IsNotFound(err) {
 			return err
 		}
 	}

@@ -28,7 +28,7 @@ func (f *runFacts) noItems(name string) bool {
 
 // mappedResult adds the result of a mapped node that has ended, as expressions see it: the list of the results of its
 // items, with null for an item that did not succeed.
-func (s *Handler) mappedResult(ctx context.Context, items []job.Row, v *RunNodeDetail) error {
+func (s *Handler) mappedResult(ctx context.Context, items []job.Row, v *runNodeDetail) error {
 	for _, item := range items {
 		if item.Status == job.Succeeded && item.Partial != job.Whole {
 			v.Partial = spec.Partial(item)

@@ -50,8 +50,8 @@ func (s *Handler) runRoutes() {
 		Method: http.MethodGet, Path: "/v1/runs/{id}/nodes/{node}", ID: "getRunNode", Tag: spec.TagRuns,
 		Scope:   spec.MayRead,
 		Summary: "Get a node of a run", Errors: []int{http.StatusNotFound},
-		About: "Answers the node with its payload as sent, its result and its error; for a node with for_each, with a " +
-			"page of its items.",
+		About: "Answers the node with its payload as sent, its result and its error; for a node with for_each, with " +
+			"a page of its items.",
 	}, s.getRunNode)
 	rest.Register(s.Router, rest.Route{
 		Method: http.MethodGet, Path: "/v1/runs/{id}/events", ID: "listRunEvents", Tag: spec.TagRuns,
@@ -65,11 +65,11 @@ func (s *Handler) runRoutes() {
 		About: "Answers Mermaid as text/plain, a picture as image/svg+xml, or nodes and edges as application/json.",
 	}, s.getRunGraph)
 	s.documentGraph()
-	s.runActs()
+	s.operationRoutes()
 }
 
-// runActs are the routes of an operator's acts.
-func (s *Handler) runActs() {
+// operationRoutes registers an operator's operations on runs and nodes.
+func (s *Handler) operationRoutes() {
 	of := func(path, id, summary, about string, body rest.Body) rest.Route {
 		return rest.Route{
 			Method: http.MethodPost, Path: "/v1/runs/{id}/" + path, ID: id, Tag: spec.TagRuns, Scope: spec.MayWrite,
@@ -77,23 +77,18 @@ func (s *Handler) runActs() {
 			About: about,
 		}
 	}
-	rest.Register(s.Router,
-		of("pause", "pauseRun", "Pause a run", "Nothing new starts; running jobs continue to their end.", runActRequest),
-		s.runAct(s.Runs.Pause))
-	rest.Register(s.Router,
-		of("resume", "resumeRun", "Resume a run", "Ends the pause of the run.", runActRequest),
-		s.runAct(s.Runs.Resume))
+	rest.Register(s.Router, of("pause", "pauseRun", "Pause a run",
+		"Nothing new starts; running jobs continue to their end.", operationRequest), s.plainOperation(s.Runs.Pause))
+	rest.Register(s.Router, of("resume", "resumeRun", "Resume a run",
+		"Ends the pause of the run.", operationRequest), s.plainOperation(s.Runs.Resume))
 	rest.Register(s.Router, of("cancel", "cancelRun", "Cancel a run",
-		"Jobs that have not started become CANCELLED, and running jobs are asked to stop.", runActRequest),
-		s.runAct(s.Runs.Cancel))
+		"Jobs that have not started become CANCELLED, and running jobs are asked to stop.", operationRequest),
+		s.plainOperation(s.Runs.Cancel))
 	rest.Register(s.Router, of("retry", "retryRun", "Retry a run",
 		"Retries failed nodes and the downstream nodes they cancelled; with from, that node and everything downstream.",
-		runRetryRequest),
-		s.retryRun)
-	rest.Register(s.Router,
-		of("nodes/{node}/retry", "retryRunNode", "Retry a failed node",
-			"Retries the node and the downstream nodes it cancelled.", runActRequest),
-		s.retryRunNode)
+		runRetryRequest), s.retryRun)
+	rest.Register(s.Router, of("nodes/{node}/retry", "retryRunNode", "Retry a failed node",
+		"Retries the node and the downstream nodes it cancelled.", operationRequest), s.retryRunNode)
 	rest.Register(s.Router, of("nodes/{node}/skip", "skipRunNode", "Skip a node",
 		"Skips a node that is blocked, waits or has failed.", nodeSkipRequest), s.skipRunNode)
 	rest.Register(s.Router, of("nodes/{node}/complete", "completeRunNode", "Complete a node by operator override",
@@ -117,13 +112,13 @@ func (s *Handler) getRun(ctx context.Context, who tenant.Identity, in *getRunInp
 	}
 	retryAfter := ""
 	if wait > 0 {
-		look := func() (bool, error) {
+		ended := func() (bool, error) {
 			is, err := s.Store.Run(ctx, k)
 			return is.Status.Final(), asRunProblem(err)
 		}
-		over, err := look()
-		if err == nil && !over {
-			retryAfter, err = s.Await(ctx, who.Tenant, wait, look)
+		done, err := ended()
+		if err == nil && !done {
+			retryAfter, err = s.Await(ctx, who.Tenant, wait, ended)
 		}
 		if err != nil {
 			return nil, err
@@ -148,8 +143,8 @@ type listRunsInput struct {
 	rest.Paging
 }
 
-// lookedAtRuns is how many entries of the list one request reads at most.
-const lookedAtRuns = 2_000
+// maxListedRuns is how many entries of the list one request reads at most.
+const maxListedRuns = 2_000
 
 // A page of runs with very many nodes ends early, because it reads the rows of all nodes.
 const (
@@ -160,38 +155,40 @@ const (
 func (s *Handler) listRuns(
 	ctx context.Context, who tenant.Identity, in *listRunsInput,
 ) (*rest.Listing[spec.RunView], error) {
-	limit, err := in.PageSize()
-	if err != nil {
-		return nil, err
-	}
 	q, err := readRunFilter(in)
 	if err != nil {
 		return nil, err
 	}
 	l := rest.NewList(who.Tenant, "runs", in.Dag, in.State, in.Schedule, in.CreatedAfter, in.CreatedBefore)
-	if q.Below, err = l.Position(in.Cursor); err != nil {
-		return nil, err
-	}
-	out := &rest.Listing[spec.RunView]{Body: rest.Page[spec.RunView]{Items: []spec.RunView{}}}
+	return rest.ReadPage(l, in.Paging, func(after string, limit int) (rest.Found[spec.RunView], error) {
+		q.Below = after
+		return s.foundRuns(ctx, who.Tenant, q, in.State, limit)
+	})
+}
+
+// foundRuns reads one page of runs that are shown with that status; "" is any.
+func (s *Handler) foundRuns(
+	ctx context.Context, t tenant.ID, q store.RunQuery, status string, limit int,
+) (out rest.Found[spec.RunView], err error) {
 	var positions []string
 	rows := 0
-	for range lookedAtRuns / store.ReadAtOnce {
-		found, next, err := s.Store.Runs(ctx, who.Tenant, q)
+	for range maxListedRuns / store.ReadAtOnce {
+		found, next, err := s.Store.Runs(ctx, t, q)
 		if err != nil {
-			return nil, err
+			return out, err
 		}
-		found = slices.DeleteFunc(found, func(r store.ListedRun) bool { return !mayBe(r.Run, in.State) })
+		found = slices.DeleteFunc(found, func(r store.ListedRun) bool { return !mayBe(r.Run, status) })
 		for len(found) > 0 && len(positions) < limit && rows < listedRows {
 			lot := found[:min(len(found), limit-len(positions), runsReadAtOnce)]
 			found = found[len(lot):]
 			views, read, err := s.listedRuns(ctx, lot)
 			if err != nil {
-				return nil, err
+				return out, err
 			}
 			rows += read
 			for n, v := range views {
-				if v != nil && (in.State == "" || string(v.Status) == in.State) {
-					out.Body.Items, positions = append(out.Body.Items, *v), append(positions, lot[n].Place)
+				if v != nil && (status == "" || string(v.Status) == status) {
+					out.Items, positions = append(out.Items, *v), append(positions, lot[n].Place)
 				}
 			}
 			q.Below = lot[len(lot)-1].Place
@@ -203,8 +200,7 @@ func (s *Handler) listRuns(
 			break
 		}
 	}
-	out.Body.NextCursor = l.Cursor(q.Below)
-	out.Body.Fit(func(last int) *string { return l.Cursor(positions[last]) })
+	out.Next, out.At = q.Below, func(i int) string { return positions[i] }
 	return out, nil
 }
 
@@ -278,25 +274,19 @@ func (s *Handler) listRunEvents(
 		return nil, err
 	}
 	l := rest.NewList(who.Tenant, "run events", in.ID)
-	limit, position, err := in.Page(l)
-	if err != nil {
-		return nil, err
-	}
-	if _, err := s.Store.Run(ctx, k); err != nil {
-		return nil, asRunProblem(err)
-	}
-	events, next, err := s.Store.Events(ctx, k, position, limit)
-	if err != nil {
-		return nil, err
-	}
-	out := &rest.Listing[runEventView]{Body: rest.Page[runEventView]{Items: []runEventView{}}}
-	for _, e := range events {
-		out.Body.Items = append(out.Body.Items, runEventView{
-			rest.Instant{Time: e.At}, e.By, e.Action, e.Node, e.Reason, e.From, e.To,
-		})
-	}
-	out.Body.NextCursor = l.Cursor(next)
-	return out, nil
+	return rest.ReadPage(l, in.Paging, func(after string, limit int) (found rest.Found[runEventView], err error) {
+		if _, err := s.Store.Run(ctx, k); err != nil {
+			return found, asRunProblem(err)
+		}
+		events, next, err := s.Store.Events(ctx, k, after, limit)
+		found.Next = next
+		for _, e := range events {
+			found.Items = append(found.Items, runEventView{
+				rest.Instant{Time: e.At}, e.By, e.Action, e.Node, e.Reason, e.From, e.To,
+			})
+		}
+		return found, err
+	})
 }
 
 type getRunNodeInput struct {
@@ -305,8 +295,8 @@ type getRunNodeInput struct {
 	rest.Paging
 }
 
-// RunNodeDetail shows one node of a run with all its details.
-type RunNodeDetail struct {
+// runNodeDetail shows one node of a run with all its details.
+type runNodeDetail struct {
 	RunID job.ID `json:"run_id" doc:"Identifier of the run"`
 	Node  string `json:"node" doc:"Name of the node"`
 	spec.NodeState
@@ -335,13 +325,12 @@ type runItemView struct {
 
 func (s *Handler) getRunNode(
 	ctx context.Context, who tenant.Identity, in *getRunNodeInput,
-) (*rest.Answer[RunNodeDetail], error) {
+) (*rest.Answer[runNodeDetail], error) {
 	k, err := runKey(who, in.ID)
 	if err != nil {
 		return nil, err
 	}
-	limit, err := in.PageSize()
-	if err != nil {
+	if _, err := in.PageSize(); err != nil {
 		return nil, err
 	}
 	f, err := s.readRun(ctx, k)
@@ -351,19 +340,24 @@ func (s *Handler) getRunNode(
 	if !slices.Contains(f.graph.Names(), in.Node) {
 		return nil, errNoRun()
 	}
-	out := &rest.Answer[RunNodeDetail]{Body: RunNodeDetail{RunID: k.ID, Node: in.Node, NodeState: f.node(in.Node,
-		f.states())}}
-	row := f.rows[in.Node]
+	out := &rest.Answer[runNodeDetail]{Body: runNodeDetail{RunID: k.ID, Node: in.Node,
+		NodeState: f.node(in.Node, f.states())}}
+	row, items := f.rows[in.Node], f.items[in.Node]
 	if row.IsMapped() {
 		l := rest.NewList(who.Tenant, "run items", in.ID, in.Node)
-		all := make([]runItemView, len(f.items[in.Node]))
-		for i, item := range f.items[in.Node] {
-			all[i] = f.item(i, item)
+		page, err := rest.ReadPage(l, in.Paging, func(after string, limit int) (rest.Found[runItemView], error) {
+			all := make([]runItemView, len(items))
+			for i, item := range items {
+				all[i] = f.item(i, item)
+			}
+			return rest.FoundIn(all, after, limit), nil
+		})
+		if err != nil {
+			return nil, err
 		}
-		items, next, err := rest.CutPage(l, in.Cursor, limit, all)
-		out.Body.Items = &rest.Page[runItemView]{Items: items, NextCursor: next}
-		if err == nil && in.Cursor == "" && row.Status.Final() {
-			err = s.mappedResult(ctx, f.items[in.Node], &out.Body)
+		out.Body.Items = &page.Body
+		if in.Cursor == "" && row.Status.Final() {
+			err = s.mappedResult(ctx, items, &out.Body)
 		}
 		return out, err
 	}
@@ -380,7 +374,7 @@ func (s *Handler) getRunNode(
 }
 
 // nodeDetail adds the contents of a node's job.
-func (s *Handler) nodeDetail(ctx context.Context, row job.Row, v *RunNodeDetail) error {
+func (s *Handler) nodeDetail(ctx context.Context, row job.Row, v *runNodeDetail) error {
 	if row.Status == "" {
 		return nil
 	}

@@ -36,13 +36,13 @@ func (s *Handler) readRun(ctx context.Context, k run.Key) (*runFacts, error) {
 		run: is, graph: g, rows: rows, items: map[string][]job.Row{}, now: s.Now(),
 	}
 	var soon []job.Key
-	look := func(r job.Row) {
+	note := func(r job.Row) {
 		if !r.IsMapped() && spec.StartsSoon(r, f.now) {
 			soon = append(soon, r.Key)
 		}
 	}
 	for name, row := range rows {
-		look(row)
+		note(row)
 		if !row.IsMapped() {
 			continue
 		}
@@ -57,7 +57,7 @@ func (s *Handler) readRun(ctx context.Context, k run.Key) (*runFacts, error) {
 			if item.Status == "" && row.Status.Final() { // the node was cancelled before the item began
 				f.items[name][i].Status = job.Cancelled
 			}
-			look(item)
+			note(item)
 		}
 	}
 	f.claims, f.pauses, err = s.Claims(ctx, k.Tenant, soon)
@@ -235,14 +235,6 @@ func (f *runFacts) blocked(name string, states map[string]dag.NodeState) (word, 
 	return "parents", "its parents have just ended"
 }
 
-// someInWords names up to namedMost nodes and counts the others.
-func someInWords(names []string) string {
-	if more := len(names) - spec.NamedMost; more > 0 {
-		names = append(names[:spec.NamedMost:spec.NamedMost], fmt.Sprintf("%d more", more))
-	}
-	return spec.InWords(names, "and")
-}
-
 // unended lists the parents that have not ended, in words.
 func (f *runFacts) unended(name string, states map[string]dag.NodeState) string {
 	var open []string
@@ -255,7 +247,7 @@ func (f *runFacts) unended(name string, states map[string]dag.NodeState) string 
 		}
 		open = append(open, p)
 	}
-	return someInWords(open)
+	return spec.SomeNames(open)
 }
 
 // viewRun shows what the run's own item has.
@@ -310,11 +302,11 @@ func nodesFailed(failed, cancelled []string) *job.Reason {
 	case len(failed) == 1:
 		why.Message = "node " + failed[0] + " failed"
 	case len(failed) > 1:
-		why.Message = "nodes " + someInWords(failed) + " failed"
+		why.Message = "nodes " + spec.SomeNames(failed) + " failed"
 	case len(cancelled) == 1:
 		why.Message = "node " + cancelled[0] + " was cancelled"
 	case len(cancelled) > 1:
-		why.Message = "nodes " + someInWords(cancelled) + " were cancelled"
+		why.Message = "nodes " + spec.SomeNames(cancelled) + " were cancelled"
 	default:
 		return nil
 	}

@@ -10,8 +10,8 @@ import (
 	"punctual/shared/store"
 )
 
-// DagView shows a dag: its definition, with the defaults filled in.
-type DagView struct {
+// dagView shows a dag: its definition, with the defaults filled in.
+type dagView struct {
 	Name           string                     `json:"name" doc:"Name of the dag"`
 	Version        int64                      `json:"version" doc:"Version of the dag, from 1; a version never changes"`
 	CreatedAt      rest.Instant               `json:"created_at" doc:"Time at which the dag was created"`
@@ -53,8 +53,8 @@ type dagItemView struct {
 	UpdatedAt rest.Instant `json:"updated_at" doc:"Time at which this version was made"`
 }
 
-func (s *Handler) viewDag(d store.Dag, is dag.Definition) DagView {
-	v := DagView{
+func (s *Handler) viewDag(d store.Dag, is dag.Definition) dagView {
+	v := dagView{
 		Name: d.Name, Version: d.Version, CreatedAt: rest.Instant{Time: d.CreatedAt},
 		UpdatedAt: rest.Instant{Time: d.UpdatedAt},
 		Nodes:     map[string]dagNodeView{}, Params: is.Params, ParamsSchema: is.ParamsSchema,

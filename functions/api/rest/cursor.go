@@ -102,22 +102,6 @@ func (p Paging) Page(l List) (limit int, after string, err error) {
 	return limit, after, err
 }
 
-// CutPage returns one page of a short list that is read whole. next is nil on the last page. A cursor of another list
-// is a *Problem.
-func CutPage[T any](l List, cursor string, limit int, all []T) (items []T, next *string, err error) {
-	position, err := l.Position(cursor)
-	if err != nil {
-		return nil, nil, err
-	}
-	at, _ := strconv.Atoi(position) // 0 at the beginning
-	from := min(at, len(all))
-	to := min(from+limit, len(all))
-	if to < len(all) {
-		next = l.Cursor(strconv.Itoa(to))
-	}
-	return append([]T{}, all[from:to]...), next, nil
-}
-
 // Page is one page of a list. An empty page with a cursor is not the end.
 type Page[T any] struct {
 	Items      []T     `json:"items" doc:"Items of the page, in the order of the list"`
@@ -170,20 +154,6 @@ func ReadPage[V any](l List, in Paging, fetch func(after string, limit int) (Fou
 		out.Body.Fit(func(last int) *string { return l.Cursor(found.At(last)) })
 	}
 	return out, nil
-}
-
-// PageOf returns a page of rows. more says that rows follow; position is that of a row in the list.
-func PageOf[R, V any](l List, rows []R, more bool, view func(R) V, position func(R) string) Page[V] {
-	p := Page[V]{Items: make([]V, len(rows))}
-	for i, r := range rows {
-		p.Items[i] = view(r)
-	}
-	cursor := func(last int) *string { return l.Cursor(position(rows[last])) }
-	if more {
-		p.NextCursor = cursor(len(rows) - 1)
-	}
-	p.Fit(cursor)
-	return p
 }
 
 // maxPage is how many bytes all items of a page may have, so that an answer stays under 1 MB. A single larger item is a

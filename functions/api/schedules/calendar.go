@@ -26,25 +26,27 @@ var (
 	every = calendarLength("every", "Period of real time in whole seconds, counted from start_at, or else from "+
 		"1970-01-01T00:00:00Z", time.Second, calendar.MaxEvery)
 	phase = calendarLength("phase", "Shift of the times of every by less than a period", 0, calendar.MaxEvery)
-	dates = calendarTexts("dates", "Nominal times of RFC 3339, in any order; fractions are rounded up to a millisecond", 1,
-		calendar.MaxDates, spec.InstantForm)
+	dates = calendarTexts("dates", "Nominal times of RFC 3339, in any order; fractions are rounded up to a "+
+		"millisecond", 1, calendar.MaxDates, spec.InstantForm)
 	rrule = calendarText("rrule", "Rule of RFC 5545 that begins at start_at. COUNT counts runs. The next time is at "+
 		"most 60 years away.", field.Formatted("rrule", `[Ff][Rr][Ee][Qq]=`, calendar.MaxRRule)).
 		Example("FREQ=MONTHLY;BYDAY=-1FR;BYHOUR=9")
-	timezone = calendarText("timezone", "Name of an IANA time zone; default: UTC", spec.ZoneForm).Example("Europe/Berlin")
-	startAt  = calendarText("start_at", "Time from which nominal times count, itself included", spec.InstantForm)
-	endAt    = calendarText("end_at", "Time from which nominal times no longer count", spec.InstantForm)
-	maxRuns  = field.Whole("max_runs", "Maximum number of runs in total; default: no limit", 1, calendar.MaxRuns)
-	exclude  = calendarTexts("exclude", "Names of exclusions. An exclusion that drops a time wins over one that moves "+
+	timezone = calendarText("timezone", "Name of an IANA time zone; default: UTC", spec.ZoneForm).
+			Example("Europe/Berlin")
+	startAt = calendarText("start_at", "Time from which nominal times count, itself included", spec.InstantForm)
+	endAt   = calendarText("end_at", "Time from which nominal times no longer count", spec.InstantForm)
+	maxRuns = field.Whole("max_runs", "Maximum number of runs in total; default: no limit", 1, calendar.MaxRuns)
+	exclude = calendarTexts("exclude", "Names of exclusions. An exclusion that drops a time wins over one that moves "+
 		"it, and an earlier name over a later one.", 0, calendar.MaxExclude, spec.NameForm)
 	missingHour = calendarText("missing_hour", "Treatment of a wall time that a change of the clock skips: run_after "+
 		"(default) runs once, at the first instant after the gap; skip does not run. A rule whose second, minute or "+
-		"hour begins with * follows real time, and the times that it loses are listed as skipped.", field.OneOf(calendar.MissingHours))
-	repeatedHour = calendarText("repeated_hour", "Instant at which a repeated wall time runs: first (default), last or both. A rule "+
-		"whose second, minute or hour begins with * runs at both.", field.OneOf(calendar.RepeatedHours))
+		"hour begins with * follows real time, and the times that it loses are listed as skipped.",
+		field.OneOf(calendar.MissingHours))
+	repeatedHour = calendarText("repeated_hour", "Instant at which a repeated wall time runs: first (default), last "+
+		"or both. A rule whose second, minute or hour begins with * runs at both.", field.OneOf(calendar.RepeatedHours))
 	spread = calendarLength("spread", "Maximum delay of each run, less than the period. Delays are evenly spread over "+
-		"schedules and times, and always the same for one time; both the nominal time and the due time are shown", time.Millisecond,
-		calendar.MaxSpread)
+		"schedules and times, and always the same for one time; both the nominal time and the due time are shown",
+		time.Millisecond, calendar.MaxSpread)
 
 	// CalendarRequest is replaced in the document by one schema for each form; see calendars.
 	calendarRequest = field.NewObject("CalendarRequest", "Calendar: the nominal times of a "+
@@ -152,7 +154,7 @@ func (s *Handler) readCalendar(ctx context.Context, r *rest.Reader, v rest.Value
 		p.asRead = append(p.asRead, e.Is(t))
 	}
 	p.calendar, err = calendar.Parse(p.spec, p.exclusions)
-	return p, refused(r, v.Pointer, err), nil
+	return p, admitted(r, v.Pointer, err), nil
 }
 
 // planned is a calendar after reading.
@@ -171,17 +173,12 @@ func exclusionNames(s calendar.Spec) []string {
 		func(name string) bool { return !rest.IsName(name) })
 }
 
-// refused reports what package calendar refuses at this pointer; true if err is nil.
-func refused(r *rest.Reader, pointer string, err error) bool {
+// admitted reports an error of package calendar at this pointer; true if err is nil.
+func admitted(r *rest.Reader, pointer string, err error) bool {
 	var e *calendar.Error
 	if !errors.As(err, &e) {
 		return true
 	}
 	r.Mistake(pointer+"/"+e.Field, e.Code, e.Allowed, "%s", e.Detail)
 	return false
-}
-
-// firing reports a calendar that has no coming time; true if it has one.
-func firing(r *rest.Reader, pointer string, c calendar.Calendar, now time.Time) bool {
-	return refused(r, pointer, c.Check(now))
 }

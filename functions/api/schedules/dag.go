@@ -3,8 +3,6 @@ package schedules
 import (
 	"context"
 	"encoding/json"
-	"fmt"
-	"strings"
 	"time"
 
 	"punctual/functions/api/field"
@@ -75,10 +73,14 @@ func (s *Handler) readDagTemplate(
 	if err != nil {
 		return nil, err
 	}
-	return d, s.paramsOfTemplate(ctx, r, f["params"], v.Pointer, g, d)
+	given, _, err := s.MergedParams(ctx, r, f[templateParams.Name()], v.Pointer, spec.Under(v.Pointer, d.Literals), g)
+	if given != nil {
+		d.Payload = encodeObject(given)
+	}
+	return d, err
 }
 
-// dagOfTemplate reads the dag that a template names; nil with a mistake if there is none.
+// dagOfTemplate reads the dag that a template names; nil with a violation if there is none.
 func (s *Handler) dagOfTemplate(
 	ctx context.Context, r *rest.Reader, f rest.Fields, pointer string, t tenant.ID, d *spec.Draft,
 ) (*dag.Graph, error) {
@@ -109,45 +111,6 @@ func (s *Handler) dagOfTemplate(
 	return g, nil
 }
 
-// paramsOfTemplate reads a template's params. It keeps what is given and checks the merged params. g is nil if the dag
-// is unknown.
-func (s *Handler) paramsOfTemplate(
-	ctx context.Context, r *rest.Reader, v rest.Value, pointer string, g *dag.Graph, d *spec.Draft,
-) error {
-	var given map[string]json.RawMessage
-	before := len(r.Wrong)
-	if v.Pointer != "" {
-		given = spec.ReadParams(r, v, spec.Under(pointer, d.Literals))
-		if given != nil {
-			d.Payload = encodeObject(given)
-		}
-	}
-	if g == nil {
-		return nil
-	}
-	merged, unknown := g.MergeParams(given)
-	for _, name := range unknown {
-		r.Mistake(pointer+"/params/"+text.EscapePointer(name), rest.CodeUnknownField, "the params of the dag",
-			"the dag has no param %s", text.Quoted(name))
-	}
-	if len(merged) > dag.MaxDefinition {
-		r.Mistake(pointer+"/params", rest.CodeTooLarge, fmt.Sprintf("at most %d bytes", dag.MaxDefinition),
-			"the params have %d bytes", len(merged))
-	}
-	if len(r.Wrong) > before || len(g.ParamsSchema) == 0 {
-		return nil
-	}
-	if merged == nil {
-		merged = json.RawMessage("{}")
-	}
-	judged := spec.NewReader(r.Doc)
-	if err := s.JudgeParams(ctx, judged, g.ParamsSchema, merged); err != nil {
-		return err
-	}
-	spec.AllWrong(r, pointer, judged.Wrong)
-	return nil
-}
-
 func viewDagTemplate(t schedule.Template) *dagTemplateView {
 	v := &dagTemplateView{
 		Name: t.Dag, Version: t.DagVersion, Priority: t.Priority, StartWithin: spec.SpanOf(t.StartWithin),
@@ -159,32 +122,14 @@ func viewDagTemplate(t schedule.Template) *dagTemplateView {
 	return v
 }
 
-// schedulesNamed is how many schedules a problem lists.
-const schedulesNamed = 10
-
 // UnusedDag returns a problem that lists the schedules which make runs of a dag; nil if there are none.
 func (s *Handler) UnusedDag(ctx context.Context, t tenant.ID, name string) error {
-	var by []string
-	for f, err := range s.allSchedules(ctx, t) {
-		if err != nil {
-			return err
-		}
-		if f.Err == nil && f.Template.Dag == name {
-			by = append(by, f.Name)
-		}
-		if len(by) > schedulesNamed {
-			break
-		}
+	_, names, err := s.selected(ctx, t, func(c schedule.Schedule) bool { return c.Template.Dag == name })
+	if err != nil || len(names) == 0 {
+		return err
 	}
-	if len(by) == 0 {
-		return nil
-	}
-	more := ""
-	if len(by) > schedulesNamed {
-		by, more = by[:schedulesNamed], " and others"
-	}
-	return rest.NewProblem(spec.CodeWrongState, "schedules make runs of this dag: %s%s; change or delete them first",
-		strings.Join(by, ", "), more)
+	return rest.NewProblem(spec.CodeWrongState, "schedules make runs of this dag: %s; change or delete them first",
+		spec.SomeNames(names))
 }
 
 // errDagGone is the problem of a schedule whose dag was deleted at the same moment.

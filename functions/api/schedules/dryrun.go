@@ -18,8 +18,8 @@ const (
 	dryRunTimes  = 10000 // of each calendar; an every-second one has millions in 30 days
 )
 
-// ScheduleDiff is how an edit would change the times of a schedule.
-type ScheduleDiff struct {
+// scheduleDiff is how an edit would change the times of a schedule.
+type scheduleDiff struct {
 	Added   []occurrenceTime  `json:"added" doc:"Times that the schedule would gain; at most {=dry_run_listed}"`
 	Lost    []occurrenceTime  `json:"lost" doc:"Times that the schedule would lose; at most {=dry_run_listed}"`
 	Moved   []movedOccurrence `json:"moved" doc:"Times that would move; at most {=dry_run_listed}. Times of a local day count as moved if as many would be lost as added, and so does a time whose delay by the spread changes."`
@@ -33,47 +33,23 @@ type movedOccurrence struct {
 	To   rest.Instant `json:"to" doc:"Time at which the occurrence would be due"`
 }
 
-// tryEdit checks a change as if it were made, and returns what it does to the coming times.
-func (s *Handler) tryEdit(
-	ctx context.Context, who tenant.Identity, old schedule.Schedule, c scheduleChange, now time.Time,
-) (ScheduleDiff, error) {
-	wanted, err := s.edited(ctx, who, old, c)
+// dryRun checks a change as if it were made, and compares the coming times of the schedule before and after it. It
+// returns the errors that the change would give, including that of the tenant's quota.
+func (s *Handler) dryRun(
+	ctx context.Context, who tenant.Identity, k schedule.Key, old *schedule.Schedule, c scheduleChange, now time.Time,
+) (scheduleDiff, error) {
+	after, _, err := s.plan(ctx, who, k, old, c, now)
 	if err != nil {
-		return ScheduleDiff{}, err
+		return scheduleDiff{}, err
 	}
-	after, _, err := schedule.Edit(old, wanted, nil, now)
-	if err != nil {
-		return ScheduleDiff{}, calendarProblem(err)
-	}
-	changed := changedParts(viewSchedule(old, now), viewSchedule(after, now),
-		old.Template.PayloadHash != after.Template.PayloadHash || old.Template.Payload != after.Template.Payload)
-	return s.tried(ctx, &old, after, changed, now)
-}
-
-// tryCreate is tryEdit of a schedule that is not there.
-func (s *Handler) tryCreate(
-	ctx context.Context, who tenant.Identity, k schedule.Key, deleted *schedule.Schedule, c scheduleChange,
-	now time.Time,
-) (ScheduleDiff, error) {
-	after, _, err := s.created(who, k, deleted, c, now)
-	if err != nil {
-		return ScheduleDiff{}, err
-	}
-	return s.tried(ctx, nil, after, []string{""}, now)
-}
-
-// tried compares the coming times of a schedule, nil for none, with what shall take its place. It refuses what the
-// tenant's quota would.
-func (s *Handler) tried(
-	ctx context.Context, old *schedule.Schedule, after schedule.Schedule, changed []string, now time.Time,
-) (ScheduleDiff, error) {
 	next, err := after.Calendar()
 	if err != nil {
-		return ScheduleDiff{}, calendarProblem(err)
+		return scheduleDiff{}, calendarProblem(err)
 	}
-	before, runs, takes := next, 0, weightOf(after) // no coming times
-	if old != nil {
+	before, runs, takes, changed := next, 0, weightOf(after), []string{""} // a new schedule had no times
+	if old != nil && !old.Deleted() {
 		takes -= weightOf(*old)
+		changed = changedParts(*old, after, now)
 		if c, err := old.Calendar(); err == nil {
 			before, runs = c, most(*old)
 		}
@@ -81,10 +57,10 @@ func (s *Handler) tried(
 	if takes > 0 {
 		used, err := s.Store.UsedBySchedules(ctx, after.Tenant)
 		if err != nil {
-			return ScheduleDiff{}, err
+			return scheduleDiff{}, err
 		}
 		if used+takes > int64(s.ScheduleQuota) {
-			return ScheduleDiff{}, s.errQuota(takes)
+			return scheduleDiff{}, s.errQuota(takes)
 		}
 	}
 	d := compare(before, next, runs, most(after), now)
@@ -110,7 +86,7 @@ func timesAhead(c calendar.Calendar, now time.Time, most int) (times []calendar.
 
 // compare returns what changes when after replaces before. Each list ends with the runs that its schedule may still
 // make.
-func compare(before, after calendar.Calendar, runsBefore, runsAfter int, now time.Time) ScheduleDiff {
+func compare(before, after calendar.Calendar, runsBefore, runsAfter int, now time.Time) scheduleDiff {
 	old, oldThrough := timesAhead(before, now, min(runsBefore, dryRunTimes))
 	edited, newThrough := timesAhead(after, now, min(runsAfter, dryRunTimes))
 	end := now.Add(DryRunAhead)
@@ -120,7 +96,7 @@ func compare(before, after calendar.Calendar, runsBefore, runsAfter int, now tim
 	if len(edited) == dryRunTimes && newThrough.Before(end) {
 		end = newThrough
 	}
-	d := ScheduleDiff{Added: []occurrenceTime{}, Lost: []occurrenceTime{}, Moved: []movedOccurrence{},
+	d := scheduleDiff{Added: []occurrenceTime{}, Lost: []occurrenceTime{}, Moved: []movedOccurrence{},
 		Through: rest.Instant{Time: end}, Cut: end.Before(now.Add(DryRunAhead))}
 	d.fill(only(old, end), only(edited, end))
 	return d
@@ -137,7 +113,7 @@ func only(times []calendar.Occurrence, end time.Time) []calendar.Occurrence {
 }
 
 // fill compares two sorted lists. A time that only one of them has is lost or added, day by day.
-func (d *ScheduleDiff) fill(old, edited []calendar.Occurrence) {
+func (d *scheduleDiff) fill(old, edited []calendar.Occurrence) {
 	lost, added := map[string][]calendar.Occurrence{}, map[string][]calendar.Occurrence{}
 	var days []string
 	note := func(to map[string][]calendar.Occurrence, o calendar.Occurrence) {
@@ -174,7 +150,7 @@ func (d *ScheduleDiff) fill(old, edited []calendar.Occurrence) {
 	}
 }
 
-func (d *ScheduleDiff) move(from, to calendar.Occurrence) {
+func (d *scheduleDiff) move(from, to calendar.Occurrence) {
 	if len(d.Moved) == DryRunListed {
 		d.Cut = true
 		return

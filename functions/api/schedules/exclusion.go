@@ -8,7 +8,6 @@ import (
 	"maps"
 	"net/http"
 	"slices"
-	"strings"
 	"time"
 
 	"golang.org/x/sync/errgroup"
@@ -61,8 +60,9 @@ var (
 		"second end", 0, calendar.MaxRanges, field.Nested("", "", exclusionRangeRequest, readDayRange))
 	excludedYearly = calendarTexts("yearly", "Days of every year that are excluded, as month and day", 0, maxYearly,
 		field.Matching(yearlyPattern, len("12-25"))).Example([]string{"12-25"})
-	excludedWeekly = calendarTexts("weekly", "Days of every week that are excluded, mon to sun; at most {=idle_weekdays}", 0, MaxWeekly,
-		field.Matching(field.AnyCase(calendar.Weekdays), 3)).Example([]string{"sat", "sun"})
+	excludedWeekly = calendarTexts("weekly", "Days of every week that are excluded, mon to sun; at most "+
+		"{=idle_weekdays}", 0, MaxWeekly, field.Matching(field.AnyCase(calendar.Weekdays), 3)).
+		Example([]string{"sat", "sun"})
 	excludedZone = spec.Zone("timezone", "Time zone of the days, an IANA name; default: that of the calendar")
 	excludedMove = field.Word[string]("move", "Treatment of a nominal time on an excluded day: drop (default), or the "+
 		"same time on the next or previous day that is not excluded, within {=move_days} days", rest.CodeInvalidValue,
@@ -94,6 +94,8 @@ const (
 	MaxWeekly = 7
 )
 
+type exclusionAnswer = rest.StatusAnswer[exclusionView]
+
 type exclusionView struct {
 	Name     string           `json:"name" doc:"Name of the exclusion"`
 	Dates    []string         `json:"dates,omitempty" doc:"Whole days that are excluded"`
@@ -114,9 +116,7 @@ func viewExclusion(e store.Exclusion) exclusionView {
 	return v
 }
 
-func (s *Handler) putExclusion(
-	ctx context.Context, who tenant.Identity, in *rest.Named,
-) (*rest.StatusAnswer[exclusionView], error) {
+func (s *Handler) putExclusion(ctx context.Context, who tenant.Identity, in *rest.Named) (*exclusionAnswer, error) {
 	if err := rest.CheckName(in.Name, "an exclusion"); err != nil {
 		return nil, err
 	}
@@ -139,27 +139,32 @@ func (s *Handler) putExclusion(
 	if err != nil {
 		return nil, err
 	}
-	if err := s.follow(ctx, who, in.Name, wanted); err != nil {
+	if err := s.follow(ctx, who.Tenant, in.Name, wanted); err != nil {
 		return nil, err
 	}
-	return &rest.StatusAnswer[exclusionView]{Status: status, Body: viewExclusion(after)}, nil
+	return &exclusionAnswer{Status: status, Body: viewExclusion(after)}, nil
 }
 
-// naming lists a tenant's schedules whose calendar names an exclusion. Schedules that cannot be read are reported and
-// left out.
-func (s *Handler) naming(ctx context.Context, t tenant.ID, name string) ([]schedule.Schedule, error) {
-	var naming []schedule.Schedule
+// selected lists a tenant's schedules that a condition selects. Unreadable schedules are reported and left out.
+func (s *Handler) selected(
+	ctx context.Context, t tenant.ID, condition func(schedule.Schedule) bool,
+) (selected []schedule.Schedule, names []string, err error) {
 	for f, err := range s.allSchedules(ctx, t) {
 		switch {
 		case err != nil:
-			return nil, err
+			return nil, nil, err
 		case f.Err != nil:
 			s.unreadable(ctx, f)
-		case slices.Contains(f.Spec.Exclude, name):
-			naming = append(naming, f.Schedule)
+		case condition(f.Schedule):
+			selected, names = append(selected, f.Schedule), append(names, f.Name)
 		}
 	}
-	return naming, nil
+	return selected, names, nil
+}
+
+// naming selects the schedules whose calendar names an exclusion.
+func naming(exclusion string) func(schedule.Schedule) bool {
+	return func(s schedule.Schedule) bool { return slices.Contains(s.Spec.Exclude, exclusion) }
 }
 
 // allSchedules iterates over a tenant's schedules, also those that cannot be read.
@@ -181,8 +186,8 @@ func (s *Handler) allSchedules(ctx context.Context, t tenant.ID) iter.Seq2[store
 	}
 }
 
-// following returns the schedule with its copy of an exclusion replaced.
-func following(c schedule.Schedule, name string, e calendar.Exclusion) schedule.Schedule {
+// withExclusion returns the schedule with its copy of an exclusion replaced.
+func withExclusion(c schedule.Schedule, name string, e calendar.Exclusion) schedule.Schedule {
 	c.Exclusions = maps.Clone(c.Exclusions)
 	if c.Exclusions == nil {
 		c.Exclusions = calendar.Exclusions{}
@@ -193,39 +198,39 @@ func following(c schedule.Schedule, name string, e calendar.Exclusion) schedule.
 
 // checkExclusion refuses an exclusion that makes the calendar of one of the schedules invalid.
 func (s *Handler) checkExclusion(ctx context.Context, t tenant.ID, name string, e calendar.Exclusion) error {
-	naming, err := s.naming(ctx, t, name)
+	following, _, err := s.selected(ctx, t, naming(name))
 	if err != nil {
 		return err
 	}
 	now := s.Now()
-	for _, c := range naming {
+	for _, c := range following {
 		before, err := c.Calendar()
 		if err != nil || before.Check(now) != nil {
 			continue // its calendar is invalid as it is
 		}
-		after, err := following(c, name, e).Calendar()
+		after, err := withExclusion(c, name, e).Calendar()
 		if err == nil {
 			err = after.Check(now)
 		}
 		var bad *calendar.Error
 		if errors.As(err, &bad) {
-			return rest.OneMistake("", bad.Code, "", "schedule %s names this exclusion, and could not continue with it: %s",
-				c.Name, bad.Detail)
+			return rest.OneMistake("", bad.Code, "",
+				"schedule %s names this exclusion, and could not continue with it: %s", c.Name, bad.Detail)
 		}
 	}
 	return nil
 }
 
 // follow edits each schedule that names an exclusion, unless its copy is the same already.
-func (s *Handler) follow(ctx context.Context, who tenant.Identity, name string, e calendar.Exclusion) error {
-	naming, err := s.naming(ctx, who.Tenant, name)
+func (s *Handler) follow(ctx context.Context, t tenant.ID, name string, e calendar.Exclusion) error {
+	following, _, err := s.selected(ctx, t, naming(name))
 	if err != nil {
 		return err
 	}
 	var all errgroup.Group
 	all.SetLimit(spec.BatchWriters)
-	for _, c := range naming {
-		all.Go(func() error { return s.followOne(ctx, who, c.Key, name, e) })
+	for _, c := range following {
+		all.Go(func() error { return s.followOne(ctx, c.Key, name, e) })
 	}
 	if err := all.Wait(); err != nil { // repeating the PUT continues from here
 		return fmt.Errorf("editing schedules that name exclusion %q: %w", name, err)
@@ -233,31 +238,20 @@ func (s *Handler) follow(ctx context.Context, who tenant.Identity, name string, 
 	return nil
 }
 
-func (s *Handler) followOne(
-	ctx context.Context, who tenant.Identity, k schedule.Key, name string, e calendar.Exclusion,
-) error {
+func (s *Handler) followOne(ctx context.Context, k schedule.Key, name string, e calendar.Exclusion) error {
 	if err := s.promoteFirst(ctx, k); err != nil {
 		return err
 	}
 	after, changed, err := s.changeSchedule(ctx, k, 0,
 		func(old schedule.Schedule, now time.Time) ([]item.Write, error) {
-			wanted := following(old, name, e)
-			if !slices.Contains(old.Spec.Exclude, name) || schedule.Unchanged(old, wanted) {
+			if !slices.Contains(old.Spec.Exclude, name) {
 				return nil, nil
 			}
-			has, err := s.Store.HaveJobs(ctx, k, old.Leaves(now))
-			if err != nil {
-				return nil, err
-			}
-			after, writes, err := schedule.Edit(old, wanted, has, now)
-			var bad *calendar.Error
-			if errors.As(err, &bad) { // its calendar was invalid before
+			_, writes, err := s.edited(ctx, old, withExclusion(old, name, e), now)
+			if bad := new(calendar.Error); errors.As(err, &bad) { // its calendar was invalid before
 				return nil, nil
 			}
-			if err != nil {
-				return nil, err
-			}
-			return s.scheduleWrites(ctx, who, 0, after, scheduleChange{}, writes)
+			return writes, err
 		})
 	if changed {
 		s.promote(ctx, after.Key)
@@ -301,12 +295,11 @@ func readExclusion(ctx context.Context) (calendar.Exclusion, error) {
 		e.Move = &move
 	}
 	if f != nil && len(r.Wrong) == 0 {
-		refused(r, "", e.Check())
+		admitted(r, "", e.Check())
 	}
 	return e, r.Wrong.Err()
 }
 
-// readDayRange reads one range of days or of instants.
 func readDayRange(r *rest.Reader, v rest.Value) (calendar.Range, bool) {
 	f := exclusionRangeRequest.Read(r, v)
 	end := func(of field.Field[*string]) string {
@@ -319,23 +312,21 @@ func readDayRange(r *rest.Reader, v rest.Value) (calendar.Range, bool) {
 	return calendar.Range{From: end(rangeFrom), To: end(rangeTo)}, true
 }
 
-func (s *Handler) getExclusion(
-	ctx context.Context, who tenant.Identity, in *rest.Named,
-) (*rest.StatusAnswer[exclusionView], error) {
+func (s *Handler) getExclusion(ctx context.Context, who tenant.Identity, in *rest.Named) (*exclusionAnswer, error) {
 	e, err := s.Store.Exclusion(ctx, who.Tenant, in.Name)
 	if err != nil {
 		return nil, rest.Absent(err, "exclusion")
 	}
-	return &rest.StatusAnswer[exclusionView]{Status: http.StatusOK, Body: viewExclusion(e)}, nil
+	return &exclusionAnswer{Status: http.StatusOK, Body: viewExclusion(e)}, nil
 }
 
 func (s *Handler) deleteExclusion(ctx context.Context, who tenant.Identity, in *rest.Named) (*rest.NoContent, error) {
-	naming, err := s.naming(ctx, who.Tenant, in.Name)
+	_, names, err := s.selected(ctx, who.Tenant, naming(in.Name))
 	if err != nil {
 		return nil, err
 	}
-	if len(naming) > 0 {
-		return nil, rest.NewProblem(spec.CodeWrongState, "%s", inUse(naming))
+	if len(names) > 0 {
+		return nil, rest.NewProblem(spec.CodeWrongState, "schedules name this exclusion: %s", spec.SomeNames(names))
 	}
 	return &rest.NoContent{}, rest.Absent(s.Store.DeleteExclusion(ctx, who.Tenant, in.Name), "exclusion")
 }
@@ -344,27 +335,8 @@ func (s *Handler) listExclusions(
 	ctx context.Context, who tenant.Identity, in *rest.PageInput,
 ) (*rest.Listing[exclusionView], error) {
 	l := rest.NewList(who.Tenant, "exclusions")
-	limit, after, err := in.Page(l)
-	if err != nil {
-		return nil, err
-	}
-	exclusions, more, err := s.Store.Exclusions(ctx, who.Tenant, after, limit)
-	if err != nil {
-		return nil, err
-	}
-	return &rest.Listing[exclusionView]{Body: rest.PageOf(l, exclusions, more, viewExclusion,
-		func(e store.Exclusion) string { return e.Name })}, nil
-}
-
-// inUse is the sentence that names the schedules with an exclusion.
-func inUse(naming []schedule.Schedule) string {
-	var names []string
-	for _, c := range naming[:min(len(naming), spec.NamedMost)] {
-		names = append(names, c.Name)
-	}
-	more := ""
-	if len(naming) > spec.NamedMost {
-		more = fmt.Sprintf(" and %d more", len(naming)-spec.NamedMost)
-	}
-	return "schedules name this exclusion: " + strings.Join(names, ", ") + more
+	return rest.ReadPage(l, in.Paging, func(after string, limit int) (rest.Found[exclusionView], error) {
+		exclusions, more, err := s.Store.Exclusions(ctx, who.Tenant, after, limit)
+		return rest.FoundRows(exclusions, more, viewExclusion, func(e store.Exclusion) string { return e.Name }), err
+	})
 }

@@ -64,42 +64,34 @@ var Outcomes = []string{schedule.Ran, schedule.Pending, schedule.Skipped, schedu
 func (s *Handler) listOccurrences(
 	ctx context.Context, who tenant.Identity, in *occurrencesInput,
 ) (*rest.Listing[occurrenceView], error) {
-	limit, err := in.PageSize()
-	if err != nil {
-		return nil, err
-	}
 	var wrong fault.Mistakes
 	rest.FilterWord(&wrong, "outcome", in.Outcome, Outcomes)
-	f := occurrenceFilter{outcome: in.Outcome, limit: limit}
+	f := occurrenceFilter{outcome: in.Outcome}
 	f.after, f.before = rest.ReadRange(&wrong, "after", in.After, "before", in.Before)
 	if len(wrong) > 0 {
 		return nil, wrong
 	}
 	l := rest.NewList(who.Tenant, "occurrences", in.Name, in.Outcome, in.After, in.Before)
-	position, err := l.Position(in.Cursor)
-	if err != nil {
-		return nil, err
-	}
-	if !rest.IsName(in.Name) {
-		return nil, errNoSchedule()
-	}
-	of, err := s.Store.Schedule(ctx, schedule.Key{Tenant: who.Tenant, Name: in.Name})
-	if err != nil {
-		return nil, rest.Absent(err, "schedule")
-	}
-	read := s.occurrences
-	if f.outcome == schedule.Pending {
-		read = s.pendingOccurrences
-	} else if f.before.IsZero() {
-		f.before = s.Now().Add(time.Millisecond) // the coming ones are listed with outcome=pending
-	}
-	items, next, err := read(ctx, of, f, position)
-	return &rest.Listing[occurrenceView]{Body: rest.Page[occurrenceView]{
-		Items: append([]occurrenceView{}, items...), NextCursor: l.Cursor(next),
-	}}, err
+	return rest.ReadPage(l, in.Paging, func(after string, limit int) (page rest.Found[occurrenceView], err error) {
+		f.limit = limit
+		if !rest.IsName(in.Name) {
+			return page, errNoSchedule()
+		}
+		of, err := s.Store.Schedule(ctx, schedule.Key{Tenant: who.Tenant, Name: in.Name})
+		if err != nil {
+			return page, rest.Absent(err, "schedule")
+		}
+		read := s.occurrences
+		if f.outcome == schedule.Pending {
+			read = s.pendingOccurrences
+		} else if f.before.IsZero() {
+			f.before = s.Now().Add(time.Millisecond) // the coming ones are listed with outcome=pending
+		}
+		page.Items, page.Next, err = read(ctx, of, f, after)
+		return page, err
+	})
 }
 
-// occurrenceFilter selects occurrences.
 type occurrenceFilter struct {
 	outcome       string    // "" is any
 	after, before time.Time // after ≤ nominal < before; zero is open
@@ -117,20 +109,28 @@ type fact struct {
 
 func (t fact) manual() bool { return t.job != nil && t.job.ManualOf != "" }
 
-// occurrences reads one page, newest first. next is the position of the next page, "" at the end: a nominal time, and
-// how many of its facts this page has read.
+// A position in the list is a nominal time, and how many of its facts the pages before have read.
+func writePosition(at time.Time, n int) string {
+	return strconv.FormatInt(at.UnixMilli(), 10) + "#" + strconv.Itoa(n)
+}
+
+func readPosition(position string) (at time.Time, n int64, ok bool) {
+	millis, count, ok := strings.Cut(position, "#")
+	return time.UnixMilli(rest.CursorNumber(millis)).UTC(), rest.CursorNumber(count), ok
+}
+
+// occurrences reads one page, newest first. next is the position of the next page, "" at the end.
 func (s *Handler) occurrences(
 	ctx context.Context, of schedule.Schedule, f occurrenceFilter, position string,
 ) (items []occurrenceView, next string, err error) {
 	before, seen := f.before, int64(0)
-	if at, n, ok := strings.Cut(position, "#"); ok {
-		before, seen = time.UnixMilli(rest.CursorNumber(at)+1).UTC(),
-			rest.CursorNumber(n) // include that time: it may have more facts
+	if at, n, ok := readPosition(position); ok {
+		before, seen = at.Add(time.Millisecond), n // include that time: it may have more facts
 	}
 	over := !f.after.IsZero() && !before.IsZero() && !before.After(f.after) // only stretches that began before are left
 	jobs := &jobsAhead{stage: s, of: of.Key, after: f.after, before: before, page: f.limit, done: over}
 	entries := &entriesAhead{stage: s, of: of.Key, after: f.after, before: before, page: f.limit, done: over}
-	entries.derived(of.LeftOut(s.Now()))
+	entries.add(of.LeftOut(s.Now()))
 	for read := 0; ; {
 		group, err := together(ctx, jobs, entries)
 		if err != nil {
@@ -146,7 +146,7 @@ func (s *Handler) occurrences(
 			}
 			if read++; read > spec.MaxRead || len(items) == f.limit {
 				items, err = s.upToDate(ctx, of.Tenant, items, f.outcome)
-				return items, strconv.Itoa(int(t.at.UnixMilli())) + "#" + strconv.Itoa(n), err
+				return items, writePosition(t.at, n), err
 			}
 			if f.timesOnly && t.manual() {
 				continue
@@ -163,7 +163,7 @@ func (s *Handler) occurrences(
 // still run, wait for a retry or be held.
 const PendingBefore = 500
 
-// pendingOccurrences reads one page of what is not over, the earliest first. next is as in occurrences.
+// pendingOccurrences reads one page of what has not ended, the earliest first. next is as in occurrences.
 func (s *Handler) pendingOccurrences(
 	ctx context.Context, of schedule.Schedule, f occurrenceFilter, position string,
 ) (items []occurrenceView, next string, err error) {
@@ -177,8 +177,8 @@ func (s *Handler) pendingOccurrences(
 			after = found[len(found)-1].NominalAt
 		}
 	}
-	if at, n, ok := strings.Cut(position, "#"); ok {
-		after, skip = time.UnixMilli(rest.CursorNumber(at)).UTC(), rest.CursorNumber(n)
+	if at, n, ok := readPosition(position); ok {
+		after, skip = at, n
 	}
 	jobs := &jobsAhead{stage: s, of: of.Key, after: after, before: f.before, page: f.limit, forward: true}
 	at, same := time.Time{}, int64(0) // the time of this row, and how many of its rows were read
@@ -194,15 +194,12 @@ func (s *Handler) pendingOccurrences(
 			at, same = row.OccurredAt(), 0
 		}
 		if read >= spec.MaxRead || len(items) == f.limit {
-			return items, strconv.Itoa(int(at.UnixMilli())) + "#" + strconv.Itoa(int(same)), s.withClaims(ctx,
-				of.Tenant, items)
+			return items, writePosition(at, int(same)), s.withClaims(ctx, of.Tenant, items)
 		}
 		same++
-		if !at.Equal(after) || same > skip {
-			if v := viewOccurrence(of, fact{at: at, job: row,
-				claim: jobs.claims[row.ID]}); v.Outcome == schedule.Pending {
-				items = append(items, v)
-			}
+		v := viewOccurrence(of, fact{at: at, job: row, claim: jobs.claims[row.ID]})
+		if v.Outcome == schedule.Pending && (!at.Equal(after) || same > skip) {
+			items = append(items, v)
 		}
 		jobs.take()
 	}
@@ -307,7 +304,7 @@ func (s *Handler) withClaims(ctx context.Context, t tenant.ID, items []occurrenc
 			continue
 		}
 		c, read := claims[v.row.ID]
-		if read && job.ReadStatus(*v.row, c, now) == job.Running { // whatever became of its schedule since, it started
+		if read && job.ReadStatus(*v.row, c, now) == job.Running { // it started, whatever its schedule has become since
 			v.Status, v.Outcome, v.Reason, v.Why = string(job.Running), schedule.Pending, "", ""
 		}
 	}
@@ -358,8 +355,8 @@ func (s *Handler) withRuns(ctx context.Context, t tenant.ID, items []occurrenceV
 	return err
 }
 
-// pending returns why a job is not over. A job of an older epoch that has not started, and that the newer epoch did not
-// keep, will not run any more.
+// pending returns why a job has not ended. A job of an older epoch that has not started, and that the newer epoch did
+// not keep, will not run any more.
 func pending(of schedule.Schedule, r job.Row, c job.Claim) (outcome, reason, why string) {
 	if r.ManualOf != "" && r.QueuedBehind {
 		return schedule.Pending, job.CodeOverlap, spec.WaitsForEarlier
@@ -369,16 +366,16 @@ func pending(of schedule.Schedule, r job.Row, c job.Claim) (outcome, reason, why
 	}
 	started := job.HasStarted(r, c)
 	stale := r.Epoch < of.Epoch && !started && r.Status == job.Scheduled
-	standing := of.StandingOf(r, started)
+	state := of.StandingOf(r, started)
 	switch {
-	case stale && standing == schedule.IsDeleted:
+	case stale && state == schedule.IsDeleted:
 		return schedule.Superseded, job.CodeDeleted, "the schedule was deleted before it started"
-	case standing == schedule.IsPaused && r.Status != job.Running:
+	case state == schedule.IsPaused && r.Status != job.Running:
 		return schedule.Pending, job.CodePaused,
 			"the schedule is paused; whether this time runs is decided when the schedule is resumed"
-	case stale && standing == schedule.Passed && of.SkipReason(r).Code == job.CodePaused:
+	case stale && state == schedule.Passed && of.SkipReason(r).Code == job.CodePaused:
 		return schedule.Skipped, job.CodePaused, of.SkipReason(r).Message
-	case stale && (standing == schedule.Passed || of.Held == nil):
+	case stale && (state == schedule.Passed || of.Held == nil):
 		return schedule.Superseded, job.CodeEdited, "the schedule was edited before it started"
 	case r.QueuedBehind:
 		return schedule.Pending, job.CodeOverlap, spec.WaitsForEarlier
@@ -450,8 +447,8 @@ type entriesAhead struct {
 	reached       bool // the stretches that began before after have been read
 }
 
-// derived adds entries that are not yet in the ledger. They are newer than all that it has.
-func (a *entriesAhead) derived(entries []schedule.Entry) {
+// add adds entries that are not yet in the ledger. They are newer than all that it has.
+func (a *entriesAhead) add(entries []schedule.Entry) {
 	for _, e := range slices.Backward(entries) {
 		if (a.before.IsZero() || e.From.Before(a.before)) && !e.To.Before(a.after) {
 			a.entries = append(a.entries, e)

@@ -22,7 +22,7 @@ import (
 // taskSettings are the fields of a job that come from its task when the job leaves them out.
 var taskSettings = []string{"pool", "priority", "timeout", "retry"}
 
-// mergedSchedule returns the parts of a schedule that a patch names, after the patch. It also finds mistakes that only
+// mergedSchedule returns the parts of a schedule that a patch names, after the patch. It also finds errors that only
 // the patch shows, such as repeated fields.
 func (s *Handler) mergedSchedule(
 	ctx context.Context, old schedule.Schedule, patch *rest.Document,
@@ -54,10 +54,10 @@ func (s *Handler) mergedSchedule(
 		}
 		merged[name] = merge(base[name], part)
 	}
-	text := encodeObject(merged)
-	doc, err := rest.ReadDocument(text)
+	whole := encodeObject(merged)
+	doc, err := rest.ReadDocument(whole)
 	if err != nil { // each was JSON, but the result may be too deep
-		return nil, rest.Unreadable(text, err)
+		return nil, rest.Unreadable(whole, err)
 	}
 	// A schedule needs a calendar, and either a job or a dag. A patch may replace one of those two by the other.
 	for name, other := range map[string]string{"calendar": "", "job": "dag", "dag": "job"} {
@@ -96,10 +96,10 @@ func (s *Handler) scheduleParts(
 	ctx context.Context, old schedule.Schedule, parts map[string]json.RawMessage,
 ) (map[string]json.RawMessage, error) {
 	v := viewSchedule(old, s.Now())
-	base := map[string]json.RawMessage{"calendar": encode(v.Calendar), "catch_up": encode(v.CatchUp)}
-	kind, contents, template := "job", "payload", encode(v.Job)
+	base := map[string]json.RawMessage{"calendar": text.MustJSON(v.Calendar), "catch_up": text.MustJSON(v.CatchUp)}
+	kind, contents, template := "job", "payload", text.MustJSON(v.Job)
 	if v.Dag != nil {
-		kind, contents, template = "dag", "params", encode(v.Dag)
+		kind, contents, template = "dag", "params", text.MustJSON(v.Dag)
 	}
 	if _, ok := parts[kind]; !ok { // the new kind begins empty
 		return base, nil
@@ -192,15 +192,10 @@ func encodeObject(fields map[string]json.RawMessage) json.RawMessage {
 		if n > 0 {
 			b.WriteByte(',')
 		}
-		b.Write(encode(name))
+		b.Write(text.MustJSON(name))
 		b.WriteByte(':')
 		b.Write(fields[name])
 	}
 	b.WriteByte('}')
 	return b.Bytes()
-}
-
-// encode writes a value that cannot fail to be written.
-func encode(v any) json.RawMessage {
-	return text.MustJSON(v)
 }

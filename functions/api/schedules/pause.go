@@ -22,9 +22,9 @@ func (s *Handler) schedulePauseRoutes() {
 		Method: http.MethodPost, Path: "/v1/schedules/{name}/pause", Status: http.StatusOK, ID: "pauseSchedule",
 		Tag: spec.TagSchedules, Scope: spec.MayWrite, Body: spec.PauseRequest, OptionalBody: true,
 		Summary: "Pause a schedule", Errors: []int{http.StatusNotFound, http.StatusPreconditionFailed},
-		About: "Nothing of the schedule starts after effective_at; running jobs, listed in in_flight, continue. Which " +
-			"of the nominal times in the pause run is decided when the schedule is resumed or until has passed; jobs " +
-			"that were due before the pause wait, and run then. A second pause replaces the first.",
+		About: "Nothing of the schedule starts after effective_at; running jobs, listed in in_flight, continue. " +
+			"Which of the nominal times in the pause run is decided when the schedule is resumed or until has " +
+			"passed; jobs that were due before the pause wait, and run then. A second pause replaces the first.",
 	}, s.pauseSchedule)
 	rest.Register(s.Router, rest.Route{
 		Method: http.MethodPost, Path: "/v1/schedules/{name}/resume", Status: http.StatusOK, ID: "resumeSchedule",
@@ -36,8 +36,8 @@ func (s *Handler) schedulePauseRoutes() {
 }
 
 var (
-	resumeMissed = spec.Missed.About("Selection of the nominal times in the pause that run now: drop, last or all; default: " +
-		"that of the pause")
+	resumeMissed = spec.Missed.About("Selection of the nominal times in the pause that run now: drop, last or all; " +
+		"default: that of the pause")
 
 	resumeRequest = field.NewObject("ResumeRequest", "Resumption of a schedule.", resumeMissed)
 )
@@ -88,7 +88,10 @@ func (s *Handler) resumeSchedule(ctx context.Context, who tenant.Identity, in *S
 	if err != nil {
 		return nil, err
 	}
-	missed, err := readMissed(ctx)
+	missed := ""
+	err = spec.OptionalBody(ctx, resumeRequest, func(r *rest.Reader, f rest.Fields) {
+		resumeMissed.Into(r, f, &missed)
+	})
 	if err != nil {
 		return nil, err
 	}
@@ -103,36 +106,26 @@ func (s *Handler) resumeSchedule(ctx context.Context, who tenant.Identity, in *S
 	if err == nil && resumed {
 		s.promote(ctx, k)
 		s.WakeParked(ctx, k.Tenant, s.Now())
-		after, err = s.schedule(ctx, k, 0) // promotion has changed it
+		after, err = s.schedule(ctx, k) // promotion has changed it
 	}
 	return s.answerSchedule(ctx, after, http.StatusOK, err)
 }
 
-func readMissed(ctx context.Context) (missed string, err error) {
-	doc, err := rest.ReadBody(ctx, contract.MaxBody)
-	if err != nil || doc == nil {
-		return "", err
-	}
-	r := spec.NewReader(doc)
-	resumeMissed.Into(r, resumeRequest.Body(r), &missed)
-	return missed, r.Wrong.Err()
-}
-
-// wakeSchedule lets dispatch resume a schedule at the time when its pause ends, and look at the jobs that it holds.
+// wakeSchedule lets dispatch resume a schedule when its pause ends, and re-evaluate the jobs that it holds.
 func (s *Handler) wakeSchedule(ctx context.Context, paused schedule.Schedule, at time.Time) {
 	owner := string(paused.Tenant)
 	s.WakePlaces(ctx, paused.Tenant, at, append(horizon.Parkings(owner), horizon.Promotion(owner, paused.Name)))
 }
 
-// InFlightLooked is how many of a schedule's newest jobs are read to find those that run.
-const InFlightLooked = store.ReadAtOnce
+// InFlightRead is how many of a schedule's newest jobs are read to find the running ones.
+const InFlightRead = store.ReadAtOnce
 
-// inFlight returns the ids of a schedule's newest jobs that a worker has, and of its runs that are not over. Those of
-// the half hour to come are made already; they are not looked at, because they may be more than are read.
+// inFlight returns the ids of a schedule's newest jobs that a worker has, and of its runs that have not ended. Jobs of
+// the coming half hour exist already; they are left out, because they may be more than are read.
 func (s *Handler) inFlight(ctx context.Context, k schedule.Key) ([]job.ID, error) {
 	now := s.Now()
 	begun := now.Add(contract.HoldUntil + time.Millisecond)
-	found, _, err := s.Store.JobsOf(ctx, k, time.Time{}, begun, true, InFlightLooked, "")
+	found, _, err := s.Store.JobsOf(ctx, k, time.Time{}, begun, true, InFlightRead, "")
 	if err != nil {
 		return nil, err
 	}
@@ -152,7 +145,7 @@ func (s *Handler) inFlight(ctx context.Context, k schedule.Key) ([]job.ID, error
 		switch {
 		case !there[i]:
 		case r.StartsRun():
-			if r.Status == job.Blocked { // its run is not over
+			if r.Status == job.Blocked { // its run has not ended
 				ids = append(ids, r.ID)
 			}
 		case spec.StartsSoon(r, now):

@@ -43,7 +43,6 @@ var (
 		calendarField.About("Calendar whose times are listed"), previewName, previewAfter, previewCount)
 )
 
-// occurrenceTime shows one time of a calendar.
 type occurrenceTime struct {
 	NominalAt rest.Instant `json:"nominal_at" doc:"Nominal time, as the calendar gives it"`
 	DueAt     rest.Instant `json:"due_at" doc:"Nominal time with the delay by the spread"`
@@ -71,7 +70,7 @@ type previewAnswer struct {
 // Limits of the skipped times in a preview: how many are shown, and how many are read for them.
 const (
 	PreviewSkipped = 100
-	previewLooked  = 5000
+	previewScanned = 5000
 )
 
 func (s *Handler) previewDraft(ctx context.Context, who tenant.Identity, _ *rest.NoInput) (*previewAnswer, error) {
@@ -127,7 +126,7 @@ func (s *Handler) previewSchedule(ctx context.Context, who tenant.Identity, in *
 	if err != nil {
 		return nil, err
 	}
-	found, err := s.schedule(ctx, schedule.Key{Tenant: who.Tenant, Name: in.Name}, 0)
+	found, err := s.schedule(ctx, schedule.Key{Tenant: who.Tenant, Name: in.Name})
 	if err != nil {
 		return nil, err
 	}
@@ -138,7 +137,6 @@ func (s *Handler) previewSchedule(ctx context.Context, who tenant.Identity, in *
 	return preview(c, after, min(count, most(found))), nil
 }
 
-// preview returns count times of a calendar after a time.
 func preview(c calendar.Calendar, after time.Time, count int) *previewAnswer {
 	out := &previewAnswer{}
 	times := c.Preview(after, count)
@@ -147,7 +145,7 @@ func preview(c calendar.Calendar, after time.Time, count int) *previewAnswer {
 	if len(times) == 0 {
 		return out
 	}
-	skips, _ := c.Skipped(after, times[len(times)-1].NominalAt, previewLooked)
+	skips, _ := c.Skipped(after, times[len(times)-1].NominalAt, previewScanned)
 	for _, skip := range skips[:min(len(skips), PreviewSkipped)] {
 		out.Body.Skipped = append(out.Body.Skipped,
 			skippedTime{rest.Instant{Time: skip.NominalAt}, skip.Local, skip.Reason, skip.Exclusion, skip.Why})

@@ -16,8 +16,8 @@ import (
 const weighed = 120
 
 // weight returns how many of the next times fall into the busiest minute, at least 1.
-func weight(c calendar.Calendar, after time.Time, looked int) int64 {
-	times := c.Preview(after, looked)
+func weight(c calendar.Calendar, after time.Time, sample int) int64 {
+	times := c.Preview(after, sample)
 	busiest, from := 1, 0
 	for to, o := range times {
 		for o.NominalAt.Sub(times[from].NominalAt) >= time.Minute {

@@ -24,7 +24,8 @@ var (
 	jobField = field.Value("job", "Job that each nominal time makes: a job as in POST /v1/jobs, without run_at "+
 		"and delay", jobTemplateRequest.Schema)
 	dagField = field.Value("dag", "Dag of which each nominal time makes a run, in place of job. Statements about jobs "+
-		"of the schedule then apply to runs; a FAILED run counts as a job that failed for good.", dagTemplateRequest.Schema)
+		"of the schedule then apply to runs; a FAILED run counts as a job that failed for good.",
+		dagTemplateRequest.Schema)
 	overlap = field.Word[schedule.Overlap]("overlap", "Treatment of a run that is due while an earlier one has not "+
 		"ended (a job that waits for a retry counts as ended); default: allow. With buffer_all runs start in the "+
 		"order of their nominal times.", rest.CodeInvalidValue, schedule.Overlaps)
@@ -49,7 +50,8 @@ var (
 		"default: {=catch_up_cap}", 1, schedule.MaxCatchUpCap)
 	catchUpAfter = field.Duration("after", "Time after due_at from which a run that has not started, because of an "+
 		"outage or because no worker was free, is late and the policy applies. Time spent behind an earlier run, "+
-		"under a limit or under a pause does not count; default: {=catch_up_after}", schedule.MinCatchUpAfter, schedule.MaxCatchUpAfter)
+		"under a limit or under a pause does not count; default: {=catch_up_after}",
+		schedule.MinCatchUpAfter, schedule.MaxCatchUpAfter)
 
 	catchUpRequest = field.NewObject("CatchUpRequest", "Catch-up policy of a schedule", catchUpPolicy, catchUpWindow,
 		catchUpCap, catchUpAfter)
@@ -113,7 +115,6 @@ func sameJSON(a, b []byte) bool {
 	return errX == nil && errY == nil && x.Hash(0, "") == y.Hash(0, "")
 }
 
-// scheduleBody reads the body of a PUT or PATCH as JSON.
 func scheduleBody(ctx context.Context) (*rest.Document, error) {
 	return rest.NeededBody(ctx, contract.MaxBody, "an object", "a schedule is needed in the body")
 }
@@ -136,7 +137,7 @@ func (s *Handler) readSchedule(
 		if err != nil {
 			return c, err
 		}
-		if fine && firing(r, v.Pointer, p.calendar, now) {
+		if fine && admitted(r, v.Pointer, p.calendar.Check(now)) { // it has a coming time
 			c.calendar = &p
 		}
 	} else if whole {
@@ -163,7 +164,6 @@ func (s *Handler) readSchedule(
 	return c, r.Wrong.Err()
 }
 
-// policies reads overlap, catch_up and pause_after_failures.
 func policies(r *rest.Reader, f rest.Fields, whole bool, c *scheduleChange) {
 	if whole {
 		c.overlap, c.catchUp, c.pauseAfter = new(schedule.OverlapAllow), new(schedule.DefaultCatchUp), new(0)

@@ -26,6 +26,7 @@ import (
 	"punctual/shared/store"
 	"punctual/shared/telemetry"
 	"punctual/shared/tenant"
+	"punctual/shared/text"
 )
 
 func (s *Handler) scheduleRoutes() {
@@ -80,7 +81,8 @@ func (s *Handler) scheduleRoutes() {
 	rest.Register(s.Router, rest.Route{
 		Method: http.MethodPost, Path: "/v1/schedules/{name}/run-now", Status: http.StatusAccepted,
 		ID: "runScheduleNow", Tag: spec.TagSchedules, Scope: spec.MayWrite, Body: runNowRequest, OptionalBody: true,
-		Summary: "Run the job or the dag of a schedule once, now", Errors: []int{http.StatusNotFound, http.StatusConflict},
+		Summary: "Run the job or the dag of a schedule once, now",
+		Errors:  []int{http.StatusNotFound, http.StatusConflict},
 		About: "Makes a job or a run in addition to the schedule's times. A pause of the schedule and max_runs do " +
 			"not apply to it, and the overlap policy applies only on request: with overlap obey, and an earlier run " +
 			"that has not ended, the answer is a job that is SKIPPED or waits for that run. A run that has not begun " +
@@ -98,7 +100,7 @@ type ScheduleInput struct {
 type scheduleAnswer struct {
 	Status int
 	ETag   string `header:"ETag" doc:"Version in quotes, for If-Match"`
-	Body   ScheduleView
+	Body   scheduleView
 }
 
 func errNoSchedule() error { return rest.NewProblem(rest.CodeNotFound, "there is no such schedule") }
@@ -109,19 +111,27 @@ func (in *ScheduleInput) asked(ctx context.Context, who tenant.Identity) (schedu
 	return schedule.Key{Tenant: who.Tenant, Name: in.Name}, epoch, err
 }
 
-// schedule reads a schedule that must have that epoch, 0 for any. Absent and deleted schedules give the same error.
-func (s *Handler) schedule(ctx context.Context, k schedule.Key, epoch int64) (schedule.Schedule, error) {
+// checkVersion returns a problem unless the schedule exists and has that epoch; 0 is any.
+func checkVersion(found *schedule.Schedule, epoch int64) error {
+	switch {
+	case found == nil || found.Deleted():
+		return errNoSchedule()
+	case epoch != 0 && found.Epoch != epoch:
+		return rest.NewProblem(spec.CodeStaleVersion, "the schedule has version %d, not %d", found.Epoch, epoch)
+	}
+	return nil
+}
+
+// schedule reads a schedule. Absent and deleted schedules give the same error.
+func (s *Handler) schedule(ctx context.Context, k schedule.Key) (schedule.Schedule, error) {
 	if !rest.IsName(k.Name) {
 		return schedule.Schedule{}, errNoSchedule()
 	}
 	found, err := s.Store.Schedule(ctx, k)
-	if fault.KindOf(err) == fault.NotFound || err == nil && found.Deleted() {
-		return found, errNoSchedule()
+	if err != nil {
+		return found, rest.Absent(err, "schedule")
 	}
-	if err == nil && epoch != 0 && found.Epoch != epoch {
-		err = errStaleSchedule(found.Epoch, epoch)
-	}
-	return found, err
+	return found, checkVersion(&found, 0)
 }
 
 // changeSchedule reads a schedule, calls decide, and writes what that returns. It returns the schedule after the
@@ -130,14 +140,11 @@ func (s *Handler) changeSchedule(
 	ctx context.Context, k schedule.Key, epoch int64, decide func(schedule.Schedule, time.Time) ([]item.Write, error),
 ) (after schedule.Schedule, changed bool, err error) {
 	if !rest.IsName(k.Name) {
-		return schedule.Schedule{}, false, errNoSchedule()
+		return after, false, errNoSchedule()
 	}
 	return s.updateSchedule(ctx, k, func(old *schedule.Schedule, now time.Time) ([]item.Write, error) {
-		if old == nil || old.Deleted() {
-			return nil, errNoSchedule()
-		}
-		if epoch != 0 && old.Epoch != epoch {
-			return nil, errStaleSchedule(old.Epoch, epoch)
+		if err := checkVersion(old, epoch); err != nil {
+			return nil, err
 		}
 		return decide(*old, now)
 	})
@@ -163,20 +170,15 @@ func (s *Handler) updateSchedule(
 	return after, changed, nil
 }
 
-func errStaleSchedule(is, asked int64) error {
-	return rest.NewProblem(spec.CodeStaleVersion, "the schedule has version %d, not %d", is, asked)
-}
-
 func (s *Handler) putSchedule(ctx context.Context, who tenant.Identity, in *ScheduleInput) (*scheduleAnswer, error) {
 	status := http.StatusOK
 	after, changed, err := s.putOrTry(ctx, who, in,
 		func(k schedule.Key, old *schedule.Schedule, c scheduleChange, now time.Time) ([]item.Write, error) {
-			if old != nil && !old.Deleted() {
-				status = http.StatusOK
-				return s.editSchedule(ctx, who, *old, c, now)
+			status = http.StatusOK
+			if old == nil || old.Deleted() {
+				status = http.StatusCreated
 			}
-			status = http.StatusCreated
-			return s.createSchedule(ctx, who, k, old, c, now)
+			return s.changeWrites(ctx, who, k, old, c, now)
 		})
 	if changed {
 		s.promote(ctx, after.Key)
@@ -188,8 +190,8 @@ func (s *Handler) putSchedule(ctx context.Context, who tenant.Identity, in *Sche
 	return out, err
 }
 
-// promoteFirst makes the jobs of a schedule's times that are due by now, so that they are made before an edit or a pause
-// takes effect. Usually they exist already.
+// promoteFirst makes the jobs of a schedule's times that are due by now, so that they are made before an edit or a
+// pause takes effect. Usually they exist already.
 func (s *Handler) promoteFirst(ctx context.Context, k schedule.Key) error {
 	found, err := s.Store.Schedule(ctx, k)
 	if err != nil || found.Deleted() || found.Paused != nil || found.Next.IsZero() || found.Next.After(s.Now()) {
@@ -203,17 +205,13 @@ func (s *Handler) promoteFirst(ctx context.Context, k schedule.Key) error {
 	return nil // an unreadable calendar has no times
 }
 
-type dryRunAnswer struct{ Body ScheduleDiff }
+type dryRunAnswer struct{ Body scheduleDiff }
 
 func (s *Handler) dryRunSchedule(ctx context.Context, who tenant.Identity, in *ScheduleInput) (*dryRunAnswer, error) {
 	out := &dryRunAnswer{}
 	_, _, err := s.putOrTry(ctx, who, in,
 		func(k schedule.Key, old *schedule.Schedule, c scheduleChange, now time.Time) (_ []item.Write, err error) {
-			if old != nil && !old.Deleted() {
-				out.Body, err = s.tryEdit(ctx, who, *old, c, now)
-			} else {
-				out.Body, err = s.tryCreate(ctx, who, k, old, c, now)
-			}
+			out.Body, err = s.dryRun(ctx, who, k, old, c, now)
 			return nil, err
 		})
 	return out, err
@@ -241,88 +239,84 @@ func (s *Handler) putOrTry(
 	}
 	return s.updateSchedule(ctx, k, func(old *schedule.Schedule, now time.Time) ([]item.Write, error) {
 		c, err := s.readSchedule(ctx, doc, true, who.Tenant, now)
-		switch {
-		case err != nil:
+		if err == nil && epoch != 0 {
+			if err = checkVersion(old, epoch); rest.IsNotFound(err) {
+				err = rest.NewProblem(spec.CodeStaleVersion, "the schedule no longer exists")
+			}
+		}
+		if err != nil {
 			return nil, err
-		case epoch != 0 && (old == nil || old.Deleted()):
-			return nil, rest.NewProblem(spec.CodeStaleVersion, "the schedule no longer exists")
-		case epoch != 0 && old.Epoch != epoch:
-			return nil, errStaleSchedule(old.Epoch, epoch)
 		}
 		return decide(k, old, c, now)
 	})
 }
 
-// created returns a new schedule and the write that makes it; deleted is what is left of a deleted one of that name,
-// nil for none.
-func (s *Handler) created(
-	who tenant.Identity, k schedule.Key, deleted *schedule.Schedule, c scheduleChange, now time.Time,
-) (schedule.Schedule, item.Write, error) {
-	wanted := schedule.Schedule{Key: k, Shard: horizon.ShardOf(k.ID(), s.Shards), Overlap: schedule.OverlapAllow,
-		CatchUp: schedule.DefaultCatchUp}
-	if deleted != nil {
-		wanted.Epoch = deleted.Epoch // so its payload gets a name that was never used
+// plan returns a schedule after a change, and the writes that make it; none if nothing changes. old is nil if there
+// is no schedule, or what is left of a deleted one.
+func (s *Handler) plan(
+	ctx context.Context, who tenant.Identity, k schedule.Key, old *schedule.Schedule, c scheduleChange, now time.Time,
+) (schedule.Schedule, []item.Write, error) {
+	if old == nil || old.Deleted() {
+		wanted := schedule.Schedule{Key: k, Shard: horizon.ShardOf(k.ID(), s.Shards), Overlap: schedule.OverlapAllow,
+			CatchUp: schedule.DefaultCatchUp}
+		if old != nil {
+			wanted.Epoch = old.Epoch // so its payload gets a name that was never used
+		}
+		c.apply(&wanted, nil, who.Subject)
+		after, write, err := schedule.Create(old, wanted, now)
+		return after, []item.Write{write}, calendarProblem(err)
 	}
-	c.apply(&wanted, nil, who.Subject)
-	after, write, err := schedule.Create(deleted, wanted, now)
-	if err != nil {
-		return after, write, calendarProblem(err)
-	}
-	return after, write, nil
-}
-
-func (s *Handler) createSchedule(
-	ctx context.Context, who tenant.Identity, k schedule.Key, deleted *schedule.Schedule, c scheduleChange,
-	now time.Time,
-) ([]item.Write, error) {
-	after, write, err := s.created(who, k, deleted, c, now)
-	if err != nil {
-		return nil, err
-	}
-	return s.scheduleWrites(ctx, who, weightOf(after), after, c, []item.Write{write})
-}
-
-// editSchedule returns the writes of a change; none if it changes nothing.
-func (s *Handler) editSchedule(
-	ctx context.Context, who tenant.Identity, old schedule.Schedule, c scheduleChange, now time.Time,
-) ([]item.Write, error) {
-	wanted, err := s.edited(ctx, who, old, c)
-	if err != nil || schedule.Unchanged(old, wanted) {
-		return nil, err
-	}
-	has, err := s.Store.HaveJobs(ctx, old.Key, old.Leaves(now))
-	if err != nil {
-		return nil, err
-	}
-	after, writes, err := schedule.Edit(old, wanted, has, now)
-	if err != nil {
-		return nil, calendarProblem(err)
-	}
-	return s.scheduleWrites(ctx, who, weightOf(after)-weightOf(old), after, c, writes)
-}
-
-// forgetReplaced deletes a payload that a write has replaced. A failure only leaves a blob that nobody needs.
-func (s *Handler) forgetReplaced(ctx context.Context, old, after schedule.Schedule) {
-	if err := s.Store.ForgetReplaced(ctx, old, after); err != nil {
-		s.Log.WarnContext(ctx, "the former payload of a schedule was not deleted", telemetry.Tenant,
-			after.Tenant, "schedule", after.Name, telemetry.Err, err)
-	}
-}
-
-// edited returns the schedule after a change. A payload that is equal as JSON is not replaced.
-func (s *Handler) edited(
-	ctx context.Context, who tenant.Identity, old schedule.Schedule, c scheduleChange,
-) (schedule.Schedule, error) {
-	wanted := old
-	var kept []byte
+	wanted := *old
+	var kept []byte // a payload that is equal as JSON is not replaced
 	if c.job != nil && c.job.Payload != nil && old.Template.PayloadSize > 0 {
 		var err error
-		if kept, err = s.Store.SchedulePayload(ctx, old); err != nil && fault.KindOf(err) != fault.NotFound {
-			return wanted, err
+		if kept, err = s.Store.SchedulePayload(ctx, *old); err != nil && fault.KindOf(err) != fault.NotFound {
+			return wanted, nil, err
 		}
 	}
 	c.apply(&wanted, kept, who.Subject)
-	return wanted, nil
+	after, writes, err := s.edited(ctx, *old, wanted, now)
+	return after, writes, calendarProblem(err)
+}
+
+// edited returns a schedule after an edit, and its writes; none if nothing changes. The error may be a *calendar.Error.
+func (s *Handler) edited(
+	ctx context.Context, old, wanted schedule.Schedule, now time.Time,
+) (schedule.Schedule, []item.Write, error) {
+	if schedule.Unchanged(old, wanted) {
+		return old, nil, nil
+	}
+	has, err := s.Store.HaveJobs(ctx, old.Key, old.Leaves(now))
+	if err != nil {
+		return old, nil, err
+	}
+	return schedule.Edit(old, wanted, has, now)
+}
+
+// changeWrites returns the writes of a change; none if nothing changes.
+func (s *Handler) changeWrites(
+	ctx context.Context, who tenant.Identity, k schedule.Key, old *schedule.Schedule, c scheduleChange, now time.Time,
+) ([]item.Write, error) {
+	after, writes, err := s.plan(ctx, who, k, old, c, now)
+	if err != nil || len(writes) == 0 {
+		return nil, err
+	}
+	takes := weightOf(after)
+	if old != nil {
+		takes -= weightOf(*old)
+	}
+	return s.scheduleWrites(ctx, who, takes, after, c, writes)
+}
+
+// forgetReplaced deletes a payload that a write has replaced. A failure only leaves a blob without use.
+func (s *Handler) forgetReplaced(ctx context.Context, old, after schedule.Schedule) {
+	if err := s.Store.ForgetReplaced(ctx, old, after); err != nil {
+		s.warn(ctx, "the former payload of a schedule was not deleted", after.Key, err)
+	}
+}
+
+func (s *Handler) warn(ctx context.Context, sentence string, k schedule.Key, err error) {
+	s.Log.WarnContext(ctx, sentence, telemetry.Tenant, k.Tenant, "schedule", k.Name, telemetry.Err, err)
 }
 
 // scheduleWrites writes the schedule's payload, and returns the writes of the schedule and of its share of the tenant's
@@ -332,8 +326,7 @@ func (s *Handler) scheduleWrites(
 	writes []item.Write,
 ) ([]item.Write, error) {
 	if c.job != nil {
-		payload := c.job.Payload
-		if err := s.Store.PutSchedulePayload(ctx, after, payload); err != nil {
+		if err := s.Store.PutSchedulePayload(ctx, after, c.job.Payload); err != nil {
 			return nil, fmt.Errorf("keeping the payload of schedule %q: %w", after.Name, err)
 		}
 		if n := len(c.job.Literals); n > 0 {
@@ -374,14 +367,12 @@ func (s *Handler) promote(ctx context.Context, k schedule.Key) {
 	if err == nil {
 		return
 	}
-	s.Log.WarnContext(ctx, "making a schedule's near jobs was left to dispatch", telemetry.Tenant, k.Tenant, "schedule",
-		k.Name, telemetry.Err, err)
+	s.warn(ctx, "making a schedule's near jobs was left to dispatch", k, err)
 	within, cancel = context.WithTimeout(context.WithoutCancel(ctx), spec.SendTimeout)
 	defer cancel()
 	ask := message.Outgoing{Group: string(k.Tenant), Body: message.Encode(recur.Ask(k, s.Now()))}
 	if err := s.Queues.Send(within, contract.DispatchQueue, ask); err != nil {
-		s.Log.WarnContext(ctx, "making a schedule's near jobs was left to the sweeper", telemetry.Tenant, k.Tenant, "schedule",
-			k.Name, telemetry.Err, err)
+		s.warn(ctx, "making a schedule's near jobs was left to the sweeper", k, err)
 	}
 }
 
@@ -399,7 +390,7 @@ func (s *Handler) answerSchedule(
 }
 
 func (s *Handler) getSchedule(ctx context.Context, who tenant.Identity, in *rest.Named) (*scheduleAnswer, error) {
-	found, err := s.schedule(ctx, schedule.Key{Tenant: who.Tenant, Name: in.Name}, 0)
+	found, err := s.schedule(ctx, schedule.Key{Tenant: who.Tenant, Name: in.Name})
 	return s.answerSchedule(ctx, found, http.StatusOK, err)
 }
 
@@ -410,14 +401,14 @@ type patchScheduleInput struct {
 
 type patchScheduleAnswer struct {
 	ETag string `header:"ETag" doc:"Version in quotes, for If-Match"`
-	Body rest.Either[ScheduleView, ScheduleDiff]
+	Body rest.Either[scheduleView, scheduleDiff]
 }
 
 func (s *Handler) patchSchedule(
 	ctx context.Context, who tenant.Identity, in *patchScheduleInput,
 ) (*patchScheduleAnswer, error) {
 	if in.DryRun != "" && in.DryRun != "true" && in.DryRun != "false" {
-		return nil, rest.OneMistake("dry_run", rest.CodeInvalidValue, "true, false", "dry_run is neither true nor false")
+		return nil, rest.OneMistake("dry_run", rest.CodeInvalidValue, "true, false", "this is neither true nor false")
 	}
 	k, epoch, err := in.asked(ctx, who)
 	if err != nil {
@@ -442,11 +433,11 @@ func (s *Handler) patchSchedule(
 				return nil, err
 			}
 			if in.DryRun == "true" {
-				diff, err := s.tryEdit(ctx, who, old, c, now)
+				diff, err := s.dryRun(ctx, who, k, &old, c, now)
 				out.Body.Other = &diff
 				return nil, err
 			}
-			return s.editSchedule(ctx, who, old, c, now)
+			return s.changeWrites(ctx, who, k, &old, c, now)
 		})
 	if changed {
 		s.promote(ctx, k)
@@ -469,11 +460,11 @@ func (s *Handler) patchSchedule(
 }
 
 // changedParts lists the fields that an edit changes, as JSON pointers in order.
-func changedParts(old, after ScheduleView, payload bool) []string {
-	changed := []string{}
+func changedParts(was, is schedule.Schedule, now time.Time) []string {
+	old, after, changed := viewSchedule(was, now), viewSchedule(is, now), []string{}
 	part := func(name string, was, is any) {
-		a, _ := asObject(encode(was))
-		b, _ := asObject(encode(is))
+		a, _ := asObject(text.MustJSON(was))
+		b, _ := asObject(text.MustJSON(is))
 		names := maps.Clone(a)
 		maps.Copy(names, b)
 		for _, field := range slices.Sorted(maps.Keys(names)) {
@@ -485,10 +476,8 @@ func changedParts(old, after ScheduleView, payload bool) []string {
 	part("calendar", old.Calendar, after.Calendar)
 	part("job", old.Job, after.Job)
 	part("dag", old.Dag, after.Dag)
-	if payload && after.Dag != nil {
-		changed = append(changed, "/dag/params")
-	} else if payload {
-		changed = append(changed, "/job/payload")
+	if was.Template.PayloadHash != is.Template.PayloadHash || was.Template.Payload != is.Template.Payload {
+		changed = append(changed, map[bool]string{true: "/dag/params", false: "/job/payload"}[after.Dag != nil])
 	}
 	if old.Overlap != after.Overlap {
 		changed = append(changed, "/overlap")
@@ -521,14 +510,12 @@ func (s *Handler) deleteSchedule(ctx context.Context, who tenant.Identity, in *S
 	out := &deletedAnswer{EffectiveAt: s.Now().Add(contract.EffectiveAfter).Format(rest.InstantLayout)}
 	running, err := s.inFlight(ctx, k)
 	if err != nil { // the schedule is deleted anyway, and a second DELETE would be 404
-		s.Log.WarnContext(ctx, "the running jobs of a deleted schedule could not be read", telemetry.Tenant,
-			k.Tenant, "schedule", k.Name, telemetry.Err, err)
+		s.warn(ctx, "the running jobs of a deleted schedule could not be read", k, err)
 	}
 	out.InFlight = strings.Join(rest.WordsOf(running), ", ")
 	return out, nil
 }
 
-// deletedAnswer has headers and no body.
 type deletedAnswer struct {
 	EffectiveAt string `header:"Punctual-Effective-At" doc:"Time after which nothing of the schedule starts"`
 	InFlight    string `header:"Punctual-In-Flight" doc:"Identifiers of the jobs that are running, among the newest {=in_flight_looked} of the schedule, separated by commas; absent if there are none"`
@@ -536,30 +523,24 @@ type deletedAnswer struct {
 
 func (s *Handler) listSchedules(
 	ctx context.Context, who tenant.Identity, in *rest.PageInput,
-) (*rest.Listing[ScheduleView], error) {
+) (*rest.Listing[scheduleView], error) {
 	l := rest.NewList(who.Tenant, "schedules")
-	limit, after, err := in.Page(l)
-	if err != nil {
-		return nil, err
-	}
-	found, more, err := s.Store.Schedules(ctx, who.Tenant, after, limit)
-	if err != nil {
-		return nil, err
-	}
-	out := &rest.Listing[ScheduleView]{Body: rest.Page[ScheduleView]{Items: []ScheduleView{}}}
-	now := s.Now()
-	for _, f := range found {
-		if f.Err != nil { // the others are still listed
-			s.unreadable(ctx, f)
-			continue
+	return rest.ReadPage(l, in.Paging, func(after string, limit int) (page rest.Found[scheduleView], err error) {
+		found, more, err := s.Store.Schedules(ctx, who.Tenant, after, limit)
+		now := s.Now()
+		for _, f := range found {
+			if f.Err != nil { // the others are still listed
+				s.unreadable(ctx, f)
+				continue
+			}
+			page.Items = append(page.Items, viewSchedule(f.Schedule, now))
 		}
-		out.Body.Items = append(out.Body.Items, viewSchedule(f.Schedule, now))
-	}
-	if more {
-		out.Body.NextCursor = l.Cursor(found[len(found)-1].Name)
-	}
-	out.Body.Fit(func(last int) *string { return l.Cursor(out.Body.Items[last].Name) })
-	return out, nil
+		if more {
+			page.Next = found[len(found)-1].Name
+		}
+		page.At = func(i int) string { return page.Items[i].Name }
+		return page, err
+	})
 }
 
 // unreadable reports a schedule that cannot be read.
@@ -576,7 +557,7 @@ const rereads = 8
 // contents; then it reads both once more.
 func (s *Handler) withContents(ctx context.Context, k schedule.Key) (schedule.Schedule, job.Contents, error) {
 	for range rereads {
-		found, err := s.schedule(ctx, k, 0)
+		found, err := s.schedule(ctx, k)
 		if err != nil {
 			return found, job.Contents{}, err
 		}
@@ -589,7 +570,6 @@ func (s *Handler) withContents(ctx context.Context, k schedule.Key) (schedule.Sc
 		"reading schedule %q: its payload was replaced %d times meanwhile", k.Name, rereads)
 }
 
-// runNowAnswer is the answer with a job or a run.
 type runNowAnswer struct {
 	Location string `header:"Location" doc:"Path of the job or run"`
 	ETag     string `header:"ETag" doc:"Version of the job in quotes, for If-Match; absent for a run"`
@@ -603,23 +583,16 @@ var (
 	runNowRequest = field.NewObject("RunNowRequest", "Options of a run of a schedule now.", runNowOverlap)
 )
 
-func readRunNow(ctx context.Context) (obey bool, err error) {
-	doc, err := rest.ReadBody(ctx, contract.MaxBody)
-	if err != nil || doc == nil {
-		return false, err
-	}
-	r := spec.NewReader(doc)
-	overlap := ""
-	runNowOverlap.Into(r, runNowRequest.Body(r), &overlap)
-	return overlap == "obey", r.Wrong.Err()
-}
-
 // runScheduleNow accepts a job of the template that is due now, or begins a run.
 func (s *Handler) runScheduleNow(ctx context.Context, who tenant.Identity, in *rest.Named) (*runNowAnswer, error) {
-	obey, err := readRunNow(ctx)
+	overlap := ""
+	err := spec.OptionalBody(ctx, runNowRequest, func(r *rest.Reader, f rest.Fields) {
+		runNowOverlap.Into(r, f, &overlap)
+	})
 	if err != nil {
 		return nil, err
 	}
+	obey := overlap == "obey"
 	found, contents, err := s.withContents(ctx, schedule.Key{Tenant: who.Tenant, Name: in.Name})
 	if err != nil {
 		return nil, err

@@ -17,8 +17,8 @@ import (
 	"punctual/shared/span"
 )
 
-// ScheduleView shows a schedule.
-type ScheduleView struct {
+// scheduleView shows a schedule.
+type scheduleView struct {
 	Name               string                         `json:"name" doc:"Name of the schedule"`
 	Calendar           calendarView                   `json:"calendar" doc:"Calendar as it was written"`
 	Job                *jobTemplateView               `json:"job,omitempty" doc:"Job that each nominal time makes; absent if there is a dag"`
@@ -87,8 +87,8 @@ func viewTemplate(t schedule.Template) *jobTemplateView {
 const NextShown = 3
 
 // viewSchedule shows what the schedule's own item has.
-func viewSchedule(c schedule.Schedule, now time.Time) ScheduleView {
-	v := ScheduleView{
+func viewSchedule(c schedule.Schedule, now time.Time) scheduleView {
+	v := scheduleView{
 		Name: c.Name, Calendar: calendarView(c.Spec), Overlap: c.Overlap,
 		CatchUp: catchUpView{c.CatchUp.Policy, span.Format(c.CatchUp.Window), c.CatchUp.Cap,
 			span.Format(cmp.Or(c.CatchUp.After, schedule.DefaultAfter))},
@@ -126,7 +126,7 @@ func viewSchedule(c schedule.Schedule, now time.Time) ScheduleView {
 }
 
 // showSchedule shows one schedule with its payload and its last run.
-func (s *Handler) showSchedule(ctx context.Context, c schedule.Schedule) (ScheduleView, error) {
+func (s *Handler) showSchedule(ctx context.Context, c schedule.Schedule) (scheduleView, error) {
 	now := s.Now()
 	v := viewSchedule(c, now)
 	if c.Template.PayloadIn != job.InBlob {

@@ -67,21 +67,41 @@ var (
 	RunTags        = Tags.About("Tags by name, which override those of the dag.")
 )
 
-// JudgeParams reports each part of a run's params that does not fit the dag's schema.
-func (s *Core) JudgeParams(ctx context.Context, r *rest.Reader, by json.RawMessage, params []byte) error {
-	merged := NewReader(r.Doc)
-	use := schema.Use{Schema: by, Owner: "dag", Field: "params_schema"}
-	if err := s.judge(ctx, merged, "/params", params, use); err != nil {
-		return err
+// MergedParams reads params, and merges them over those of a dag, which the dag's schema must admit. pointer is that of
+// the object with the params. Without a dag it only reads them; nil is no params.
+func (s *Core) MergedParams(
+	ctx context.Context, r *rest.Reader, v rest.Value, pointer string, allowed []string, g *dag.Graph,
+) (given map[string]json.RawMessage, merged json.RawMessage, err error) {
+	before := len(r.Wrong)
+	if v.Pointer != "" {
+		given = ReadParams(r, v, allowed)
 	}
-	for _, m := range merged.Wrong {
+	if g == nil {
+		return given, nil, nil
+	}
+	merged, unknown := g.MergeParams(given)
+	for _, name := range unknown[:min(len(unknown), rest.MaxMistakes)] {
+		r.Mistake(pointer+"/params/"+text.EscapePointer(name), rest.CodeUnknownField, "the params of the dag",
+			"the dag has no param %s", text.Quoted(name))
+	}
+	if len(merged) > dag.MaxDefinition {
+		r.Mistake(pointer+"/params", rest.CodeTooLarge, fmt.Sprintf("at most %d bytes", dag.MaxDefinition),
+			"the params have %d bytes", len(merged))
+	}
+	if len(r.Wrong) > before || len(g.ParamsSchema) == 0 {
+		return given, merged, nil
+	}
+	if merged == nil {
+		merged = json.RawMessage("{}")
+	}
+	found := NewReader(r.Doc)
+	use := schema.Use{Schema: g.ParamsSchema, Owner: "dag", Field: "params_schema"}
+	err = s.judge(ctx, found, pointer+"/params", merged, use)
+	for _, m := range found.Wrong {
 		r.Mistake(m.Pointer, rest.CodeInvalidValue, m.Allowed, "%s", m.Detail)
 	}
-	return nil
+	return given, merged, err
 }
-
-// NamedMost is how many nodes a sentence names.
-const NamedMost = 3
 
 // RunView shows a run. Absent values are left out.
 type RunView struct {

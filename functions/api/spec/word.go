@@ -1,6 +1,7 @@
 package spec
 
 import (
+	"fmt"
 	"strconv"
 	"strings"
 	"time"
@@ -20,6 +21,17 @@ func InWords(words []string, conjunction string) string {
 		return strings.Join(words, "")
 	}
 	return strings.Join(words[:last], ", ") + " " + conjunction + " " + words[last]
+}
+
+// namedMost is how many names a sentence lists.
+const namedMost = 3
+
+// SomeNames lists a few names as a sentence does, and counts the others.
+func SomeNames(names []string) string {
+	if more := len(names) - namedMost; more > 0 {
+		names = append(names[:namedMost:namedMost], fmt.Sprintf("%d more", more))
+	}
+	return InWords(names, "and")
 }
 
 // NumberWord spells out a number up to ten; a larger one is in digits.
