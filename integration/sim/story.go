@@ -18,6 +18,7 @@ type Story struct {
 	Recurs  bool          // it is about a schedule
 	Crowded bool          // it has so many jobs that the race detector skips it
 	Alone   bool          // not for two tenants at once: it affects both, or makes several jobs at once
+	Calm    bool          // not in random weather: see why beside the story
 	Redo    time.Duration // how long it takes to repeat what a crash has undone; 0: hardly any time
 	Pumps   int
 	Cores   int
