@@ -23,8 +23,8 @@ type phrase struct {
 	instead string
 }
 
-// readWords reads the lines WORD, WORD<TAB>use instead. Brackets say in which meaning a word goes. A word with … opens no
-// description.
+// readWords reads the lines WORD, WORD<TAB>use instead. Brackets say in which meaning a word goes. A word with … opens
+// no description.
 func readWords(text string) wordList {
 	var list wordList
 	for line := range strings.Lines(text) {

@@ -192,7 +192,7 @@ const OutcomeLost = "lost"
 // lastStart is beyond every number of a lost start.
 const lastStart = 1<<8 - 1
 
-// Permit orders the entries of a job: by attempt, and within it the lost starts before the end.
+// Place orders the entries of a job: by attempt, and within it the lost starts before the end.
 func (a Attempt) Place() int64 {
 	if a.Start == 0 {
 		return PlaceAfter(a.Attempt)

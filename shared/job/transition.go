@@ -154,7 +154,7 @@ func Accept(r Row) item.Write {
 		When: []item.All{{{Attr: contract.AttrJobID, Op: item.Missing}}}}
 }
 
-// Permit gives a SCHEDULED row its wake-up for DueAt and says by which lane its firing goes: true means that the writer
+// Place gives a SCHEDULED row its wake-up for DueAt and says by which lane its firing goes: true means that the writer
 // sends it itself, once the row is written. The wake-up of what goes by the direct lane lies just after due: only the
 // stream consumer sends it, and whoever reads the slice passes it by. So the row itself says who fires it, and no two
 // clocks have to agree. A deadline soon after due is the wake-up of what goes by these two lanes; of what its slice
