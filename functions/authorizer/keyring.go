@@ -191,7 +191,7 @@ func (r *keyring) fetch(ctx context.Context) (map[string][]key, error) {
 		}
 	}
 	if len(keys) == 0 {
-		r.log.WarnContext(ctx, "the issuer has no key that is of use", "keys", set.Len())
+		r.log.WarnContext(ctx, "the issuer has no usable key", "keys", set.Len())
 	}
 	return keys, nil
 }

@@ -141,10 +141,10 @@ func (r Runner) note(ctx context.Context, err error, aside bool, args ...any) {
 	r.Meter.Count(telemetry.Faults, 1, telemetry.Dim{Key: "kind", Value: kindName(kind)})
 	if aside {
 		r.Meter.Count(telemetry.Quarantined, 1)
-		r.Log.ErrorContext(ctx, "record set aside", args...)
+		r.Log.ErrorContext(ctx, "record quarantined", args...)
 		return
 	}
-	r.Log.WarnContext(ctx, "record failed and will come again", args...)
+	r.Log.WarnContext(ctx, "record failed and will be retried", args...)
 }
 
 func kindName(k fault.Kind) string {

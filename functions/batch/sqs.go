@@ -68,7 +68,7 @@ func (r Runner) soon(ctx context.Context, d message.Delivery) bool {
 	}
 	err := r.Queues.SetVisibility(ctx, r.Queue, d.Receipt, min(in, lastRetry))
 	if err != nil {
-		r.Log.WarnContext(ctx, "a message that failed comes again only when its visibility ends", "message_id", d.ID,
+		r.Log.WarnContext(ctx, "a failed message will be redelivered only when its visibility ends", "message_id", d.ID,
 			telemetry.Err, err.Error())
 	}
 	return err == nil

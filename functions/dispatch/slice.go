@@ -45,7 +45,7 @@ func (s *Stage) pages(ctx context.Context, d message.Dispatch, do func([]store.F
 		case err != nil && first:
 			return false, err
 		case err != nil:
-			s.Log.WarnContext(ctx, "page of a slice failed and will be read again", "slice", d.Slice,
+			s.Log.WarnContext(ctx, "page of a slice failed and will be retried", "slice", d.Slice,
 				telemetry.Err, err.Error())
 			return false, s.resend(ctx, d, pageRetry)
 		}
@@ -64,7 +64,7 @@ func (s *Stage) readable(ctx context.Context, found []store.Found) []store.Found
 	good := found[:0]
 	for _, f := range found {
 		if f.Err != nil {
-			s.Log.ErrorContext(ctx, "index entry passed over", "ref", f.Ref.String(), telemetry.Err, f.Err.Error())
+			s.Log.ErrorContext(ctx, "index entry skipped", "ref", f.Ref.String(), telemetry.Err, f.Err.Error())
 			continue
 		}
 		good = append(good, f)
@@ -99,7 +99,7 @@ func (s *Stage) await(ctx context.Context, d message.Dispatch, slice horizon.Sli
 // sweeper, which reads the rows first.
 func (s *Stage) slice(ctx context.Context, d message.Dispatch, slice horizon.Slice) error {
 	if s.Clock.Now().After(slice.Minute.Add(time.Minute + contract.Grace)) {
-		s.Log.WarnContext(ctx, "slice came too late and is left to the sweeper", "slice", d.Slice)
+		s.Log.WarnContext(ctx, "slice was too late and was left to the sweeper", "slice", d.Slice)
 		return nil
 	}
 	_, err := s.pages(ctx, d, func(found []store.Found) error {
@@ -109,7 +109,7 @@ func (s *Stage) slice(ctx context.Context, d message.Dispatch, slice horizon.Sli
 			firings[i] = f.Firing()
 		}
 		for i, err := range s.armer.FireAll(ctx, "slice", firings, s.Clock.Now()) {
-			if err := s.passOver(ctx, err, "job passed over", jobArgs(found[i].Key)...); err != nil {
+			if err := s.passOver(ctx, err, "job skipped", jobArgs(found[i].Key)...); err != nil {
 				return err
 			}
 		}
@@ -138,7 +138,7 @@ var rounds = []time.Duration{2 * time.Second, 10 * time.Second, 60 * time.Second
 func (s *Stage) promote(ctx context.Context, k schedule.Key) error {
 	s.recur.Reread(k.Tenant)
 	_, err := s.recur.Promote(ctx, k)
-	return s.passOver(ctx, err, "schedule passed over", telemetry.Tenant, k.Tenant, "schedule", k.Name)
+	return s.passOver(ctx, err, "schedule skipped", telemetry.Tenant, k.Tenant, "schedule", k.Name)
 }
 
 // unpark decides about the jobs and schedules in a parking place whose pause was lifted.
@@ -162,7 +162,7 @@ func (s *Stage) parked(ctx context.Context, d message.Dispatch) error {
 		for _, f := range found {
 			g.Go(func() error {
 				err := fault.Guard(func() error { _, err := s.decider.Parked(ctx, f.Key); return err })
-				return s.passOver(ctx, err, "job passed over", jobArgs(f.Key)...)
+				return s.passOver(ctx, err, "job skipped", jobArgs(f.Key)...)
 			})
 		}
 		return g.Wait()

@@ -101,7 +101,7 @@ func (s *Stage) ahead(ctx context.Context) (Summary, error) {
 	if err := s.keep(ctx, m); err != nil {
 		return sum, err
 	}
-	s.Log.InfoContext(ctx, "looked ahead", "summary", sum)
+	s.Log.InfoContext(ctx, "forecast made", "summary", sum)
 	return sum, nil
 }
 

@@ -117,7 +117,7 @@ func (s *Stage) heartbeats(ctx context.Context, now time.Time) {
 		return
 	}
 	if err := s.recur.Heartbeats(ctx, s.Heartbeats); err != nil {
-		s.Log.ErrorContext(ctx, "heartbeats could not be kept", telemetry.Err, err)
+		s.Log.ErrorContext(ctx, "heartbeat schedules could not be updated", telemetry.Err, err)
 		return
 	}
 	s.beats.Store(now.Unix())
@@ -166,7 +166,7 @@ func (s *Stage) promote(ctx context.Context, slice horizon.Slice, came *scan.Cou
 		came.Add("failed")
 		return fmt.Errorf("asking for slice %s: %w", slice, err)
 	default: // the next pass would fail, too; the sweeper finds the jobs when they are overdue
-		s.Log.ErrorContext(ctx, "slice could not be asked for", "slice", slice.String(), telemetry.Err, err.Error())
+		s.Log.ErrorContext(ctx, "slice could not be requested", "slice", slice.String(), telemetry.Err, err.Error())
 		came.Add("passed_over")
 	}
 	return nil
@@ -182,7 +182,7 @@ func (s *Stage) fires(ctx context.Context, slice horizon.Slice, came *scan.Count
 		for _, f := range found {
 			switch {
 			case f.Err != nil: // the sweeper sets its row aside
-				s.Log.ErrorContext(ctx, "index entry passed over", "ref", f.Ref.String(), telemetry.Err, f.Err.Error())
+				s.Log.ErrorContext(ctx, "index entry skipped", "ref", f.Ref.String(), telemetry.Err, f.Err.Error())
 				came.Add("passed_over")
 			case job.FiredBySlice(f.DueAt, f.WakeAt):
 				return true, nil

@@ -65,7 +65,7 @@ func (s *Stage) collect(ctx context.Context, d message.Delivery) error {
 		log.WarnContext(ctx, "dead letters of redriven or purged jobs may be left", telemetry.Err, err.Error())
 		return nil
 	}
-	log.InfoContext(ctx, "went through the dead letters")
+	log.InfoContext(ctx, "collected the dead letters")
 	return nil
 }
 

@@ -115,7 +115,7 @@ func (s *Stage) bringBack(ctx context.Context, k job.Key) error {
 	case err != nil:
 		return err
 	}
-	log.InfoContext(ctx, "dead job was brought back", "by", by, "already", already)
+	log.InfoContext(ctx, "dead job was redriven", "by", by, "already", already)
 	return nil
 }
 

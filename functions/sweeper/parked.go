@@ -36,7 +36,7 @@ func (s *Stage) parked(ctx context.Context, now time.Time, came *scan.Counter) (
 		}
 		if err := s.parkedOf(ctx, t, now, came, &walked); err != nil {
 			walked.Failed++
-			s.Log.ErrorContext(ctx, "parked jobs could not be looked after",
+			s.Log.ErrorContext(ctx, "parked jobs could not be processed",
 				telemetry.Tenant, t.ID, telemetry.Err, err.Error())
 			errs = append(errs, err)
 		}
@@ -87,7 +87,7 @@ func (s *Stage) parkedOf(
 	}
 	for _, p := range pauses {
 		if p.Unreadable {
-			s.Log.ErrorContext(ctx, "a pause cannot be read and holds until it is mended or lifted",
+			s.Log.ErrorContext(ctx, "a pause cannot be read and holds until it is corrected or lifted",
 				telemetry.Tenant, t.ID, "scope", p.Scope)
 			s.Meter.Count(telemetry.Quarantined, 1)
 		}

@@ -110,11 +110,11 @@ func (w *Worker) attend(f *firing) {
 		w.settle(f, l, lost, log)
 		return
 	case l.takeovers > contract.MaxTakeovers: // asked only now: a stale attempt is nobody's poison
-		log.Error("gave up an attempt over which too many workers died", "takeovers", l.takeovers)
+		log.Error("gave up an attempt after too many lost workers", "takeovers", l.takeovers)
 		w.settle(f, l, refusal(job.CodePoison, "too many workers ended while they ran this attempt", now), log)
 		return
 	case !w.knows(&seen.row):
-		log.Warn("gave up a job whose task no worker came to know", "task", seen.row.Task)
+		log.Warn("gave up a job whose task no worker has a handler for", "task", seen.row.Task)
 		w.settle(f, l, refusal(job.CodeUnknownTask, job.Cut(w.registry.unknown(seen.row.Task),
 			contract.MaxErrorMessage), now), log)
 		return
@@ -420,7 +420,7 @@ func (w *Worker) admits(f *firing, l lease, seen *facts, log *slog.Logger) bool 
 	case job.Start, job.Lost: // a lost attempt is not started: it ends as what it is, whatever holds the job
 		return true
 	case job.Stale:
-		log.Debug("let a stale attempt go", "why", why)
+		log.Debug("released a stale attempt", "why", why)
 		w.letGo(f, l, log)
 		w.deletes.add(f)
 	case job.Defer:
@@ -499,7 +499,7 @@ func (w *Worker) readFacts(f *firing) (*facts, error) {
 func (w *Worker) upToDate(f *firing, l lease, seen *facts, log *slog.Logger) bool {
 	for range claimTries {
 		if l.left() <= 0 {
-			log.Warn("let go of an attempt whose lease was nearly over before it could start")
+			log.Warn("released an attempt whose lease had nearly ended before its start")
 			w.letGo(f, l, log)
 			w.giveBack(f, 0)
 			return false
@@ -576,7 +576,7 @@ func (w *Worker) letGoBy(f *firing, write item.Write, log *slog.Logger) {
 			return
 		}
 	}
-	log.Warn("could not let go of an attempt; its lease runs out")
+	log.Warn("could not release an attempt; its lease will run out")
 }
 
 // ruleOf returns a schedule with the rule that its job keeps; nil for none.

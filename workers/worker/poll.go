@@ -74,7 +74,7 @@ func (w *Worker) shut(s *source, held []string, err error) {
 		return
 	}
 	if !w.held.Swap(true) {
-		w.log.Warn("started nothing more: a table was restored", "tables", held)
+		w.log.Warn("stopped starting attempts: a table was restored", "tables", held)
 	}
 }
 

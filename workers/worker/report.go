@@ -144,7 +144,7 @@ func (r *reports) finish(waiting []note) {
 		}
 	}
 	if len(waiting) > 0 {
-		r.w.log.Error("left reports unsent; their messages come again and repeat them", "reports", len(waiting))
+		r.w.log.Error("left reports unsent; their messages are redelivered and repeat them", "reports", len(waiting))
 	}
 }
 

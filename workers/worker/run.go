@@ -323,7 +323,7 @@ func (r *run) conclude(end ended) {
 		r.log.Warn("left an attempt whose lease ran out without an answer")
 		return
 	case end.err != nil && errors.Is(end.cause, ErrDraining) && !r.row.Retry.FailOnLost:
-		r.log.Info("let go of an attempt unfinished at the end of the drain")
+		r.log.Info("released an unfinished attempt at the end of the drain")
 		w.letGoBy(r.f, job.LetGoStarted(f.key, f.attempt, r.l.token, r.l.lost, r.broken(end)), r.log)
 		w.giveBack(f, 0)
 		return
@@ -375,7 +375,7 @@ func (w *Worker) settle(f *firing, l lease, o job.Outcome, log *slog.Logger) {
 		}
 		w.fault("recording an outcome", err)
 		if !fault.Retryable(err) && l.left() <= 0 {
-			log.Error("gave up recording an outcome; the attempt is run again", telemetry.Err, err)
+			log.Error("gave up recording an outcome; the attempt will be rerun", telemetry.Err, err)
 			return
 		}
 		// For as long as it takes: unless somebody has taken over, the condition still holds.

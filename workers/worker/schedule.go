@@ -189,7 +189,7 @@ func (w *Worker) admitted(f *firing, l lease, seen *facts, log *slog.Logger) boo
 
 // askToReevaluate lets go of an attempt that may not start, and has its job re-evaluated.
 func (w *Worker) askToReevaluate(f *firing, l lease, why string, log *slog.Logger) {
-	log.Info("let go of an attempt that may not start", "why", why)
+	log.Info("released an attempt that may not start", "why", why)
 	w.letGo(f, l, log)
 	w.reports.add(message.Report{
 		Kind: message.Reevaluate, Tenant: string(f.key.Tenant), JobID: string(f.key.ID),

@@ -75,7 +75,7 @@ func (d *Decider) Settle(ctx context.Context, k job.Key, attempt, token int64, b
 	case errors.Is(err, errNewer):
 		return nil
 	case fault.KindOf(err) == fault.NotFound:
-		d.Log.InfoContext(ctx, "report of a forgotten job was dropped",
+		d.Log.InfoContext(ctx, "report of a deleted job was dropped",
 			telemetry.Tenant, k.Tenant, telemetry.JobID, k.ID, telemetry.Attempt, attempt)
 		return nil
 	case err != nil:

@@ -48,7 +48,7 @@ func (r *Recurrer) Ended(ctx context.Context, d *decide.Decider, row job.Row) er
 		err = r.nextQueued(ctx, d, s, row, now)
 	}
 	if fault.KindOf(err) == fault.Undecodable { // a retry does not help, and the job has ended all the same
-		r.Log.ErrorContext(ctx, "the end of a job could not be brought to its schedule",
+		r.Log.ErrorContext(ctx, "the schedule of an ended job could not be updated",
 			telemetry.Tenant, row.Tenant, telemetry.JobID, row.ID, telemetry.Err, err.Error())
 		return nil
 	}

@@ -123,7 +123,7 @@ func (m *maker) one(ctx context.Context, o calendar.Occurrence, now time.Time) e
 	case fault.NotFound: // there never was a job, or it has run and is forgotten
 		return nil
 	case fault.Undecodable: // the sweeper sets the row aside; the schedule goes on
-		m.Log.ErrorContext(ctx, "a job in the way cannot be read",
+		m.Log.ErrorContext(ctx, "an existing job of a nominal time could not be read",
 			telemetry.Tenant, m.s.Tenant, telemetry.JobID, row.ID, telemetry.Err, err.Error())
 		return nil
 	}

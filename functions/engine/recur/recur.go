@@ -210,7 +210,7 @@ func (r *Recurrer) resume(ctx context.Context, s schedule.Schedule, now time.Tim
 	if err := r.Store.Put(ctx, w); err != nil {
 		return err
 	}
-	r.Log.InfoContext(ctx, "a pause is over", telemetry.Tenant, s.Tenant, "schedule", s.Name, "until", s.Paused.Until)
+	r.Log.InfoContext(ctx, "a pause has ended", telemetry.Tenant, s.Tenant, "schedule", s.Name, "until", s.Paused.Until)
 	return r.Unpark(ctx, after)
 }
 

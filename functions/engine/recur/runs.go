@@ -78,7 +78,7 @@ func (r *Recurrer) admit(
 		return step, false, nil
 	}
 	if fault.KindOf(err) == fault.Undecodable { // the job waits until its schedule can be read
-		r.Log.ErrorContext(ctx, "a job waits: its schedule cannot be read",
+		r.Log.ErrorContext(ctx, "a job was deferred: its schedule cannot be read",
 			telemetry.Tenant, row.Tenant, telemetry.JobID, row.ID, telemetry.Err, err.Error())
 		_, write := job.Rewake(row, now.Add(job.Postpone(row.Postponed)), now, row.Postponed+1)
 		return Left, true, r.Store.Put(ctx, write)

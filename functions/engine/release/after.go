@@ -71,7 +71,7 @@ func (r *Releaser) evaluateFollowers(
 			}
 			switch fault.KindOf(err) {
 			case fault.Undecodable: // the others do not wait for it; its own wake-up sets it aside
-				r.Log.WarnContext(ctx, "a job that waits for another could not be judged",
+				r.Log.WarnContext(ctx, "a job that waits for another could not be evaluated",
 					telemetry.Tenant, child.Tenant, telemetry.JobID, child.ID, telemetry.Err, err.Error())
 			default:
 				if err != nil {

@@ -70,7 +70,7 @@ func (r *Releaser) propagateLater(ctx context.Context, x job.Row, why error) err
 	if err := r.Jobs.EndedLater(ctx, x); err != nil {
 		return errors.Join(why, err)
 	}
-	r.Log.WarnContext(ctx, "the children of a job are judged in another invocation", telemetry.Tenant, x.Tenant,
+	r.Log.WarnContext(ctx, "the children of a job will be evaluated in another invocation", telemetry.Tenant, x.Tenant,
 		telemetry.RunID, x.RunID, telemetry.JobID, x.ID, telemetry.Err, why.Error())
 	return nil
 }

@@ -53,7 +53,7 @@ func (r *Releaser) wake(ctx context.Context, due store.DueRun, slice string, log
 		if err := r.quarantine(ctx, due, slice, d, now); err != nil {
 			return "", err
 		}
-		log.ErrorContext(ctx, "run set aside", "tries", d.Tries)
+		log.ErrorContext(ctx, "run quarantined", "tries", d.Tries)
 	}
 	err = r.Due(ctx, due.Tenant, due.ID)
 	switch {

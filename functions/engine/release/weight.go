@@ -105,8 +105,8 @@ func (r *Releaser) draw(ctx context.Context, f *facts, n int) (drawn bool, err e
 	f.mu.Lock()
 	f.defers = true
 	f.mu.Unlock()
-	r.Log.InfoContext(ctx, "a release was deferred until its tenant's debt is paid", telemetry.Tenant, f.run.Tenant,
-		telemetry.RunID, f.run.ID, "requests", n)
+	r.Log.InfoContext(ctx, "a release was deferred until its tenant's rate limit allows it",
+		telemetry.Tenant, f.run.Tenant, telemetry.RunID, f.run.ID, "requests", n)
 	return false, nil
 }
 
@@ -130,7 +130,7 @@ func (r *Releaser) drawAfter(ctx context.Context, t tenant.ID, n int) {
 		return
 	}
 	if _, _, err := r.Store.DrawWeight(ctx, t, r.RateLimit, n, store.AnyDebt, r.Clock.Now()); err != nil {
-		r.Log.WarnContext(ctx, "the weight of a run was not counted", telemetry.Tenant, t, telemetry.Err, err.Error())
+		r.Log.WarnContext(ctx, "the size of a run was not counted", telemetry.Tenant, t, telemetry.Err, err.Error())
 	}
 }
 

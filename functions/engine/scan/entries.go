@@ -134,7 +134,7 @@ func (k Keeper) Keep(ctx context.Context, e Entry, err error, log *slog.Logger) 
 		if err := k.Index.DeferFailed(ctx, e.Ref, e.Slice, e.WakeAt, k.Clock.Now()); err != nil {
 			return "", err
 		}
-		log.ErrorContext(ctx, k.What+" put off: its work did not end in time")
+		log.ErrorContext(ctx, k.What+" deferred: its work did not end in time")
 		k.Meter.Count(telemetry.Overrun, 1)
 		k.Meter.Count(telemetry.Quarantined, 1)
 		return "overrun", nil
@@ -143,7 +143,7 @@ func (k Keeper) Keep(ctx context.Context, e Entry, err error, log *slog.Logger) 
 		if err := k.Index.Quarantine(ctx, e.Ref, e.Slice, e.WakeAt, reason, k.Clock.Now()); err != nil {
 			return "", err
 		}
-		log.ErrorContext(ctx, k.What+" set aside")
+		log.ErrorContext(ctx, k.What+" quarantined")
 		k.Meter.Count(telemetry.Quarantined, 1)
 		return "set_aside", nil
 	case fault.Retryable(err):
@@ -152,6 +152,6 @@ func (k Keeper) Keep(ctx context.Context, e Entry, err error, log *slog.Logger) 
 	if err := k.Index.DeferFailed(ctx, e.Ref, e.Slice, e.WakeAt, k.Clock.Now()); err != nil {
 		return "", err
 	}
-	log.ErrorContext(ctx, k.What+" could not be brought on")
+	log.ErrorContext(ctx, k.What+" could not be processed")
 	return "passed_over", nil
 }

@@ -25,7 +25,7 @@ func Held(ctx context.Context, tables Recognizer, log *slog.Logger, meter *telem
 		meter.Gauge(telemetry.TablesHeld, float64(len(held)))
 	}
 	if len(held) > 0 {
-		log.WarnContext(ctx, "did nothing: a table was restored, and nobody has let it run yet", "tables", held)
+		log.WarnContext(ctx, "skipped the pass: a table was restored, and no operator has confirmed it", "tables", held)
 	}
 	return held, nil
 }

@@ -236,7 +236,7 @@ func (p Pass) visit(ctx context.Context, slices []horizon.Slice, visit Visit) []
 		g.Go(func() error {
 			errs[i] = fault.Guard(func() error { return visit(ctx, s) })
 			if errs[i] != nil {
-				p.Log.ErrorContext(ctx, "slice failed and will be visited again", "slice", s.String(), telemetry.Err,
+				p.Log.ErrorContext(ctx, "slice failed and will be retried", "slice", s.String(), telemetry.Err,
 					errs[i].Error())
 			}
 			return nil

@@ -67,7 +67,7 @@ func main() {
 	err := w.Run(ctx)
 	_ = meter.Flush(os.Stdout, time.Now()) // nobody is left to tell
 	if err != nil {
-		log.Error("could not work", telemetry.Err, err)
+		log.Error("worker failed", telemetry.Err, err)
 		os.Exit(1)
 	}
 }
