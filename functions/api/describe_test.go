@@ -76,7 +76,9 @@ func TestTextErrors_FindsEachError(t *testing.T) {
 	t.Parallel()
 	type object = map[string]any
 	of := func(schema, op object) object {
-		return object{"components": object{"schemas": object{"Job": schema}}, "paths": object{"/v1/jobs": object{"get": op}}}
+		return object{
+			"components": object{"schemas": object{"Job": schema}}, "paths": object{"/v1/jobs": object{"get": op}},
+		}
 	}
 	right := func() (schema, op object) {
 		return object{"description": "Job.", "properties": object{"at": object{"description": "Time"}}}, object{
@@ -89,8 +91,10 @@ func TestTextErrors_FindsEachError(t *testing.T) {
 		t.Errorf("a document without errors has %q", found)
 	}
 	for want, plant := range map[string]func(schema, op object){
-		"Job has no description":    func(schema, _ object) { delete(schema, "description") },
-		"Job.at has no description": func(schema, _ object) { schema["properties"] = object{"at": object{"description": " "}} },
+		"Job has no description": func(schema, _ object) { delete(schema, "description") },
+		"Job.at has no description": func(schema, _ object) {
+			schema["properties"] = object{"at": object{"description": " "}}
+		},
 		"GET /v1/jobs has no summary": func(_, op object) {
 			delete(op, "summary")
 		},
