@@ -250,6 +250,32 @@ func TestMaxConcurrency_GivesAPlaceThatIsFreedAfterItsEndHasLookedIntoTheLine(t 
 	b.is("c2", job.Scheduled, "")
 }
 
+func TestMaxParallel_GoesOnIfAnotherEndMeetsItsNodeAmongTheWaiters(t *testing.T) {
+	t.Parallel()
+	for _, write := range []string{"run.join_line", "run.free_place"} {
+		t.Run("just before "+write, func(t *testing.T) {
+			t.Parallel()
+			b := setup(t)
+			d := with(def("a", "p", "m", "v: p", "w: p"), "m",
+				func(n *dag.Node) { n.ForEach, n.MaxParallel = "${[1,2]}", 1 })
+			d.MaxConcurrency = 3
+			b.create(d)
+			a, p, first := b.current("a"), b.current("p"), b.items("m", 1)[0]
+			for _, row := range []job.Row{a, p, first} {
+				b.start(row)
+			}
+			b.finish(p, true) // v gets its permit of the run, and w waits
+			b.before(write, func() { b.finish(a, true) })
+			b.finish(first, true) // w gets its permit of the run, so m waits
+			b.is("v", job.Scheduled, "")
+			b.is("w", job.Scheduled, "")
+			if n := len(b.items("m", 1)); n != 2 {
+				t.Errorf("%d items have a row while the run has a free permit, want 2", n)
+			}
+		})
+	}
+}
+
 func TestMaxConcurrency_FreesThePlacesOfEndedJobsWhenTheRunIsReconciled(t *testing.T) {
 	t.Parallel()
 	b := setup(t)

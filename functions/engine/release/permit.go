@@ -263,13 +263,25 @@ func (f *facts) lose(p permit) {
 // freeHeld frees the places of the ended job that were not passed on, and says whether one was the run's.
 func (r *Releaser) freeHeld(ctx context.Context, h *held) (ofRun bool, err error) {
 	for _, owner := range slices.Sorted(maps.Keys(h.at)) {
-		if err := r.Store.Put(ctx, h.at[owner].Free(h.by)); err != nil && !refused(err) {
+		if err := r.freeHeldOf(ctx, h, owner); err != nil {
 			return ofRun, err
 		}
 		ofRun = ofRun || owner == ""
-		delete(h.at, owner)
 	}
 	return ofRun, nil
+}
+
+// freeHeldOf frees the place that the ended job holds of one limit, if it holds one.
+func (r *Releaser) freeHeldOf(ctx context.Context, h *held, owner string) error {
+	bucket, holds := h.at[owner]
+	if !holds {
+		return nil
+	}
+	if err := r.Store.Put(ctx, bucket.Free(h.by)); err != nil && !refused(err) {
+		return err
+	}
+	delete(h.at, owner)
+	return nil
 }
 
 func hashOf(s string) uint32 {

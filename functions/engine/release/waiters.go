@@ -25,6 +25,13 @@ func (r *Releaser) recheckWaiters(ctx context.Context, f *facts) (ended []job.Ro
 	for len(f.joins) > 0 {
 		joins := f.joins
 		f.joins = map[int]int64{}
+		// An end that finds all places of a waiting mapped node taken removes it from the waiters, and relies on the
+		// holders to release its next items. An item that has ended does that no more once its node waits.
+		for no := range joins {
+			if err := r.freeHeldOf(ctx, f.held, f.graph.Names()[no]); err != nil {
+				return ended, err
+			}
+		}
 		for _, w := range f.run.Key.AddWaiters(joins, r.Clock.Now()) {
 			if err := r.Store.Put(ctx, w); err != nil {
 				return ended, err
