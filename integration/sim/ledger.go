@@ -37,6 +37,8 @@ type ledger struct {
 	// Jobs that were claimed only with a stop on the row, or over a fence: the worker reads the
 	// stop.
 	stopped map[job.Key]bool
+	// Jobs whose owner was lost: it may have begun the work before, so the product takes the job as one that has started.
+	lost map[job.Key]bool
 }
 
 func newLedger(w *World, t *memory.Table) *ledger {
@@ -48,6 +50,7 @@ func newLedger(w *World, t *memory.Table) *ledger {
 		claims:      map[job.Key]job.Claim{},
 		slices:      map[string]bool{},
 		lives:       map[schedule.Key]*life{},
+		lost:        map[job.Key]bool{},
 		revisions:   map[graphs.Key][]revision{},
 		overwritten: map[item.Ref]bool{},
 		overs:       map[job.Key]time.Time{},
@@ -343,6 +346,9 @@ func (l *ledger) seeClaim(w item.Write, was, is item.Item) {
 	if w.Name == "claim.new" || w.Name == "claim.take_over" {
 		l.stopped[k] = l.rows[k].Stop != job.NoStop
 	}
+	if next.Takeovers > 1 {
+		l.lost[k] = true
+	}
 	outcome := ""
 	if next.Outcome != nil {
 		outcome = string(next.Outcome.Kind)
@@ -375,4 +381,11 @@ func clockTime(t time.Time) string {
 		return "-"
 	}
 	return t.Format("15:04:05.000")
+}
+
+// lostOwner reports whether a worker was lost that owned the job.
+func (w *World) lostOwner(k job.Key) bool {
+	w.ledger.mu.Lock()
+	defer w.ledger.mu.Unlock()
+	return w.ledger.lost[k]
 }
