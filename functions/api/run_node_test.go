@@ -106,7 +106,8 @@ func TestRun_IsNotForgottenWhileAnEarlierJobOfItHasYetToStop(t *testing.T) {
 	b.want(t, 200, "POST", id+"/retry", `{"from":"b"}`)
 	b.want(t, 200, "POST", id+"/nodes/b/complete", "")
 	p := b.want(t, 409, "DELETE", id, "")
-	if p.str("code") != "not_finished" || p.str("detail") != "a job of the run has not stopped yet; repeat the request in a moment" {
+	if p.str("code") != "not_finished" ||
+		p.str("detail") != "a job of the run has not stopped yet; repeat the request in a moment" {
 		t.Errorf("%s", p.text)
 	}
 	b.want(t, 200, "GET", "/v1/jobs/"+node(r, "a")["job_id"].(string), "")

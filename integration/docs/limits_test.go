@@ -122,7 +122,8 @@ func limits() []table {
 			{"items of a `for_each`", n(dag.MaxItems)},
 			{"jobs of a run", n(dag.MaxJobs)},
 			{"payloads and lists of a run's nodes", size(contract.MaxRunPayloads) +
-				" together; a node with less than " + size(contract.BytesOfOneRequest) + " and " + n(contract.JobsOfOneRequest) + " items does not count"},
+				" together; a node with less than " + size(contract.BytesOfOneRequest) + " and " +
+				n(contract.JobsOfOneRequest) + " items does not count"},
 			{"definition", size(dag.MaxDefinition)},
 			{"expression", size(dag.MaxExpression) + ", and " + n(dag.MaxExpressions) + " of a definition"},
 		}},
