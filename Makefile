@@ -75,10 +75,9 @@ cli: ## Builds the command line into bin/punctual; shared/docs/cli.md shows its 
 
 .PHONY: test
 test: setup ## Runs every check and test, with the race detector and a local AWS; installs what it lacks.
-	@$(MAKE) --no-print-directory -j2 vet emulated lint race templates
+	@$(MAKE) --no-print-directory vet lint race templates
 
-# The checks are a make of their own, so that none begins before the set-up ends, whatever -j and -k say. Two go on at
-# a time: the tests with an emulator wait more than they compute, so the others go on beside them.
+# The checks are a make of their own, so that none begins before the set-up ends, whatever -j and -k say.
 .PHONY: setup
 setup: ## Installs what make test needs and this machine lacks, or lists it.
 	@sh .ci/setup
@@ -90,16 +89,11 @@ vet:
 # Everything but infra: CDK takes two minutes to compile, once more with the race detector, and
 # its tests only read templates.
 BUT_INFRA = $$($(GO) list ./... | grep -v '^punctual/infra')
-EMULATED  = ./integration/emulator/... ./integration/account
 
 # go vet has looked at the tests, too: without -vet=off, each run of them would do so again.
 .PHONY: race
 race:
-	$(GO) test -race -vet=off -timeout 30m $$($(GO) list ./... | grep -v -x -F "$$($(GO) list ./infra/... $(EMULATED))")
-
-.PHONY: emulated
-emulated:
-	$(GO) test -race -vet=off -timeout 30m $(EMULATED)
+	$(GO) test -race -vet=off -timeout 30m $(BUT_INFRA)
 
 .PHONY: templates
 templates: ## Tests the templates of the infrastructure; needs Node.js.

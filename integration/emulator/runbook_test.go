@@ -48,7 +48,7 @@ func paste(t *testing.T, e *environment.Emulator, prefix, commands string) strin
 	if commands == "" {
 		t.Fatal("the page has no such commands")
 	}
-	ctx, cancel := context.WithTimeout(t.Context(), patient)
+	ctx, cancel := context.WithTimeout(t.Context(), 3*patient) // a page has dozens of commands, each a process
 	defer cancel()
 	cmd := exec.CommandContext(ctx, "bash", "-euo", "pipefail", "-c", commands)
 	cmd.Env = append(append(os.Environ(), e.Environ()...), "PREFIX="+prefix, "AWS_PAGER=",

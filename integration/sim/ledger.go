@@ -37,7 +37,7 @@ type ledger struct {
 	// Jobs that were claimed only with a stop on the row, or over a fence: the worker reads the
 	// stop.
 	stopped map[job.Key]bool
-	// Jobs whose owner was lost: it may have begun the work before, so the product takes the job as one that has started.
+	// Jobs whose owner was lost: it may have begun the work, so the product takes the job as one that has started.
 	lost map[job.Key]bool
 }
 

@@ -369,8 +369,8 @@ func (w *World) fates(k schedule.Key) (list []fate) {
 		}
 	}
 	for at, r := range jobs {
-		// A clock that is ahead may have started it just before the write that removed its time. A worker that was lost may
-		// have begun it, too: then it is not taken away any more.
+		// A clock that is ahead may have started it just before the write that removed its time. A worker that was lost
+		// may have begun it, too: then it is not taken away any more.
 		if !expected[at] && len(w.runs(r.Key)) > 0 && !w.startedInTime(of, r) && !w.lostOwner(r.Key) {
 			bad(at, "it ran, and is no time of the schedule")
 		}

@@ -18,8 +18,9 @@ const day = 24 * time.Hour
 
 // lasting are about runs that outlive what the table keeps of other jobs, and about what a node was released from.
 //
-// Two of them last for hours and are not played in random weather, because the faults would last as long: after 20 minutes
-// of work for each item with workers that are lost all the time, a poisoned item or an expired run is a right end.
+// Two of them last for hours and are not played in random weather, because the faults would last as long: after 20
+// minutes of work for each item with workers that are lost all the time, a poisoned item or an expired run is a right
+// end.
 var lasting = []Story{
 	{Name: "a run is held for half a year", Held: true, Calm: true, Redo: afterOperation, Play: func(w *Client) func() {
 		d := w.graphOf(map[string]Work{"b": {Permanent: true}}, "a", "b: a", "c: b")
@@ -59,7 +60,8 @@ var lasting = []Story{
 		}},
 	{Name: "the node before a mapped one is retried meanwhile", Redo: afterOperation,
 		Play: func(w *Client) func() {
-			d := w.graphOf(map[string]Work{"a": {Permanent: true, Sleep: "3s"}, "m": {Sleep: "5s"}}, "a", "m: a", "z: m")
+			works := map[string]Work{"a": {Permanent: true, Sleep: "3s"}, "m": {Sleep: "5s"}}
+			d := w.graphOf(works, "a", "m: a", "z: m")
 			n := d.Nodes["m"]
 			n.RunIf, n.MaxParallel = dag.AllDone, 1
 			n.ForEach = `${nodes.a.status == "DEAD" ? [1, 2, 3, 4] : [5, 6]}`

@@ -447,7 +447,8 @@ func (w *Client) Decided(name, missed string, h heldTimes) {
 			w.violation("%s fell due under the pause, did not run, and is shown as %q (%s)", at, f.outcome, f.reason)
 		}
 	}
-	want := map[string][2]int{"drop": {0, 0}, "last": {0, 1}, "all": {len(under) - skipped, len(under) - skipped}}[missed]
+	all := len(under) - skipped
+	want := map[string][2]int{"drop": {0, 0}, "last": {0, 1}, "all": {all, all}}[missed]
 	if h.others {
 		want[0] = 0
 	}
