@@ -5,6 +5,7 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
+	"math"
 	"net/http"
 	"os"
 	"strings"
@@ -14,6 +15,7 @@ import (
 
 	"punctual/functions/engine/release"
 	"punctual/integration/system"
+	"punctual/shared/fault"
 	"punctual/shared/item"
 	"punctual/shared/job"
 	"punctual/shared/memory"
@@ -97,6 +99,7 @@ type World struct {
 
 // New makes a world and starts the product in it.
 func New(t testing.TB, o Options) *World {
+	fault.AllowAbandoned(math.MaxInt64) // the worlds and their processes share one count
 	if o.Plan == nil {
 		o.Plan = Kind
 	}

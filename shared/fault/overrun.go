@@ -18,7 +18,13 @@ const heeds = time.Second
 // maxAbandoned bounds the work of this process that was abandoned and still runs.
 const maxAbandoned = 32
 
-var abandoned atomic.Int64
+var abandoned, allowed atomic.Int64
+
+func init() { allowed.Store(maxAbandoned) }
+
+// AllowAbandoned replaces the bound of the work that was abandoned and still runs. A simulation of many processes needs
+// it: they share this one's count, and what a process that has crashed left behind never ends.
+func AllowAbandoned(most int64) { allowed.Store(most) }
 
 // Within runs do for at most that long and turns a panic into a *Panicked. Work that has not ended by then is an
 // Unavailable error with an *Overrun as its cause, whether it heeds its context or not. Work that does not heed it is
@@ -70,4 +76,4 @@ func Abandon[T any](ended <-chan T) {
 }
 
 // MayBegin says whether the process may begin work that may not end.
-func MayBegin() bool { return abandoned.Load() < maxAbandoned }
+func MayBegin() bool { return abandoned.Load() < allowed.Load() }

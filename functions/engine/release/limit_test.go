@@ -9,8 +9,10 @@ import (
 
 	"punctual/shared/contract"
 	"punctual/shared/dag"
+	"punctual/shared/fault"
 	"punctual/shared/item"
 	"punctual/shared/job"
+	"punctual/shared/memory"
 	"punctual/shared/run"
 )
 
@@ -326,4 +328,32 @@ func TestMaxParallel_GoesOnUnderTheLimitOfTheRun(t *testing.T) {
 			})
 		}
 	}
+}
+
+// The end frees its permit and then looks for nodes that joined the waiters meanwhile. If that fails at first, another try
+// has to look, although it has no permit to free any more.
+func TestMaxConcurrency_ReleasesAWaiterAlsoIfTheLookAfterTheEndFailsAtFirst(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	d := def("a", "p", "c1: p", "c2: p")
+	d.MaxConcurrency = 2
+	b.create(d)
+	a, p := b.current("a"), b.current("p")
+	b.start(a)
+	b.start(p)
+	freed, failed := false, false
+	b.world.SetFaults(func(c memory.Call) memory.Fault {
+		switch {
+		case c.Name == "run.free_place" && !freed:
+			freed = true
+			b.finish(p, true)
+		case c.Name == "run.claim_line" && freed && !failed:
+			failed = true
+			return memory.Fault{Fail: fault.Conflict}
+		}
+		return memory.Fault{}
+	})
+	b.finish(a, true)
+	b.is("c1", job.Scheduled, "")
+	b.is("c2", job.Scheduled, "")
 }

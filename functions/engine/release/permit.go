@@ -38,6 +38,8 @@ var errPermitLost = errors.New("the place was taken meanwhile")
 type held struct {
 	by job.ID // "" if a whole run is derived: it holds none
 	at map[string]run.Bucket
+	// freed says that the run's permit was freed and its waiters are still to be looked at, also by another try.
+	freed bool
 }
 
 func holds(x job.Row) *held {
@@ -264,11 +266,11 @@ func (f *facts) lose(p permit) {
 func (r *Releaser) freeHeld(ctx context.Context, h *held) (ofRun bool, err error) {
 	for _, owner := range slices.Sorted(maps.Keys(h.at)) {
 		if err := r.freeHeldOf(ctx, h, owner); err != nil {
-			return ofRun, err
+			return h.freed, err
 		}
-		ofRun = ofRun || owner == ""
+		h.freed = h.freed || owner == ""
 	}
-	return ofRun, nil
+	return h.freed, nil
 }
 
 // freeHeldOf frees the place that the ended job holds of one limit, if it holds one.

@@ -139,6 +139,7 @@ func (r *Releaser) propagated(ctx context.Context, f *facts, x job.Row, then ver
 		if ended = append(ended, more...); err != nil {
 			return ended, err
 		}
+		f.held.freed = false
 	}
 	if then == keepPending {
 		return ended, nil
