@@ -330,8 +330,8 @@ func TestMaxParallel_GoesOnUnderTheLimitOfTheRun(t *testing.T) {
 	}
 }
 
-// The end frees its permit and then looks for nodes that joined the waiters meanwhile. If that fails at first, another try
-// has to look, although it has no permit to free any more.
+// The end frees its permit and then looks for nodes that joined the waiters meanwhile. If that fails at first, another
+// try has to look, although it has no permit to free any more.
 func TestMaxConcurrency_ReleasesAWaiterAlsoIfTheLookAfterTheEndFailsAtFirst(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
