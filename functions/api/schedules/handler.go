@@ -16,7 +16,7 @@ type DagRuns interface {
 // Handler serves schedules, their occurrences, previews and exclusions.
 type Handler struct {
 	*spec.Core
-	// Runs shows a run that a schedule has begun at once. It is set before the first request.
+	// DagRuns shows a run that a schedule has begun at once. It is set before the first request.
 	DagRuns DagRuns
 }
 

@@ -20,7 +20,7 @@ import (
 )
 
 // ReadPayload checks a payload by the general rules, by those of its executor and by its task's schema. It returns the
-// payload as compact JSON; nil is none, or null, and is judged as null.
+// payload as compact JSON; nil is none, or null, and is validated as null.
 func (s *Core) ReadPayload(ctx context.Context, r *rest.Reader, v rest.Value, given bool, pointer string,
 	task job.Task,
 	t tenant.ID, literals []string) ([]byte, error) {
@@ -70,7 +70,7 @@ func (s *Core) judgePayload(ctx context.Context, r *rest.Reader, pointer string,
 	return s.judge(ctx, r, pointer, payload, by)
 }
 
-// judge reports each part of a value that does not fit a schema.
+// judge reports each part of a value that does not match a schema.
 func (s *Core) judge(ctx context.Context, r *rest.Reader, pointer string, value []byte, by schema.Use) error {
 	if !s.Schemas.Has(by.Schema) && r.Compilable.Add(-int64(len(by.Schema))) < 0 {
 		r.Mistake(pointer, rest.CodeOutOfRange, "jobs of fewer tasks in one batch",

@@ -31,7 +31,7 @@ func (r *Recurrer) known(ctx context.Context, k schedule.Key) (schedule.Schedule
 		func(ctx context.Context) (schedule.Schedule, error) { return r.Store.Schedule(ctx, k) })
 }
 
-// Admit asks the schedule of a job that is about to be fired or to expire; it is a decide.Judge. The job may have to
+// Admit asks the schedule of a job that is about to be fired or to expire; it is a decide.Gate. The job may have to
 // be parked, skipped, left to promotion, or queued behind another run.
 func (r *Recurrer) Admit(
 	ctx context.Context, d *decide.Decider, row job.Row, claim job.Claim, step job.Step, now time.Time,

@@ -17,14 +17,14 @@ import (
 )
 
 const (
-	// evaluatedAtOnce is how many followers of a job are judged at the same time.
+	// evaluatedAtOnce is how many followers of a job are evaluated at the same time.
 	evaluatedAtOnce = 16
 	// pageTime is the longest that judging a hundred of them takes. With less time left, the rest stays a
 	// pending effect.
 	pageTime = 5 * time.Second
 )
 
-// notifyFollowers judges the single jobs that come after x, which is over, and returns those of them that it has ended
+// notifyFollowers evaluates the single jobs that come after x, which is over, and returns those of them that it has ended
 // and that have followers of their own. After a crash x still has its pending effects.
 func (r *Releaser) notifyFollowers(ctx context.Context, x job.Row) (ended []job.Row, err error) {
 	if !x.Followed || !x.PendingEffects.Children() {
@@ -49,7 +49,7 @@ func (r *Releaser) notifyFollowers(ctx context.Context, x job.Row) (ended []job.
 	}
 }
 
-// evaluateFollowers judges the followers of parent, and removes each from parent's list.
+// evaluateFollowers evaluates the followers of parent, and removes each from parent's list.
 func (r *Releaser) evaluateFollowers(
 	ctx context.Context, parent job.Key, children []job.Key,
 ) (ended []job.Row, firings []job.Firing, err error) {
@@ -101,7 +101,7 @@ func (r *Releaser) JudgeAfter(ctx context.Context, k job.Key) error {
 	return r.Ended(ctx, after)
 }
 
-// evaluateAfter is JudgeAfter, but sends no firing and judges no followers. after is the zero Row if nothing was
+// evaluateAfter is JudgeAfter, but sends no firing and evaluates no followers. after is the zero Row if nothing was
 // written. send says that the firing is to be sent.
 func (r *Releaser) evaluateAfter(ctx context.Context, k job.Key) (after job.Row, send bool, err error) {
 	for range tries {

@@ -75,7 +75,7 @@ func (r *Releaser) propagateLater(ctx context.Context, x job.Row, why error) err
 	return nil
 }
 
-// propagate judges the nodes that wait for x, clears x's pending effects, and returns the rows that it has ended, also
+// propagate evaluates the nodes that wait for x, clears x's pending effects, and returns the rows that it has ended, also
 // with an error.
 func (r *Releaser) propagate(ctx context.Context, x job.Row) (ended []job.Row, err error) {
 	h := holds(x)
@@ -147,16 +147,16 @@ func (r *Releaser) propagated(ctx context.Context, f *facts, x job.Row, then ver
 	return ended, r.clearPending(ctx, x)
 }
 
-// verdict is what follows once the nodes that wait for an end were judged.
+// verdict is what follows once the nodes that wait for an end were evaluated.
 type verdict int
 
 const (
-	readOnce     verdict = iota // the run is to be read and judged once more
+	readOnce     verdict = iota // the run is to be read and evaluated once more
 	keepPending                 // the end still has to be told
 	clearEffects                // the end was told
 )
 
-// propagateOnce is tell for the run as it was read.
+// propagateOnce is propagate for the run as it was read.
 func (r *Releaser) propagateOnce(ctx context.Context, f *facts, x job.Row) (ended []job.Row, then verdict, err error) {
 	if ended, err = r.replaceItems(ctx, f, x); err != nil {
 		return ended, readOnce, err

@@ -14,7 +14,7 @@ import (
 	"punctual/shared/telemetry"
 )
 
-// Admit asks the run of a job that is about to be fired or to expire; it is a decide.Judge. It stops a job whose run is
+// Admit asks the run of a job that is about to be fired or to expire; it is a decide.Gate. It stops a job whose run is
 // stopped or over, or whose generation is no longer the current one, and parks a job whose run is paused. A single job
 // that is BLOCKED is judged by the jobs that it comes after.
 func (r *Releaser) Admit(
