@@ -51,18 +51,24 @@ func checkPurity(f source) []string {
 		return nil
 	}
 	var breaches []string
+	for _, name := range timeCalls(f, clockCalls) {
+		breaches = append(breaches, fmt.Sprintf("%s (core) uses time.%s: time is handed in, "+
+			"so that the same facts always give the same answer", f.path(), name))
+	}
+	return breaches
+}
+
+// timeCalls returns the names among these that a file uses of package time, once for each use.
+func timeCalls(f source, names []string) (used []string) {
 	ast.Inspect(f.syntax, func(n ast.Node) bool {
-		s, ok := n.(*ast.SelectorExpr)
-		if !ok {
-			return true
-		}
-		if p, ok := s.X.(*ast.Ident); ok && p.Name == "time" && slices.Contains(clockCalls, s.Sel.Name) {
-			breaches = append(breaches, fmt.Sprintf("%s (core) uses time.%s: time is handed in, "+
-				"so that the same facts always give the same answer", f.path(), s.Sel.Name))
+		if s, ok := n.(*ast.SelectorExpr); ok {
+			if p, ok := s.X.(*ast.Ident); ok && p.Name == "time" && slices.Contains(names, s.Sel.Name) {
+				used = append(used, s.Sel.Name)
+			}
 		}
 		return true
 	})
-	return breaches
+	return used
 }
 
 // ownTime lists the files outside of the core that may read the machine's clock, and why.
@@ -79,17 +85,10 @@ func checkClock(f source) []string {
 		return nil
 	}
 	var breaches []string
-	ast.Inspect(f.syntax, func(n ast.Node) bool {
-		s, ok := n.(*ast.SelectorExpr)
-		if !ok {
-			return true
-		}
-		if p, ok := s.X.(*ast.Ident); ok && p.Name == "time" && slices.Contains(machineTime, s.Sel.Name) {
-			breaches = append(breaches, fmt.Sprintf("%s uses time.%s: it is handed a clock, and two clocks in one "+
-				"decision disagree", f.path(), s.Sel.Name))
-		}
-		return true
-	})
+	for _, name := range timeCalls(f, machineTime) {
+		breaches = append(breaches, fmt.Sprintf("%s uses time.%s: it is handed a clock, and two clocks in one "+
+			"decision disagree", f.path(), name))
+	}
 	return breaches
 }
 

@@ -24,7 +24,7 @@ const (
 	pageTime = 5 * time.Second
 )
 
-// notifyFollowers evaluates the single jobs that come after x, which is over, and returns those of them that it has ended
+// notifyFollowers evaluates the single jobs that come after x, which has ended, and returns those that it has ended
 // and that have followers of their own. After a crash x still has its pending effects.
 func (r *Releaser) notifyFollowers(ctx context.Context, x job.Row) (ended []job.Row, err error) {
 	if !x.Followed || !x.PendingEffects.Children() {

@@ -75,8 +75,8 @@ func (r *Releaser) propagateLater(ctx context.Context, x job.Row, why error) err
 	return nil
 }
 
-// propagate evaluates the nodes that wait for x, clears x's pending effects, and returns the rows that it has ended, also
-// with an error.
+// propagate evaluates the nodes that wait for x, clears x's pending effects, and returns the rows that it has ended,
+// also with an error.
 func (r *Releaser) propagate(ctx context.Context, x job.Row) (ended []job.Row, err error) {
 	h := holds(x)
 	for try := range tries {
