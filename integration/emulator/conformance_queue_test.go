@@ -17,7 +17,7 @@ import (
 
 func TestTenants_ConformOverMiniStack(t *testing.T) {
 	t.Parallel()
-	cfg := environment.MiniStack(t).Config()
+	cfg, k := counted(t, environment.MiniStack(t).Config())
 	api := sqs.NewFromConfig(cfg)
 	conformance.TenantQueue(t, func(*testing.T) conformance.TenantQueueBench {
 		return conformance.TenantQueueBench{
@@ -29,7 +29,7 @@ func TestTenants_ConformOverMiniStack(t *testing.T) {
 				return receiveAll(ctx, api, name)
 			},
 		}
-	}, knobs(t))
+	}, k)
 }
 
 func createTagged(ctx context.Context, api *sqs.Client, name, owner string) error {
