@@ -357,3 +357,86 @@ func TestMaxConcurrency_ReleasesAWaiterAlsoIfTheLookAfterTheEndFailsAtFirst(t *t
 	b.is("c1", job.Scheduled, "")
 	b.is("c2", job.Scheduled, "")
 }
+
+// A reconcile judges all nodes by one read. A node that joins the waiters after that read waits by a newer end of its
+// parent, and whoever takes it out of the line has to see that end.
+func TestReconcile_ReleasesAWaiterThatJoinedAfterItsRead(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	d := def("a", "b", "w", "c: b")
+	d.MaxConcurrency = 2
+	b.create(d) // w waits
+	first, second := b.current("a"), b.current("b")
+	b.start(first)
+	b.start(second)
+	b.before("run.join_line", func() {
+		b.finish(second, true) // w gets its place, and c waits
+		b.finish(first, false) // the reconcile frees its place, and takes c out of the line
+	})
+	b.must(b.rel.Derive(context.Background(), b.key))
+	b.must(b.rel.Ended(context.Background(), b.current("a")))
+	b.is("w", job.Scheduled, "")
+	b.is("c", job.Scheduled, "")
+}
+
+// A node that was taken out of the line and found no place joins it again. An end that fails in between finds the node
+// by its mark when it is told once more.
+func TestMaxConcurrency_FindsAClaimedWaiterAgainThatFoundNoPlace(t *testing.T) {
+	t.Parallel()
+	ctx := context.Background()
+	b := setup(t)
+	d := def("a", "b", "c")
+	d.MaxConcurrency = 2
+	b.create(d) // c waits
+	a := b.current("a")
+	b.start(a)
+	bucket := run.Bucket{Key: b.key}
+	claimed, failed := false, false
+	b.world.SetFaults(func(c memory.Call) memory.Fault {
+		switch {
+		case c.Name == "run.claim_line" && !claimed: // the place of a goes to another
+			claimed = true
+			b.must(b.store.Put(ctx, bucket.Pass(a.ID, "other")))
+		case c.Name == "run.join_line" && !failed:
+			failed = true
+			return memory.Fault{Fail: fault.Conflict}
+		}
+		return memory.Fault{}
+	})
+	b.finish(a, true)
+	waiters, err := b.store.Waiters(ctx, b.key, len(d.Nodes))
+	b.must(err)
+	if !failed || waiters.Waiting[2] != 1 || len(waiters.Claimed) > 0 {
+		t.Errorf("the waiters are %+v, want c in generation 1 and no mark", waiters)
+	}
+}
+
+// An end is told by the run as it was read before the operation; the generation that waits is newer.
+func TestRetry_ReleasesAWaiterThatAnEndFindsWhichReadTheRunBefore(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	b.fails = func(r job.Row) bool { return r.Generation == 1 && r.Node != "z" }
+	d := def("a", "b", "z")
+	d.MaxConcurrency = 1
+	b.create(d)
+	for _, node := range []string{"a", "b"} {
+		row := b.current(node)
+		b.start(row)
+		b.finish(row, true)
+	}
+	z := b.current("z")
+	b.start(z)
+	retried := false
+	b.world.SetFaults(func(c memory.Call) memory.Fault {
+		if c.Op == memory.TableGetMany && strings.HasPrefix(c.Ref.SK, "line#") && !retried {
+			retried = true
+			_, err := b.rel.Retry(context.Background(), b.key, "", by) // a gets the place of z, and b waits
+			b.must(err)
+		}
+		return memory.Fault{}
+	})
+	b.finish(z, true)
+	b.calm()
+	b.is("a", job.Succeeded, "")
+	b.is("b", job.Succeeded, "")
+}

@@ -159,7 +159,6 @@ func (r *Releaser) evaluateAll(ctx context.Context, f *facts) (ended []job.Row, 
 		return ended, false, err
 	}
 	f.once = map[string]job.Row{}
-	defer func() { f.once = nil }()
 	rows, err := r.rows(ctx, f, f.graph.Names()...) // all in one read
 	if err != nil {
 		return ended, false, err
@@ -175,6 +174,9 @@ func (r *Releaser) evaluateAll(ctx context.Context, f *facts) (ended []job.Row, 
 			}
 		}
 	}
+	// A node that has joined the waiters meanwhile did so by ends that came after the read. Evaluated by older rows it
+	// would be released by nobody.
+	f.once = nil
 	more, err := r.recheckWaiters(ctx, f)
 	if ended = append(ended, more...); err != nil {
 		return ended, false, err

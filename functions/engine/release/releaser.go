@@ -212,12 +212,13 @@ type facts struct {
 	graph *dag.Graph
 	ended map[string]job.Row // rows that were final when they were read: these never change
 	// once holds the other rows while all nodes are judged from one read, nil otherwise. If a node ends
-	// meanwhile, whoever ends it judges its children.
+	// meanwhile, whoever ends it judges its children. It is nil when a waiter is claimed: then nobody else judges it.
 	once   map[string]job.Row
 	holds  bool // a node is held
 	held   *held
 	defers bool          // a release was deferred, and the run will be derived for it
 	joins  map[int]int64 // nodes that are to join the run's line, by number, and their generations
+	marked map[int]bool  // those of them that were claimed, and found no place
 
 	busy    chan struct{}     // bounds how many items are put at a time, also of nodes that are judged at a time
 	mu      sync.Mutex        // of the maps, of holds and of what they hold: several nodes may be judged at a time
@@ -243,6 +244,7 @@ func (r *Releaser) read(ctx context.Context, k run.Key) (*facts, error) {
 func newFacts(is run.Run, g *dag.Graph) *facts {
 	return &facts{
 		run: is, graph: g, ended: map[string]job.Row{}, held: &held{}, joins: map[int]int64{},
+		marked: map[int]bool{},
 		limits: map[string]*limit{}, work: map[string]*work{}, permits: map[string]permit{},
 		tasks: map[string]job.Task{},
 		busy:  make(chan struct{}, atOnce),

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strconv"
 
+	"punctual/shared/fault"
 	"punctual/shared/job"
 	"punctual/shared/run"
 	"punctual/shared/store"
@@ -36,6 +37,15 @@ func (r *Releaser) recheckWaiters(ctx context.Context, f *facts) (ended []job.Ro
 			if err := r.Store.Put(ctx, w); err != nil {
 				return ended, err
 			}
+		}
+		for no := range joins {
+			if !f.marked[no] {
+				continue
+			}
+			if err := r.removeMark(ctx, f, no); err != nil {
+				return ended, err
+			}
+			delete(f.marked, no)
 		}
 		f.forgetLimit("")
 		more, err := r.moveUp(ctx, f, true)
@@ -147,6 +157,9 @@ func (r *Releaser) admitWaiter(
 // claimWaiter takes a node out of the line and releases it, unless another call has taken it out.
 func (r *Releaser) claimWaiter(ctx context.Context, f *facts, waiters run.Waiters, no int) ([]job.Row, error) {
 	generation := waiters.Waiting[no]
+	if generation > f.run.Generation(f.graph.Names()[no]) { // by the run as it was read, the node has run already
+		return nil, fault.New(fault.Conflict, nil, "an operation on run %s came in between", f.run.Key.ID)
+	}
 	err := r.Store.Put(ctx, f.run.Key.ClaimWaiter(no, generation, f.mark()))
 	if refused(err) {
 		page := run.WaiterPage(no)
@@ -172,10 +185,25 @@ func (r *Releaser) releaseClaimed(ctx context.Context, f *facts, no int) (ended 
 	if ended, err = r.evaluate(ctx, f, name, job.Row{}); err != nil {
 		return ended, err // the mark stays, and the end is told once more
 	}
-	if err := r.Store.Put(ctx, f.run.Key.RemoveWaiter(no, f.mark())); err != nil && !refused(err) {
-		return ended, err
+	f.mu.Lock()
+	_, waits := f.joins[no]
+	if waits { // until it is among the waiters again, only the mark names it
+		f.marked[no] = true
 	}
-	return ended, nil
+	f.mu.Unlock()
+	if waits {
+		return ended, nil
+	}
+	return ended, r.removeMark(ctx, f, no)
+}
+
+// removeMark removes the mark of a node, unless another call has claimed the node meanwhile.
+func (r *Releaser) removeMark(ctx context.Context, f *facts, no int) error {
+	err := r.Store.Put(ctx, f.run.Key.RemoveWaiter(no, f.mark()))
+	if refused(err) {
+		return nil
+	}
+	return err
 }
 
 // orReconcile asks for the run to be derived in another invocation, after an error between taking the number of an item
