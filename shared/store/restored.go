@@ -97,7 +97,10 @@ func (s *Store) tables(ctx context.Context) (note item.Item, fresh map[string]st
 // Gate keeps a process that takes work all the time from starting any by a restored table. The zero
 // Gate is open; it is safe for concurrent use.
 type Gate struct {
-	Store *Store
+	Store interface {
+		// Restored lists the tables that were restored and may not be used yet.
+		Restored(ctx context.Context) ([]string, error)
+	}
 
 	mu    sync.Mutex
 	asked time.Time

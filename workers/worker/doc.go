@@ -1,14 +1,13 @@
 // Package worker runs jobs: it polls the firing queues, claims an attempt, runs it, records its
 // outcome and reports it.
 //
-//	receive ─▶ hold till due − 500 ms ─▶ a slot ─▶ row ─▶ claim ─▶ row, pauses ─▶ payload ─▶ due ─▶ …
-//	   │              │                      │       │        │
-//	   └ unreadable:  └ draining:            │       │        └ may not start: let go, re-evaluated
-//	     stays for      given back           │       └ refused: judged by the claim that is there
-//	     the DLQ                             └ unknown task: given back; stale firing: dropped
+//	receive ─▶ hold till due − 500 ms ─▶ a slot ─▶ the steps of an attempt ─▶ run ─▶ outcome ─▶ report ─▶ delete
+//	                                                                           └ heartbeats: lease, visibility,
+//	                                                                             progress; they see the cancel flag
 //
-//	… ─▶ run ─▶ outcome ─▶ report ─▶ delete
-//	      └ heartbeats: lease, visibility, progress; they see the cancel flag
+// The steps are in one list (attempt.go): row, place of the task, claim, facts, payload, due time, last check,
+// admission to the schedule, run. Each goes on to the next or returns a disposition (give the message back, delete it,
+// settle the attempt …), and one switch carries it out.
 //
 // The first read of the row decides nothing that a claim could change. A task that this fleet does
 // not know must be given back before it is claimed, and only the row names the task.

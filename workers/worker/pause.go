@@ -7,7 +7,6 @@ import (
 
 	"punctual/shared/cache"
 	"punctual/shared/job"
-	"punctual/shared/store"
 	"punctual/shared/tenant"
 )
 
@@ -38,7 +37,7 @@ func newCache[K comparable, V any]() *cache.Cache[K, V] {
 // pauses reads a tenant's pauses, and those for everyone, each at most once a second, however many
 // jobs and tenants ask.
 type pauses struct {
-	store *store.Store
+	store Store
 	known *cache.Cache[tenant.ID, job.Pauses] // by owner
 	over  *cache.Cache[taskOf, job.Pauses]
 }
@@ -49,7 +48,7 @@ type taskOf struct {
 	task   string
 }
 
-func newPauses(s *store.Store) *pauses {
+func newPauses(s Store) *pauses {
 	return &pauses{store: s, known: newCache[tenant.ID, job.Pauses](), over: newCache[taskOf, job.Pauses]()}
 }
 

@@ -99,7 +99,8 @@ func (p *progress) putBack(note *job.Progress) {
 }
 
 // execute runs the attempt and sees its end recorded. The slot is kept until the handler returns.
-func (w *Worker) execute(f *firing, l lease, row *job.Row, payload []byte, log *slog.Logger) {
+func (w *Worker) execute(a *attempt) disposition {
+	f, row := a.f, &a.seen.row
 	timeout := row.Timeout
 	if timeout <= 0 {
 		timeout = contract.DefaultTimeout
@@ -109,8 +110,8 @@ func (w *Worker) execute(f *firing, l lease, row *job.Row, payload []byte, log *
 	ctx, cancel := context.WithCancelCause(timed)
 	defer cancel(nil)
 
-	r := &run{w: w, f: f, l: l, row: row, log: log, timed: timed, ctx: ctx, cancel: cancel, done: make(chan ended, 1),
-		progress: &progress{clock: w.clock.Now}}
+	r := &run{w: w, f: f, l: a.l, row: row, log: a.log, timed: timed, ctx: ctx, cancel: cancel,
+		done: make(chan ended, 1), progress: &progress{clock: w.clock.Now}}
 	r.started = w.clock.Now()
 	// A one-off is late from when it was accepted, if that was after its time. A schedule's job is late
 	// from its due time; but what the deployment is measured by does not count how late it was made.
@@ -129,10 +130,21 @@ func (w *Worker) execute(f *firing, l lease, row *job.Row, payload []byte, log *
 	}
 	f.source.intake.running(1)
 	defer f.source.intake.running(-1)
-	work := w.work(f, l, row, payload, r.progress)
+	work := r.work(a.payload)
 	work.MaxResult = keepingOf(row).most
-	go handle(ctx, w.executors[row.Executor], work, w.clock.Now, log, r.done)
+	go handle(ctx, w.executors[row.Executor], work, w.clock.Now, a.log, r.done)
 	r.watch()
+	return disposition{then: done}
+}
+
+// work is the attempt as its executor sees it.
+func (r *run) work(payload []byte) executor.Work {
+	row := r.row
+	return executor.Work{
+		Key: r.f.key, Task: row.Task, HandlerKey: row.HandlerKey(), Attempt: r.f.attempt, Token: r.l.token,
+		DueAt: row.DueAt, NominalAt: row.NominalAt, Payload: payload, Progress: r.progress.note,
+		Text: func(field string) bool { return !row.MayResolve(field) },
+	}
 }
 
 // urgentRanks is how many priorities are urgent: critical and high.
@@ -324,7 +336,7 @@ func (r *run) conclude(end ended) {
 		return
 	case end.err != nil && errors.Is(end.cause, ErrDraining) && !r.row.Retry.FailOnLost:
 		r.log.Info("released an unfinished attempt at the end of the drain")
-		w.letGoBy(r.f, job.LetGoStarted(f.key, f.attempt, r.l.token, r.l.lost, r.broken(end)), r.log)
+		w.letGo(r.f, job.LetGoStarted(f.key, f.attempt, r.l.token, r.l.lost, r.broken(end)), r.log)
 		w.giveBack(f, 0)
 		return
 	}

@@ -2,24 +2,22 @@ package worker
 
 import (
 	"context"
-	"log/slog"
 	"time"
 
 	"punctual/shared/cache"
 	"punctual/shared/fault"
 	"punctual/shared/job"
-	"punctual/shared/message"
 	"punctual/shared/schedule"
 	"punctual/shared/store"
 )
 
 // schedules reads a schedule at most once a second, however many of its jobs ask.
 type schedules struct {
-	store *store.Store
+	store Store
 	known *cache.Cache[schedule.Key, *schedule.Schedule] // nil for one that is not there
 }
 
-func newSchedules(s *store.Store) *schedules {
+func newSchedules(s Store) *schedules {
 	return &schedules{store: s, known: newCache[schedule.Key, *schedule.Schedule]()}
 }
 
@@ -158,41 +156,25 @@ func (w *Worker) countsRun(seen *facts) (ok bool, err error) {
 	return err == nil, err
 }
 
-// admitted takes the schedule's slot for an attempt that is due, and counts the run. false: the
-// attempt was let go.
-func (w *Worker) admitted(f *firing, l lease, seen *facts, log *slog.Logger) bool {
+// admitToSchedule takes the schedule's slot for an attempt that is due, and counts the run.
+func (w *Worker) admitToSchedule(a *attempt) disposition {
 	why := "another run of its schedule is not over"
-	ok, err := w.takesSlot(seen)
+	ok, err := w.takesSlot(a.seen)
 	if ok && err == nil {
 		why = "another job of its schedule that is late has started"
-		ok, err = w.catchesUp(seen, l)
+		ok, err = w.catchesUp(a.seen, a.l)
 	}
 	if ok && err == nil {
 		why = "its schedule has run as often as it may"
-		ok, err = w.countsRun(seen)
+		ok, err = w.countsRun(a.seen)
 	}
 	switch {
 	case fault.KindOf(err) == fault.Undecodable:
-		w.letGo(f, l, log)
-		w.quarantine(f, "read a schedule's slot that this worker cannot decode", err)
-		return false
+		return cannotDecode("read a schedule's slot that this worker cannot decode", err)
 	case err != nil:
-		w.letGo(f, l, log)
-		w.unanswered(f, writing, "taking the slot of a schedule", err)
-		return false
+		return noAnswer(writing, "taking the slot of a schedule", err)
 	case !ok:
-		w.askToReevaluate(f, l, why, log)
-		return false
+		return reevaluate(a, why)
 	}
-	return true
-}
-
-// askToReevaluate lets go of an attempt that may not start, and has its job re-evaluated.
-func (w *Worker) askToReevaluate(f *firing, l lease, why string, log *slog.Logger) {
-	log.Info("released an attempt that may not start", "why", why)
-	w.letGo(f, l, log)
-	w.reports.add(message.Report{
-		Kind: message.Reevaluate, Tenant: string(f.key.Tenant), JobID: string(f.key.ID),
-		Version: f.version, Attempt: f.attempt, Token: l.token,
-	}, f)
+	return disposition{}
 }

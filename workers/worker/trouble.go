@@ -32,12 +32,12 @@ const probeAge = 500 * time.Millisecond
 
 // probes asks the store about keys that nobody has.
 type probes struct {
-	store *store.Store
+	store Store
 	made  atomic.Int64
 	known *cache.Cache[access, struct{}]
 }
 
-func newProbes(s *store.Store) *probes {
+func newProbes(s Store) *probes {
 	return &probes{store: s, known: cache.New[access](cache.Options[struct{}]{
 		Age: probeAge, Most: 2, RetryAfter: func(int) time.Duration { return probeAge },
 	})}

@@ -13,10 +13,14 @@ import (
 
 	"punctual/shared/clock"
 	"punctual/shared/contract"
+	"punctual/shared/item"
 	"punctual/shared/job"
 	"punctual/shared/message"
+	runs "punctual/shared/run" // run is a word of this package
+	"punctual/shared/schedule"
 	"punctual/shared/store"
 	"punctual/shared/telemetry"
+	"punctual/shared/tenant"
 	"punctual/workers/executor"
 )
 
@@ -32,10 +36,32 @@ type Queues interface {
 	SetVisibility(ctx context.Context, queue string, receipt string, d time.Duration) error
 }
 
+// Store is what the worker needs of the tables. Package store implements it and says how each call fails.
+type Store interface {
+	Row(ctx context.Context, k job.Key) (job.Row, error)
+	Payload(ctx context.Context, r job.Row) ([]byte, error)
+	PutResult(ctx context.Context, k job.Key, ref string, result []byte) error
+
+	Claim(ctx context.Context, k job.Key) (job.Claim, error)
+	PeekClaim(ctx context.Context, k job.Key) (job.Claim, error)
+	WriteClaim(ctx context.Context, w item.Write) (job.Claim, error)
+
+	Run(ctx context.Context, k runs.Key) (runs.Run, error)
+	Schedule(ctx context.Context, k schedule.Key) (schedule.Schedule, error)
+	Slot(ctx context.Context, k schedule.Key) (schedule.Slot, error)
+	CaughtUp(ctx context.Context, k schedule.Key) (schedule.CaughtUp, error)
+	PausesOf(ctx context.Context, owner tenant.ID) (job.Pauses, error)
+	Lifted(ctx context.Context, t tenant.ID, task string, now time.Time) (job.Pauses, error)
+	Restored(ctx context.Context) ([]string, error)
+
+	Put(ctx context.Context, w item.Write) error
+	Commit(ctx context.Context, writes ...item.Write) error
+}
+
 // Deps is what a worker works with.
 type Deps struct {
 	Queues    Queues
-	Store     *store.Store
+	Store     Store
 	Executors map[string]executor.Executor // by kind; that of kind go is Registry
 	Registry  *Registry                    // handlers of kind go; nil for none
 	Clock     clock.Clock                  // nil: the system's
@@ -107,7 +133,7 @@ func (o Options) withDefaults() Options {
 // Worker runs jobs. Use New, then Run once.
 type Worker struct {
 	queues    Queues
-	store     *store.Store
+	store     Store
 	executors map[string]executor.Executor
 	registry  *Registry
 	clock     clock.Clock
