@@ -954,8 +954,8 @@ func TestSchedules_AnswerFromWhenAnEditCounts(t *testing.T) {
 		t.Errorf("an edit that changes nothing answers %s", again.text)
 	}
 	s, row := b.schedule(t, "s"), b.row(t, string(first))
-	if row.Epoch != 1 || s.StandingOf(row, false) != schedule.Current || s.For(row).Overlap != schedule.OverlapAllow {
-		t.Errorf("the job that was due is of epoch %d, %s", row.Epoch, s.StandingOf(row, false))
+	if row.Epoch != 1 || s.ValidityOf(row, false) != schedule.Current || s.For(row).Overlap != schedule.OverlapAllow {
+		t.Errorf("the job that was due is of epoch %d, %s", row.Epoch, s.ValidityOf(row, false))
 	}
 	if v := b.want(t, 200, "GET", "/v1/jobs/"+string(first), ""); v.str("status") != "QUEUED" {
 		t.Errorf("it is shown as %s", v.text)

@@ -37,8 +37,8 @@ type Deps struct {
 	Log    *slog.Logger
 	Meter  *telemetry.Meter
 	Shards int // of the due index; 0: contract.DefaultShards
-	// RateLimit is what each tenant may do; what runs release draws on it. The zero Allowance is no bound.
-	RateLimit store.Allowance
+	// RateLimit is what each tenant may do; what runs release draws on it. The zero RateLimit is no bound.
+	RateLimit store.RateLimit
 	// Schemas judges payloads and params. Nil: a schema.Cache of its own.
 	Schemas release.Schemas
 }

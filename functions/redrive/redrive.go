@@ -49,8 +49,8 @@ type Deps struct {
 	Meter *telemetry.Meter
 	// Shards is the number of shards of the due index; 0: contract.DefaultShards.
 	Shards int
-	// RateLimit is what each tenant may do; what runs release draws on it. The zero Allowance is no bound.
-	RateLimit store.Allowance
+	// RateLimit is what each tenant may do; what runs release draws on it. The zero RateLimit is no bound.
+	RateLimit store.RateLimit
 }
 
 // Stage is the consumer of the redrive queue. It is safe for concurrent use.

@@ -19,7 +19,7 @@ func TestSweeper_EndsWhatWaitsAtItsDeadline(t *testing.T) {
 	t.Parallel()
 	within := func(d time.Duration) func(*job.Row) { return func(r *job.Row) { r.StartWithin = d } }
 	parked := func(ahead time.Duration) func(*job.Row) {
-		return func(r *job.Row) { job.Place(r, r.DueAt.Add(-ahead)) }
+		return func(r *job.Row) { job.Route(r, r.DueAt.Add(-ahead)) }
 	}
 	for name, c := range map[string]struct {
 		change []func(*job.Row)
@@ -106,7 +106,7 @@ func TestSweeper_LeavesAloneWhatHasTime(t *testing.T) {
 				0,
 				time.Now(),
 				time.Now(),
-				func(r *job.Row) { r.StartWithin = time.Second; job.Place(r, r.DueAt) },
+				func(r *job.Row) { r.StartWithin = time.Second; job.Route(r, r.DueAt) },
 			),
 		)
 		b.Own(r, 30*time.Second)
@@ -119,7 +119,7 @@ func TestSweeper_LeavesAloneWhatHasTime(t *testing.T) {
 		}
 	})
 	bubble(t, "one without a deadline is not read", memory.Options{}, func(b *bundle) {
-		b.Put(jobtest.Row(0, time.Now(), time.Now(), func(r *job.Row) { job.Place(r, r.DueAt) }))
+		b.Put(jobtest.Row(0, time.Now(), time.Now(), func(r *job.Row) { job.Route(r, r.DueAt) }))
 		reads := 0
 		b.Before(
 			func(c memory.Call) bool { return strings.Contains(c.Op, "get") && c.Ref.Table == contract.Jobs },
@@ -136,7 +136,7 @@ func TestSweeper_LeavesAloneWhatHasTime(t *testing.T) {
 				0,
 				time.Now(),
 				time.Now(),
-				func(r *job.Row) { r.StartWithin = 4 * time.Minute; job.Place(r, r.DueAt) },
+				func(r *job.Row) { r.StartWithin = 4 * time.Minute; job.Route(r, r.DueAt) },
 			),
 		)
 		time.Sleep(3*time.Minute + time.Second)

@@ -51,8 +51,8 @@ type Deps struct {
 	Log    *slog.Logger
 	Meter  *telemetry.Meter
 	Shards int // of the due index in this deployment; an earlier one may have had more
-	// RateLimit is what each tenant may do; what runs release draws on it. The zero Allowance is no bound.
-	RateLimit store.Allowance
+	// RateLimit is what each tenant may do; what runs release draws on it. The zero RateLimit is no bound.
+	RateLimit store.RateLimit
 	// Alone says that every other process of the deployment has ended, as on a laptop that starts. The first pass that
 	// succeeds then takes up whatever is due: no process is about to send it, so there is nothing to wait for.
 	Alone bool

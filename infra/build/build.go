@@ -21,12 +21,12 @@ type Builder struct {
 
 // Functions builds each function of functions/ into <into>/<function>/bootstrap.
 func (b Builder) Functions(ctx context.Context, into string) error {
-	doors, err := filepath.Glob(filepath.Join(b.Root, "functions/*/lambda"))
-	if err != nil || len(doors) == 0 {
+	mains, err := filepath.Glob(filepath.Join(b.Root, "functions/*/lambda"))
+	if err != nil || len(mains) == 0 {
 		return errors.Join(err, fmt.Errorf("no functions are in %s", filepath.Join(b.Root, "functions")))
 	}
-	for _, door := range doors {
-		name := filepath.Base(filepath.Dir(door))
+	for _, dir := range mains {
+		name := filepath.Base(filepath.Dir(dir))
 		if err := b.build(ctx, filepath.Join(into, name, "bootstrap"), "./functions/"+name+"/lambda"); err != nil {
 			return err
 		}

@@ -14,20 +14,20 @@ import (
 // goes off meanwhile, all calls return to the version before, and the deploy fails. It works for functions that are
 // called by one alias.
 type Canary struct {
-	scope constructs.Construct
-	app   awscodedeploy.ILambdaApplication
-	role  awsiam.Role
-	ways  [2]awscodedeploy.ILambdaDeploymentConfig
+	scope  constructs.Construct
+	app    awscodedeploy.ILambdaApplication
+	role   awsiam.Role
+	shifts [2]awscodedeploy.ILambdaDeploymentConfig
 }
 
-// Way is how many of its calls a new version gets, and for how long.
-type Way int
+// TrafficShift is how many of its calls a new version gets, and for how long.
+type TrafficShift int
 
-// The ways. Half is for what is called once a minute: that none of ten calls meets the new version is one case in a
+// The shifts. Half is for what is called once a minute: that none of ten calls meets the new version is one case in a
 // thousand.
 const (
-	Tenth Way = iota // for five minutes
-	Half             // for ten
+	Tenth TrafficShift = iota // for five minutes
+	Half                      // for ten
 )
 
 // NewCanary makes what all canaries of a deployment share: their name, and the role that moves calls
@@ -52,7 +52,7 @@ func NewCanary(scope constructs.Construct, name string) Canary {
 }
 
 // Over deploys new versions of f by a canary, which any of the alarms ends.
-func (c Canary) Over(id string, f Function, way Way, alarms ...awscloudwatch.Alarm) {
+func (c Canary) Over(id string, f Function, shift TrafficShift, alarms ...awscloudwatch.Alarm) {
 	// The alias by its name: it waits for its group, which waits for the role.
 	allow(c.role, strs("lambda:GetAlias", "lambda:UpdateAlias", "lambda:GetProvisionedConcurrencyConfig"),
 		f.FunctionArn(), jsii.String(*f.FunctionArn()+":"+Live))
@@ -65,7 +65,7 @@ func (c Canary) Over(id string, f Function, way Way, alarms ...awscloudwatch.Ala
 			Application: c.app, Alias: f.Live, Alarms: &refs,
 			// As it is: CDK would add a managed policy to the role.
 			Role:             c.role.WithoutPolicyUpdates(nil),
-			DeploymentConfig: c.ways[way],
+			DeploymentConfig: c.shifts[shift],
 			AutoRollback: &awscodedeploy.AutoRollbackConfig{FailedDeployment: jsii.Bool(true),
 				StoppedDeployment: jsii.Bool(true), DeploymentInAlarm: jsii.Bool(true)},
 		})

@@ -59,8 +59,8 @@ func (p Pool) selector() Object {
 // keeps says whether a pool's jobs run too long for its pods to be moved to a cheaper node.
 func (p Pool) keeps() bool { return p.Drain > 10*time.Minute }
 
-// nobody is the user of the worker's image.
-const nobody = 65532
+// nonRoot is the user of the worker's image.
+const nonRoot = 65532
 
 // memoryShare is how much of a pod's memory, in percent, Go tries not to exceed: collecting more
 // often is better than being killed.
@@ -161,7 +161,7 @@ func (p Pool) Deployment() Object {
 					"topologySpreadConstraints": []any{spread("topology.kubernetes.io/zone"),
 						spread("kubernetes.io/hostname")},
 					"securityContext": Object{
-						"runAsNonRoot": true, "runAsUser": nobody, "runAsGroup": nobody,
+						"runAsNonRoot": true, "runAsUser": nonRoot, "runAsGroup": nonRoot,
 						"seccompProfile": Object{"type": "RuntimeDefault"},
 					},
 					"containers": []any{Object{

@@ -30,8 +30,8 @@ func pools() []Pool {
 
 // everything lists all objects of a deployment's cluster.
 func everything() []Object {
-	all := append([]Object{NamespaceObject(), ScalerIdentity(), CourierNamespace()}, Isolation()...)
-	all = append(all, CourierObjects("us-east-1", "/punctual/here-worker")...)
+	all := append([]Object{NamespaceObject(), ScalerIdentity(), LogShipperNamespace()}, Isolation()...)
+	all = append(all, LogShipperObjects("us-east-1", "/punctual/here-worker")...)
 	for _, p := range pools() {
 		all = append(append(append(all, p.NodePool()), p.Objects()...), p.Scaler("Punctual/dev", "slots_wanted"))
 	}
@@ -191,10 +191,10 @@ func TestWorker_IsReplacedOnlyByOneThatWorks(t *testing.T) {
 	}
 }
 
-// Where the courier has come to outlives its pod: the next one sends no line twice, and leaves none out.
-func TestCourier_KeepsItsPositionOnTheHost(t *testing.T) {
+// Where the log shipper has come to outlives its pod: the next one sends no line twice, and leaves none out.
+func TestLogShipper_KeepsItsPositionOnTheHost(t *testing.T) {
 	t.Parallel()
-	objects := CourierObjects("us-east-1", "/punctual/p-worker")
+	objects := LogShipperObjects("us-east-1", "/punctual/p-worker")
 	lines := at(t, objects[0], "data").(Object)["fluent-bit.conf"].(string)
 	pod := at(t, objects[1], "spec.template.spec").(Object)
 	db := regexp.MustCompile(`(?m)^  DB (\S+)$`).FindStringSubmatch(lines)
@@ -309,27 +309,27 @@ func TestPool_IsScaledByItsQueuesAndTheForecast(t *testing.T) {
 	}
 }
 
-func TestCourier_SendsLinesOfWorkersUnchanged(t *testing.T) {
+func TestLogShipper_SendsLinesOfWorkersUnchanged(t *testing.T) {
 	t.Parallel()
-	objects := CourierObjects("eu-west-1", "/punctual/here-worker")
+	objects := LogShipperObjects("eu-west-1", "/punctual/here-worker")
 	lines := at(t, objects[0], "data").(Object)["fluent-bit.conf"].(string)
 	for _, want := range []string{"log_key log\n", "log_format json/emf\n", "log_group_name /punctual/here-worker\n",
 		"region eu-west-1\n"} {
 		if !strings.Contains(lines, want) {
-			t.Errorf("the courier's configuration lacks %q", want)
+			t.Errorf("the log shipper's configuration lacks %q", want)
 		}
 	}
 	_, after, _ := strings.Cut(lines, "Path ")
-	looksFor, _, _ := strings.Cut(after, "\n")
+	pattern, _, _ := strings.Cut(after, "\n")
 	for _, p := range pools() { // the kubelet names a container's log <pod>_<namespace>_<container>-<id>.log
 		container := at(t, p.Deployment(), "spec.template.spec.containers.0.name").(string)
 		log := "/var/log/containers/" + p.App() + "-7d9c4-x2x2x_" + Namespace + "_" + container + "-0123.log"
-		if found, err := path.Match(looksFor, log); err != nil || !found {
-			t.Errorf("%s is not found by %s", log, looksFor)
+		if found, err := path.Match(pattern, log); err != nil || !found {
+			t.Errorf("%s is not found by %s", log, pattern)
 		}
 	}
 	mounts := at(t, objects[1], "spec.template.spec.containers.0.volumeMounts").([]any)
 	if m := mounts[0].(Object); m["mountPath"] != "/var/log" || m["readOnly"] != true {
-		t.Errorf("the courier's first mount is %v", m)
+		t.Errorf("the log shipper's first mount is %v", m)
 	}
 }

@@ -123,18 +123,18 @@ func schemaOf(t *testing.T, kind string) *schema {
 
 func TestObjects_OfScalersAndNodePoolsFitTheirSchemas(t *testing.T) {
 	t.Parallel()
-	judged := 0
+	validated := 0
 	for _, o := range everything() {
 		switch kind := o["kind"].(string); kind {
 		case "NodePool", "ScaledObject", "TriggerAuthentication":
-			judged++
+			validated++
 			for _, w := range schemaOf(t, kind).wrong(kind, asJSON(t, o)) {
 				t.Error(w)
 			}
 		}
 	}
-	if judged != 5 {
-		t.Errorf("%d objects were judged; want a node pool and a scaler for each pool, and their identity", judged)
+	if validated != 5 {
+		t.Errorf("%d objects were judged; want a node pool and a scaler for each pool, and their identity", validated)
 	}
 }
 

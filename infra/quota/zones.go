@@ -37,10 +37,10 @@ func zonesIn(answer []byte) ([]string, error) {
 // which machines run, and fails half-way. It returns nil where nothing moves, or where the account cannot be asked.
 func Moved(ctx context.Context, s target.Settings, a Source) error {
 	fleet := s.Prefix + "-fleet"
-	stands, err := a.Zones(ctx, fleet)
+	deployed, err := a.Zones(ctx, fleet)
 	wants := slices.Sorted(slices.Values(s.Fleet.In))
-	if err != nil || len(stands) == 0 || slices.Equal(stands, wants) ||
-		len(wants) == 0 && len(stands) == s.Fleet.Zones {
+	if err != nil || len(deployed) == 0 || slices.Equal(deployed, wants) ||
+		len(wants) == 0 && len(deployed) == s.Fleet.Zones {
 		return nil
 	}
 	to := strings.Join(wants, ", ")
@@ -48,6 +48,6 @@ func Moved(ctx context.Context, s target.Settings, a Source) error {
 		to = fmt.Sprint("the first ", s.Fleet.Zones, " of the region")
 	}
 	return fmt.Errorf("the fleet stands in the zones %s, and cannot be moved to %s: deploy with zones=%s, or delete "+
-		"it before by make destroy STACKS=%s (jobs wait in their queues meanwhile)", strings.Join(stands, ", "), to,
-		strings.Join(stands, ","), fleet)
+		"it before by make destroy STACKS=%s (jobs wait in their queues meanwhile)", strings.Join(deployed, ", "), to,
+		strings.Join(deployed, ","), fleet)
 }

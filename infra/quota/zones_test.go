@@ -9,28 +9,28 @@ import (
 	"punctual/infra/target"
 )
 
-// standing is an account with a fleet in zones.
-type standing struct {
+// deployedFleet is an account with a fleet in zones.
+type deployedFleet struct {
 	Source
 	zones []string
 	err   error
 }
 
-func (s standing) Zones(_ context.Context, stack string) ([]string, error) {
+func (s deployedFleet) Zones(_ context.Context, stack string) ([]string, error) {
 	if stack != "p-fleet" {
 		return nil, errors.New("asked for " + stack)
 	}
 	return s.zones, s.err
 }
 
-func TestMoved_RefusesOtherZonesThanTheFleetStandsIn(t *testing.T) {
+func TestMoved_RefusesOtherZonesThanTheFleetIsIn(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
-		stands string
-		err    error
-		in     string // named zones
-		count  int
-		says   string
+		deployed string
+		err      error
+		in       string // named zones
+		count    int
+		says     string
 	}{
 		"nothing stands":     {"", nil, "us-east-1a us-east-1b", 2, ""},
 		"the same":           {"us-east-1a us-east-1b", nil, "us-east-1b us-east-1a", 2, ""},
@@ -45,7 +45,7 @@ func TestMoved_RefusesOtherZonesThanTheFleetStandsIn(t *testing.T) {
 		"named others than it": {"us-east-1d us-east-1f", nil, "us-east-1a us-east-1b", 2, "us-east-1d, us-east-1f"},
 	} {
 		s := target.Settings{Prefix: "p", Fleet: target.Fleet{In: strings.Fields(c.in), Zones: c.count}}
-		said := Moved(t.Context(), s, standing{zones: strings.Fields(c.stands), err: c.err})
+		said := Moved(t.Context(), s, deployedFleet{zones: strings.Fields(c.deployed), err: c.err})
 		if (said == nil) != (c.says == "") || said != nil && !strings.Contains(said.Error(), c.says) {
 			t.Errorf("%s: %v, want %q", name, said, c.says)
 		}

@@ -7,16 +7,16 @@ import (
 
 // access is everything that a function may do beyond writing its log. AWS refuses everything else.
 type access struct {
-	items   []items  // single items of tables
-	queries []query  // ranges of tables and indexes
-	sends   []string // queues by logical name
-	asks    []string // whose depth it may ask for
-	hides   []string // whose messages it may hide or show
-	takes   []string // whose messages it may take by itself
-	knows   bool     // asks which tables there are, to do nothing after one was restored
-	counts  bool     // requests of tenants
-	arms    bool     // timers
-	blobs   blobs
+	items       []items  // single items of tables
+	queries     []query  // ranges of tables and indexes
+	sends       []string // queues by logical name
+	asks        []string // whose depth it may ask for
+	visibility  []string // whose messages it may hide or show
+	receives    []string // whose messages it may take by itself
+	listsTables bool     // asks which tables there are, to do nothing after one was restored
+	counts      bool     // requests of tenants
+	timers      bool     // timers
+	blobs       blobs
 }
 
 type items struct {
@@ -32,8 +32,8 @@ type query struct {
 // blobs is what may be done with large payloads and results.
 type blobs struct{ read, write, remove bool }
 
-// deciding is what deciding about a job takes, with every step that may follow.
-func deciding() access {
+// jobAccess is what deciding about a job takes, with every step that may follow.
+func jobAccess() access {
 	return access{
 		items: []items{
 			{contract.Jobs, []construct.Verb{construct.Get, construct.GetMany, construct.Put, construct.Update,
@@ -55,33 +55,33 @@ func deciding() access {
 	}
 }
 
-// hiding is a with the right to change the visibility of messages of those queues.
-func (a access) hiding(queues ...string) access {
-	a.hides = queues
+// withVisibility is a with the right to change the visibility of messages of those queues.
+func (a access) withVisibility(queues ...string) access {
+	a.visibility = queues
 	return a
 }
 
-// forgetting is a with the right to delete the large payloads of expired rows.
-func (a access) forgetting() access {
+// withBlobDeletion is a with the right to delete the large payloads of expired rows.
+func (a access) withBlobDeletion() access {
 	a.blobs.remove = true
 	return a
 }
 
-// arming is a with the right to make timers.
-func (a access) arming() access {
-	a.arms = true
+// withTimers is a with the right to make timers.
+func (a access) withTimers() access {
+	a.timers = true
 	return a
 }
 
-// knowing is a with the right to ask which tables there are.
-func (a access) knowing() access {
-	a.knows = true
+// withTableList is a with the right to ask which tables there are.
+func (a access) withTableList() access {
+	a.listsTables = true
 	return a
 }
 
-// taking is a with the right to take messages of those queues by itself.
-func (a access) taking(queues ...string) access {
-	a.takes = queues
+// withReceive is a with the right to take messages of those queues by itself.
+func (a access) withReceive(queues ...string) access {
+	a.receives = queues
 	return a
 }
 
@@ -97,14 +97,14 @@ func (d Data) grant(f construct.Function, timers construct.Timers, a access) {
 	if len(a.items)+len(a.queries) > 0 {
 		services = append(services, construct.DynamoDB)
 	}
-	if a.knows {
+	if a.listsTables {
 		d.Tables.GrantIdentify(f.Role, contract.Guarded...)
 	}
 	if a.counts {
 		d.Tables.GrantUnder(f.Role, contract.Tasks, "quota#", construct.Update)
 	}
-	if len(a.takes) > 0 {
-		d.Queues.GrantTake(f.Role, a.takes...)
+	if len(a.receives) > 0 {
+		d.Queues.GrantTake(f.Role, a.receives...)
 	}
 	if len(a.sends) > 0 {
 		d.Queues.GrantSend(f.Role, a.sends...)
@@ -112,13 +112,13 @@ func (d Data) grant(f construct.Function, timers construct.Timers, a access) {
 	if len(a.asks) > 0 {
 		d.Queues.GrantMeasure(f.Role, a.asks...)
 	}
-	if len(a.hides) > 0 {
-		d.Queues.GrantHide(f.Role, a.hides...)
+	if len(a.visibility) > 0 {
+		d.Queues.GrantHide(f.Role, a.visibility...)
 	}
-	if len(a.sends)+len(a.hides) > 0 {
+	if len(a.sends)+len(a.visibility) > 0 {
 		services = append(services, construct.SQS)
 	}
-	if a.arms {
+	if a.timers {
 		timers.GrantArm(f.Role)
 	}
 	if a.blobs.read {

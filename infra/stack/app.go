@@ -14,10 +14,10 @@ import (
 
 // Stacks are all of a deployment. Where it is emulated, only the workers' roles are there of the Fleet.
 type Stacks struct {
-	Data  Data
-	Flow  Flow
-	Watch Watch
-	Fleet Fleet
+	Data          Data
+	Flow          Flow
+	Observability Observability
+	Fleet         Fleet
 }
 
 // New builds a deployment.
@@ -29,14 +29,14 @@ func New(app awscdk.App, s target.Settings) (Stacks, error) {
 	d.Data = NewData(app, s)
 	d.Flow = NewFlow(app, s, d.Data)
 	if s.Emulated {
-		NewCrew(app, s, d.Data)
+		NewWorkerRoles(app, s, d.Data)
 	} else {
 		d.Fleet = NewFleet(app, s, d.Data)
 	}
-	d.Watch = NewWatch(app, s, d.Data, d.Flow)
+	d.Observability = NewObservability(app, s, d.Data, d.Flow)
 	if !s.Emulated {
 		// Until there are workers, their silence means nothing.
-		d.Watch.AddDependency(d.Fleet.Stack, jsii.String("it watches the workers"))
+		d.Observability.AddDependency(d.Fleet.Stack, jsii.String("it watches the workers"))
 	}
 	return d, nil
 }

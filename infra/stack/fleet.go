@@ -150,10 +150,11 @@ func (f Fleet) scaler(s target.Settings, d Data, nodes constructs.IDependable) c
 // logs has what workers write taken to CloudWatch, where their metric lines become metrics.
 func (f Fleet) logs(s target.Settings, d Data) {
 	group := d.Logs.In(f.Stack, workerLog)
-	space := f.Cluster.Apply("courier-namespace", nil, manifest.CourierNamespace())
-	account := f.Cluster.WebIdentity("courier-account", manifest.Courier, manifest.Courier, space)
+	// The ids of the log shipper keep its former name: another id would replace the resource.
+	space := f.Cluster.Apply("courier-namespace", nil, manifest.LogShipperNamespace())
+	account := f.Cluster.WebIdentity("courier-account", manifest.LogShipper, manifest.LogShipper, space)
 	construct.GrantLog(account.Role(), group)
-	f.Cluster.Apply("courier", []constructs.IDependable{account}, manifest.CourierObjects(s.Region, WorkerLog(s))...)
+	f.Cluster.Apply("courier", []constructs.IDependable{account}, manifest.LogShipperObjects(s.Region, WorkerLog(s))...)
 }
 
 // WorkerLog is the name of the log group of what workers write.

@@ -107,7 +107,7 @@ func TestPods_HaveTheSizesOfTheSettings(t *testing.T) {
 // What a machine of 2 vCPU and 4 GB has for pods: Bottlerocket and the kubelet keep the rest.
 const machineMilli, machineMiB = 1930, 3000
 
-func TestPods_FitTheSmallestMachineTogetherWithScalerAndCourier(t *testing.T) {
+func TestPods_FitTheSmallestMachineTogetherWithScalerAndLogShipper(t *testing.T) {
 	t.Parallel()
 	for _, d := range []*synthesized{prod(), ownTokens()} {
 		have, _ := d.applied(t)
@@ -137,7 +137,7 @@ func TestPods_FitTheSmallestMachineTogetherWithScalerAndCourier(t *testing.T) {
 		for _, pool := range contract.Pools {
 			m, b := asks(at(have["Deployment worker-"+pool], "spec.template.spec.containers.0.resources"))
 			if milli+m > machineMilli || mib+b > machineMiB {
-				t.Errorf("%s: a pod of %s, the scaler and the courier ask for %dm and %d MiB; a machine has "+
+				t.Errorf("%s: a pod of %s, the scaler and the log shipper ask for %dm and %d MiB; a machine has "+
 					"%dm and %d MiB",
 					d.settings.Target, pool, milli+m, mib+b, machineMilli, machineMiB)
 			}
@@ -149,21 +149,21 @@ func TestPods_FitTheSmallestMachineTogetherWithScalerAndCourier(t *testing.T) {
 // at any remove.
 func after(s template, id, kind, prefix string) bool {
 	seen := map[string]bool{}
-	var look func(id string) bool
-	look = func(id string) bool {
+	var reaches func(id string) bool
+	reaches = func(id string) bool {
 		for _, v := range list(s.resources[id]["DependsOn"]) {
 			on := text(v)
 			if seen[on] {
 				continue
 			}
 			seen[on] = true
-			if s.resources[on]["Type"] == kind && strings.HasPrefix(on, prefix) || look(on) {
+			if s.resources[on]["Type"] == kind && strings.HasPrefix(on, prefix) || reaches(on) {
 				return true
 			}
 		}
 		return false
 	}
-	return look(id)
+	return reaches(id)
 }
 
 func TestFleet_StartsNothingBeforeWhatItNeeds(t *testing.T) {
@@ -297,22 +297,22 @@ func TestWorkerRole_ReachesOnlyResourcesTaggedForATenant(t *testing.T) {
 	}
 }
 
-func TestFleet_ScalerAndCourierMayDoOneThingEach(t *testing.T) {
+func TestFleet_ScalerAndLogShipperMayDoOneThingEach(t *testing.T) {
 	t.Parallel()
 	want := []string{"cloudwatch:GetMetricData *"}
 	for _, q := range contract.FiringQueues() {
 		want = append(want, "sqs:GetQueueAttributes Queue"+strings.ReplaceAll(q, "-", ""))
 	}
 	requireMay(t, "the scaler", roleMay(prod(), "Clusterscaleraccount"), want)
-	courier := roleMay(prod(), "Clustercourieraccount")
-	for may := range courier {
+	shipper := roleMay(prod(), "Clustercourieraccount")
+	for may := range shipper {
 		call, group, _ := strings.Cut(may, " ")
 		if !strings.HasSuffix(group, ":log-group:/punctual/punctual-worker:*") {
-			t.Errorf("the courier may %s of %s", call, group)
+			t.Errorf("the log shipper may %s of %s", call, group)
 		}
 	}
-	if len(courier) != 3 {
-		t.Errorf("the courier may do %v", sorted(courier))
+	if len(shipper) != 3 {
+		t.Errorf("the log shipper may do %v", sorted(shipper))
 	}
 }
 
@@ -427,7 +427,7 @@ func TestOperators_ReadEverythingAndChangeTheWorkersNamespace(t *testing.T) {
 	stack := awscdk.NewStack(awscdk.NewApp(nil), jsii.String("operators"),
 		&awscdk.StackProps{Env: &awscdk.Environment{Region: jsii.String("us-east-1")}})
 	construct.NewCluster(stack, "Cluster", construct.ClusterProps{
-		Name: "operators", Kubernetes: "1.36", Kubectl: standIns().Kubectl, LogDays: 1,
+		Name: "operators", Kubernetes: "1.36", Kubectl: placeholders().Kubectl, LogDays: 1,
 		Network: construct.NewNetwork(stack, "Network", construct.NetworkProps{Name: "operators",
 			CIDR: "10.42.0.0/16", Zones: 2, NATs: 1, Log: someLog(stack, "refused")}),
 		Operators: "arn:aws:iam::123456789012:role/oncall", Theirs: []string{"punctual"},

@@ -71,7 +71,7 @@ func (v vars) releasing() []construct.Var {
 		construct.Var{Name: "PUNCTUAL_TENANT_BURST", Value: strconv.Itoa(v.s.API.TenantBurst)})
 }
 
-func (v vars) arming() []construct.Var {
+func (v vars) timerVars() []construct.Var {
 	return append(v.releasing(),
 		construct.Var{Name: "PUNCTUAL_TIMER_GROUP", Value: v.s.Prefix},
 		construct.Var{Name: "PUNCTUAL_TIMER_ROLE", Value: *v.timers.Role.RoleArn()},
@@ -86,7 +86,7 @@ func (v vars) promoting() []construct.Var {
 }
 
 func (v vars) api() []construct.Var {
-	env := append(v.arming(), construct.Var{Name: "PUNCTUAL_SCHEDULE_QUOTA", Value: strconv.Itoa(v.s.Quota)},
+	env := append(v.timerVars(), construct.Var{Name: "PUNCTUAL_SCHEDULE_QUOTA", Value: strconv.Itoa(v.s.Quota)},
 		construct.Var{Name: "PUNCTUAL_AUTH", Value: string(v.s.Tokens.Auth)},
 		construct.Var{Name: "PUNCTUAL_TENANT_WAITING", Value: strconv.Itoa(v.s.Flow.Waiting())})
 	if len(v.s.HTTPAllow) > 0 {
@@ -224,7 +224,7 @@ func parts() []part {
 					{contract.Jobs, []string{"", contract.DueIndex, contract.GroupIndex, contract.DeadIndex}},
 					{contract.Schedules, []string{""}}, {contract.Tasks, []string{""}}, {contract.Runs, []string{""}},
 				},
-				sends: append(contract.FiringQueues(), contract.DispatchQueue, contract.RedriveQueue), arms: true,
+				sends: append(contract.FiringQueues(), contract.DispatchQueue, contract.RedriveQueue), timers: true,
 				blobs: blobs{read: true, write: true, remove: true},
 			},
 		},
@@ -248,22 +248,22 @@ func parts() []part {
 					{contract.Tasks, []construct.Verb{construct.Get, construct.Put, construct.Update}},
 				},
 				queries: []query{{contract.Jobs, due}, {contract.Schedules, due}, {contract.Tasks, []string{""}}},
-				sends:   append(contract.FiringQueues(), contract.DispatchQueue), knows: true,
+				sends:   append(contract.FiringQueues(), contract.DispatchQueue), listsTables: true,
 				blobs: blobs{read: true, write: true},
 			},
 		},
 		{name: Sweeper, program: "sweeper", about: "Each minute: slices left behind", timeout: minute, mib: 512,
-			env: vars.releasing, may: deciding().knowing()},
+			env: vars.releasing, may: jobAccess().withTableList()},
 		{name: Dispatch, program: "dispatch", about: "Slices get timers, and become firings at their time",
-			timeout: 30 * time.Second, mib: 256, env: vars.arming, may: deciding().hiding(contract.DispatchQueue).
-					forgetting().arming()},
+			timeout: 30 * time.Second, mib: 256, env: vars.timerVars,
+			may: jobAccess().withVisibility(contract.DispatchQueue).withBlobDeletion().withTimers()},
 		{name: Status, program: "status", about: "Settles what workers report", timeout: 30 * time.Second, mib: 512,
-			env: vars.releasing, may: deciding().hiding(contract.ReportQueue)},
+			env: vars.releasing, may: jobAccess().withVisibility(contract.ReportQueue)},
 		{
 			name: Redrive, program: "redrive", about: "Buries dead letters, and brings them back",
 			timeout: 10 * time.Second, mib: 256, env: vars.releasing,
-			// Retrying a node may derive its whole run.
-			may: deciding().hiding(contract.RedriveQueue).taking(contract.DeadLetters),
+			// Retrying a node may reconcile its whole run.
+			may: jobAccess().withVisibility(contract.RedriveQueue).withReceive(contract.DeadLetters),
 		},
 		{
 			name: Forecast, program: "forecast", about: "Each minute: how many workers the next half hour wants",

@@ -324,7 +324,7 @@ func TestTemplates_AreTheSameForTheSameSettings(t *testing.T) {
 func TestBuilt_NamesMissingFiles(t *testing.T) {
 	t.Parallel()
 	s := prod().settings
-	s.Origin = target.Sources{Functions: t.TempDir(), Worker: t.TempDir(), Kubectl: standIns().Kubectl}
+	s.Origin = target.Sources{Functions: t.TempDir(), Worker: t.TempDir(), Kubectl: placeholders().Kubectl}
 	err := built(s)
 	if err == nil || !strings.Contains(err.Error(), "make build") || !strings.Contains(err.Error(),
 		"api, authorizer") || !strings.Contains(err.Error(), "worker") {
@@ -338,12 +338,12 @@ func TestBuilt_NamesMissingFiles(t *testing.T) {
 
 func TestFunctions_HaveAFolderEach(t *testing.T) {
 	t.Parallel()
-	doors, err := filepath.Glob(filepath.Join(root, "functions/*/lambda/main.go"))
+	mains, err := filepath.Glob(filepath.Join(root, "functions/*/lambda/main.go"))
 	if err != nil {
 		t.Fatal(err)
 	}
 	var have []string
-	for _, d := range doors {
+	for _, d := range mains {
 		have = append(have, filepath.Base(filepath.Dir(filepath.Dir(d))))
 	}
 	want := Programs()

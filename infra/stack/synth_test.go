@@ -110,7 +110,7 @@ func synth(name, into string, more ...string) *synthesized {
 	if err != nil {
 		panic(err)
 	}
-	s.Origin = standIns()
+	s.Origin = placeholders()
 	out := filepath.Join(temp, into)
 	app := awscdk.NewApp(&awscdk.AppProps{Context: flags(), Outdir: jsii.String(out),
 		AnalyticsReporting: jsii.Bool(false)})
@@ -175,8 +175,8 @@ func flags() *map[string]any {
 	return &c.Context
 }
 
-// standIns are files instead of the built ones: templates do not depend on their contents.
-var standIns = sync.OnceValue(func() target.Sources {
+// placeholders are files instead of the built ones: templates do not depend on their contents.
+var placeholders = sync.OnceValue(func() target.Sources {
 	put := func(parts ...string) string {
 		at := filepath.Join(append([]string{temp, "built"}, parts...)...)
 		if err := os.MkdirAll(filepath.Dir(at), 0o755); err != nil {

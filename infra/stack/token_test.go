@@ -213,9 +213,9 @@ func TestConsole_HasAClientOfTheUserPool(t *testing.T) {
 	}
 }
 
-func TestConsole_IsToldHowPeopleSignIn(t *testing.T) {
+func TestConsole_LearnsHowPeopleSignIn(t *testing.T) {
 	t.Parallel()
-	told := func(d *synthesized) string {
+	consoleVars := func(d *synthesized) string {
 		var all []string
 		vars, _ := at(d.function(t, APIRead), "Environment.Variables").(object)
 		for key, v := range vars {
@@ -236,21 +236,21 @@ func TestConsole_IsToldHowPeopleSignIn(t *testing.T) {
 	want := regexp.MustCompile("^CONSOLE_CLIENT=" + client + "; " +
 		`CONSOLE_ORIGINS=https://[^; /]*RefTokensDomain[^; /]*\.auth\.us-east-1\.amazoncognito\.com; ` +
 		"CONSOLE_SCOPE=openid punctual/read punctual/write punctual/admin; ISSUER=" + regexp.QuoteMeta(issuer) + "$")
-	if got := told(own); !want.MatchString(got) {
+	if got := consoleVars(own); !want.MatchString(got) {
 		t.Errorf("beside a user pool of our own the page is told %s; want %s", got, want)
 	}
 	if !strings.HasSuffix(own.tokens()["AUDIENCE"], ","+client) {
 		t.Errorf("the authorizer believes tokens for %s, and not those of the page", own.tokens()["AUDIENCE"])
 	}
-	if got := told(prod()); got != "ISSUER=https://id.example.com" {
+	if got := consoleVars(prod()); got != "ISSUER=https://id.example.com" {
 		t.Errorf("without a client the page is told %s", got)
 	}
 	const given = "CONSOLE_CLIENT=people; CONSOLE_ORIGINS=https://in.example.com; " +
 		"CONSOLE_SCOPE=openid punctual:read; ISSUER=https://id.example.com"
-	if got := told(held()); got != given {
+	if got := consoleVars(held()); got != given {
 		t.Errorf("with a client of another issuer the page is told %s; want %s", got, given)
 	}
-	if got := told(signed()); got != "" {
+	if got := consoleVars(signed()); got != "" {
 		t.Errorf("where requests are signed the page is told %s", got)
 	}
 }

@@ -58,12 +58,12 @@ var (
 		3288, 3653}
 )
 
-// mistakes gathers what is wrong, each in a sentence that says what is allowed.
-type mistakes []error
+// violations gathers what is wrong, each in a sentence that says what is allowed.
+type violations []error
 
-func (m *mistakes) add(format string, args ...any) { *m = append(*m, fmt.Errorf(format, args...)) }
+func (m *violations) add(format string, args ...any) { *m = append(*m, fmt.Errorf(format, args...)) }
 
-func (m *mistakes) when(wrong bool, format string, args ...any) {
+func (m *violations) when(wrong bool, format string, args ...any) {
 	if wrong {
 		m.add(format, args...)
 	}
@@ -71,7 +71,7 @@ func (m *mistakes) when(wrong bool, format string, args ...any) {
 
 // Check returns everything that is wrong with s, nil if nothing is.
 func Check(s Settings) error {
-	var m mistakes
+	var m violations
 	m.when(!prefixIs.MatchString(s.Prefix),
 		"prefix is %q: 3 to 32 lower-case letters, digits and hyphens are allowed, beginning with a letter", s.Prefix)
 	m.when(!slices.Contains(Regions(), s.Region), "region %q is not one that has every service Punctual needs (EKS "+
@@ -139,7 +139,7 @@ func Check(s Settings) error {
 	return fmt.Errorf("target %s cannot be built:\n%w", s.Target, errors.Join(m...))
 }
 
-func (m *mistakes) tables(t Tables) {
+func (m *violations) tables(t Tables) {
 	c := t.Provisioned
 	m.when(c != Capacity{} && (c.Least < 1 || c.Most < c.Least), "provisioned capacity is %d to %d units: at least "+
 		"1, and the most not under the least; leave both 0 for on-demand", c.Least, c.Most)
@@ -149,7 +149,7 @@ func (m *mistakes) tables(t Tables) {
 		t.WarmReads, mostWarm)
 }
 
-func (m *mistakes) tokens(t Tokens, emulated bool) {
+func (m *violations) tokens(t Tokens, emulated bool) {
 	switch t.Auth {
 	case ByToken:
 		m.when(len(t.Tenants) > 0, "tenants are named: only auth=cognito makes something for each of them")
@@ -178,7 +178,7 @@ func (m *mistakes) tokens(t Tokens, emulated bool) {
 }
 
 // unread refuses settings of how tokens are read where they would change nothing.
-func (m *mistakes) unread(t Tokens, emulated bool) {
+func (m *violations) unread(t Tokens, emulated bool) {
 	usual := base("").Tokens
 	if t.Issuer != "" || emulated && t.Auth == ByCognito {
 		usual.JWKS = t.JWKS // it follows from the issuer; an emulator's pools have their keys elsewhere
@@ -194,7 +194,7 @@ func (m *mistakes) unread(t Tokens, emulated bool) {
 	}
 }
 
-func (m *mistakes) console(t Tokens, emulated bool) {
+func (m *violations) console(t Tokens, emulated bool) {
 	c := t.Console
 	m.when(c.Client != "" && t.Auth == ByIAM,
 		"console_client is named: with auth=iam requests are signed, which the console page cannot do")
@@ -214,7 +214,7 @@ func (m *mistakes) console(t Tokens, emulated bool) {
 
 // pages checks what the client that ByCognito makes may ask for. A tenant's scope would be everybody's: Cognito lets
 // every user of the pool sign in at every client.
-func (m *mistakes) pages(c Console) {
+func (m *violations) pages(c Console) {
 	m.when(c.Client != "" || c.Audience != "" || len(c.Origins) > 0, "console_client, console_audience or "+
 		"console_origins is named: with auth=cognito the user pool makes the page's client")
 	allowed := PoolScopes()
@@ -230,7 +230,7 @@ func isURL(s string, emulated bool) bool {
 	return err == nil && u.Host != "" && (u.Scheme == "https" || emulated && u.Scheme == "http")
 }
 
-func (m *mistakes) issuer(t Tokens, emulated bool) {
+func (m *violations) issuer(t Tokens, emulated bool) {
 	scheme := "https"
 	if emulated {
 		scheme = "http or https"
@@ -246,7 +246,7 @@ func (m *mistakes) issuer(t Tokens, emulated bool) {
 		"no audience is named: add -c audience=NAME, the aud of the tokens that are meant for this API")
 }
 
-func (m *mistakes) pool(t Tokens) {
+func (m *violations) pool(t Tokens) {
 	m.when(t.Issuer != "" || t.Audience != "",
 		"an issuer or an audience is named: with auth=cognito they are those of the user pool that it makes")
 	m.when(len(t.Tenants) == 0 || len(t.Tenants) > mostTenants,
@@ -258,7 +258,7 @@ func (m *mistakes) pool(t Tokens) {
 	}
 }
 
-func (m *mistakes) fleet(f Fleet) {
+func (m *violations) fleet(f Fleet) {
 	near := func(minor int) string { return fmt.Sprintf("1.%d", minor) }
 	m.when(!slices.Contains([]string{near(kubectlMinor - 1), near(kubectlMinor), near(kubectlMinor + 1)}, f.Kubernetes),
 		"Kubernetes version is %q: %s to %s are allowed, for infra/package.json pins kubectl %s", f.Kubernetes,
@@ -289,7 +289,7 @@ func (m *mistakes) fleet(f Fleet) {
 
 // lanes checks what the lanes promise each other: a timer is set lead before its job is due,
 // and may not be nearer than guard, or AWS could refuse a time that has just passed.
-func (m *mistakes) lanes(lead, guard, direct time.Duration) {
+func (m *violations) lanes(lead, guard, direct time.Duration) {
 	m.when(lead < time.Minute, "the timers' lead is %s: at least 1m0s, for a timer fires anywhere within its minute",
 		lead)
 	m.when(guard < time.Minute, "the timers' guard is %s: at least 1m0s", guard)

@@ -45,7 +45,7 @@ func dev() Settings {
 }
 
 // prod keeps its data whatever happens to its stacks, and survives the loss of a zone. Each worker fits a machine of 2
-// vCPU and 4 GB, the smallest that Auto Mode has for steady load, together with the scaler and the courier of logs; a
+// vCPU and 4 GB, the smallest that Auto Mode has for steady load, together with the scaler and the log shipper; a
 // pod that asks for 2 whole cores would need the next size. A long worker drains for as long as any job may run, so
 // that neither a deploy nor the end of a node cuts a job off.
 func prod() Settings {

@@ -311,7 +311,7 @@ func TestCheck_RefusesTimersThatAreSetTooLate(t *testing.T) {
 		{30 * time.Second, 70 * time.Second, 14 * time.Minute, "lead is 30s"},
 		{2 * time.Minute, 70 * time.Second, 3 * time.Minute, "3m10s together"},
 	} {
-		var m mistakes
+		var m violations
 		m.lanes(c.lead, c.guard, c.direct)
 		switch {
 		case c.want == "" && len(m) > 0:

@@ -292,7 +292,7 @@ func TestServe_TakesUpAtItsStartWhatWasAcceptedAndNeverSent(t *testing.T) {
 			t.Fatal(err)
 		}
 		row.DueAt, row.CreatedAt = time.Now(), time.Now()
-		job.Place(&row, time.Now())
+		job.Route(&row, time.Now())
 		if _, err := w.Table().Write(t.Context(), item.Write{Ref: k.Ref(), Name: "test.put",
 			Put: row.Item()}); err != nil {
 			t.Fatal(err)

@@ -9,8 +9,8 @@
 //	Search ─ all states ─▶ check each step                       (check.go shares no code with the protocol)
 //	       └ each state ─▶ follow it until nothing happens by itself (ended, held or paused; never stuck)
 //
-// dag.Judge decides what a step does, as in the product; dagtest.Judge says what it should do. Every condition can be
-// left out (Broken), and the tests show that the search then finds a violation.
+// dag.Evaluate decides what a step does, as in the product; dagtest.Evaluate says what it should do. Every condition
+// can be left out (Broken), and the tests show that the search then finds a violation.
 //
 // The tests search a sample of the worlds. MODEL_FULL=1 searches all: some hours, and 4 GB.
 package model

@@ -37,8 +37,8 @@ type model struct {
 	children [maxNodes]uint8
 	below    [maxNodes]uint8 // the node and all below it
 	sinks    uint8
-	verdicts [maxNodes][64]found // by code: what dag.Judge says
-	dues     [maxNodes][64]found // by code: what dagtest.Judge says
+	verdicts [maxNodes][64]found // by code: what dag.Evaluate says
+	dues     [maxNodes][64]found // by code: what dagtest.Evaluate says
 	bad      string              // what was violated
 	to       state               // the next state is made here
 }

@@ -21,7 +21,7 @@
 // so one seed in twenty of those with schedules does not always give the same run.
 //
 // Network plays random graphs of up to 200 nodes, with every rule and policy, lists, limits and deadlines,
-// while operators pause, resume, cancel, retry, skip and complete. dagtest.Judge says of each start whether its
+// while operators pause, resume, cancel, retry, skip and complete. dagtest.Evaluate says of each start whether its
 // parents allow it, and of each node and run how it must have ended.
 //
 //	SIM_SEEDS=1000 go test -timeout 60m -run TestNetwork ./integration/sim     a thousand worlds

@@ -30,7 +30,7 @@ func (s revision) forbids(r job.Row, now time.Time) string {
 		return fmt.Sprintf("its run is %s, stop %q", s.Status, s.Stop)
 	case s.Paused:
 		return "its run is paused"
-	case s.Act != nil:
+	case s.Operation != nil:
 		return "its run is being changed"
 	case r.Generation != s.Generation(r.Node):
 		return fmt.Sprintf("it is of generation %d, and generation %d counts", r.Generation, s.Generation(r.Node))
@@ -53,7 +53,7 @@ func (l *ledger) seeGraph(w item.Write, is item.Item) {
 		l.w.violation("%s of run %s: %s", w.Name, short(next.ID), fmt.Sprintf(format, args...))
 	}
 	l.w.note(nil, fmt.Sprintf("%s %s: %s epoch %d stop %q paused %v act %v wake %s nodes %v", w.Name, short(next.ID),
-		next.Status, next.Epoch, next.Stop, next.Paused, next.Act != nil, clockTime(next.WakeAt), next.Nodes))
+		next.Status, next.Epoch, next.Stop, next.Paused, next.Operation != nil, clockTime(next.WakeAt), next.Nodes))
 	revisions := l.revisions[next.Key]
 	if len(revisions) > 0 {
 		old := revisions[len(revisions)-1]
@@ -69,7 +69,7 @@ func (l *ledger) seeGraph(w item.Write, is item.Item) {
 			}
 		}
 	}
-	if (next.Status.Final() && next.Act == nil && !next.MustTell()) != next.WakeAt.IsZero() {
+	if (next.Status.Final() && next.Operation == nil && !next.MustNotify()) != next.WakeAt.IsZero() {
 		bad("it is %s and wakes at %s", next.Status, clockTime(next.WakeAt))
 	}
 	if s := next.Slice(); s != "" {

@@ -328,7 +328,7 @@ func (l *life) poll(all bool) {
 		case row.DueAt.After(l.clock.at):
 			l.due[ref] = row.DueAt
 			continue
-		case s.StandingOf(row, job.HasStarted(row, job.Claim{})) == schedule.Current:
+		case s.ValidityOf(row, job.HasStarted(row, job.Claim{})) == schedule.Current:
 			d, err := job.Settle(&row, 1, job.Outcome{Kind: job.OutcomeSucceeded, StartedAt: l.clock.at}, l.clock.at)
 			if err == nil {
 				_, err = l.table.Table.Write(context.Background(), d.Write)

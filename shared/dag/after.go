@@ -159,7 +159,7 @@ func (a After) Admit(r job.Row, now time.Time) (after job.Row, send bool) {
 		if r.ExpireAfter > 0 {
 			r.ExpiryAt = r.DueAt.Add(r.ExpireAfter)
 		}
-		send = job.Place(&r, now)
+		send = job.Route(&r, now)
 	case Cancel, Skip:
 		r, _ = job.AcceptEnded(r, v.Status(), why, now)
 	default:

@@ -4,7 +4,7 @@
 // Graph, which answers every question about one run: which nodes come after which, whether a node
 // runs once its parents have ended, what its payload is, and which status the run has.
 //
-//	Definition ─ Compile ─▶ Graph ─┬─ Judge(node, parents)      run | cancel | skip | hold | wait
+//	Definition ─ Compile ─▶ Graph ─┬─ Evaluate(rule, parents)   run | cancel | skip | hold | wait
 //	                               ├─ When, Items, Payload      the node's expressions
 //	                               └─ Outcome, CriticalPath     of a run
 //

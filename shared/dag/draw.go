@@ -10,8 +10,8 @@ import (
 	"punctual/shared/job"
 )
 
-// Look is what a picture shows of a node.
-type Look struct {
+// NodeView is what a picture shows of a node.
+type NodeView struct {
 	Status job.Status // "" is BLOCKED
 	Note   string     // a second line, such as "3 of 10 items"; "": none
 }
@@ -37,7 +37,7 @@ var drawnAs = map[job.Status]drawn{
 	job.Skipped:   {"#ffffff", "#57606a", "", "[/", "/]", "slanted"},
 }
 
-func (l Look) drawn() (job.Status, drawn) {
+func (l NodeView) drawn() (job.Status, drawn) {
 	if d, ok := drawnAs[l.Status]; ok {
 		return l.Status, d
 	}
@@ -51,7 +51,7 @@ var statusesDrawn = []job.Status{
 }
 
 // Mermaid writes the graph as a Mermaid flowchart, parents above children.
-func (g *Graph) Mermaid(appearances map[string]Look) string {
+func (g *Graph) Mermaid(appearances map[string]NodeView) string {
 	var b strings.Builder
 	b.WriteString("flowchart TD\n")
 	id := map[string]string{}
@@ -113,7 +113,7 @@ type layout struct {
 	width float64
 }
 
-func (g *Graph) layOut(appearances map[string]Look) *layout {
+func (g *Graph) layOut(appearances map[string]NodeView) *layout {
 	l := &layout{at: map[string]*cell{}, level: map[string]int{}, steps: map[[2]string][]*cell{}}
 	passing := 0
 	for n, level := range g.levels {
@@ -229,7 +229,7 @@ func (l *layout) spread() {
 }
 
 // SVG draws the graph, parents above children. It stands alone: no script, no style and no font of others.
-func (g *Graph) SVG(title string, appearances map[string]Look) string {
+func (g *Graph) SVG(title string, appearances map[string]NodeView) string {
 	l := g.layOut(appearances)
 	top := func(level int) float64 { return margin + titleHeight + float64(level)*(boxHeight+gapDown) }
 	width := max(l.width, float64(len(title))*letterWidth) + 2*margin
@@ -270,7 +270,7 @@ func bend(b *strings.Builder, x, y, toX, toY float64) {
 }
 
 // box draws one node.
-func box(b *strings.Builder, name string, appearance Look, p *cell, y float64) {
+func box(b *strings.Builder, name string, appearance NodeView, p *cell, y float64) {
 	_, d := appearance.drawn()
 	fmt.Fprintf(b, `<g id="node-%s"><title>%s: %s</title>`, name, name, html.EscapeString(appearance.second()))
 	left, right, low := p.x-p.wide/2, p.x+p.wide/2, y+boxHeight
@@ -318,7 +318,7 @@ func box(b *strings.Builder, name string, appearance Look, p *cell, y float64) {
 }
 
 // second is the line below a node's name.
-func (l Look) second() string {
+func (l NodeView) second() string {
 	status, _ := l.drawn()
 	if l.Note == "" {
 		return string(status)

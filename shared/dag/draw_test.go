@@ -14,11 +14,11 @@ import (
 )
 
 // fifty is a graph of fifty nodes in several levels, each of which waits for up to three.
-func fifty(t *testing.T) (*dag.Graph, map[string]dag.Look) {
+func fifty(t *testing.T) (*dag.Graph, map[string]dag.NodeView) {
 	t.Helper()
 	statuses := []job.Status{job.Succeeded, job.Running, job.Queued, "", job.Dead, job.Cancelled, job.Skipped}
 	d := dag.Definition{Nodes: map[string]dag.Node{}}
-	appearances := map[string]dag.Look{}
+	appearances := map[string]dag.NodeView{}
 	for n := range 50 {
 		node := dag.Node{Task: "echo"}
 		for p := range min(n/8, 3) {
@@ -29,7 +29,7 @@ func fifty(t *testing.T) (*dag.Graph, map[string]dag.Look) {
 		}
 		name := fmt.Sprintf("node-%02d", n)
 		d.Nodes[name] = node
-		appearances[name] = dag.Look{Status: statuses[n%len(statuses)]}
+		appearances[name] = dag.NodeView{Status: statuses[n%len(statuses)]}
 	}
 	g, err := dag.Compile(d)
 	if err != nil {
@@ -94,7 +94,7 @@ func TestMermaid_ShowsNodesEdgesAndStates(t *testing.T) {
   classDef blocked fill:#f6f8fa,stroke:#8c959f,color:#1f2328
   classDef dead fill:#ffebe9,stroke:#cf222e,color:#1f2328
 `
-	if got := g.Mermaid(map[string]dag.Look{"a": {Status: job.Dead}, "end": {Note: "1 of 2 items"}}); got != want {
+	if got := g.Mermaid(map[string]dag.NodeView{"a": {Status: job.Dead}, "end": {Note: "1 of 2 items"}}); got != want {
 		t.Errorf("drew\n%s", got)
 	}
 }
@@ -108,7 +108,7 @@ func TestSVG_BreaksALongNameWhereItsPartsMeet(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	svg := g.SVG("", map[string]dag.Look{"a": {Status: job.Succeeded, Note: "3 of 3 items"}})
+	svg := g.SVG("", map[string]dag.NodeView{"a": {Status: job.Succeeded, Note: "3 of 3 items"}})
 	for _, want := range []string{
 		">load_the_very_long_named_warehouse_<", ">table_of_orders_and_items_001<",
 		"<title>" + long + ": BLOCKED</title>", ">" + strings.Repeat("x", 32) + "<", ">SUCCEEDED, 3 of 3 items<",

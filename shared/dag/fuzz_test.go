@@ -32,7 +32,7 @@ func FuzzExpression(f *testing.F) {
 		}
 		g, err := dag.Compile(etl(dag.Node{Payload: raw, When: when}))
 		if err != nil {
-			if m := (fault.Mistakes)(nil); !errors.As(err, &m) || len(m) == 0 {
+			if m := (fault.Violations)(nil); !errors.As(err, &m) || len(m) == 0 {
 				t.Fatalf("not a list of mistakes: %v", err)
 			}
 			return

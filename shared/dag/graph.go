@@ -187,7 +187,7 @@ func (g *Graph) belowAll(names []string) map[string]bool {
 }
 
 // violations collects the mistakes of a definition, up to a bound.
-type violations struct{ list fault.Mistakes }
+type violations struct{ list fault.Violations }
 
 // maxViolations bounds the mistakes of one answer.
 const maxViolations = 50

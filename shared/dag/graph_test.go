@@ -34,10 +34,10 @@ func mustCompile(t *testing.T, d dag.Definition) *dag.Graph {
 }
 
 // violationsOf returns the mistakes of a definition that Compile must refuse.
-func violationsOf(t *testing.T, d dag.Definition) fault.Mistakes {
+func violationsOf(t *testing.T, d dag.Definition) fault.Violations {
 	t.Helper()
 	_, err := dag.Compile(d)
-	var m fault.Mistakes
+	var m fault.Violations
 	if !errors.As(err, &m) {
 		t.Fatalf("got %v", err)
 	}
@@ -301,13 +301,13 @@ func TestCompile_RefusesACycleBesideAsManyMistakesAsAreTold(t *testing.T) {
 	}
 	d.Nodes["0"] = many
 	_, err := dag.Compile(d)
-	if m := (fault.Mistakes)(nil); !errors.As(err, &m) || len(m) != 50 {
+	if m := (fault.Violations)(nil); !errors.As(err, &m) || len(m) != 50 {
 		t.Errorf("told %v", err)
 	}
 }
 
 // pointers are where mistakes are, each with its code.
-func pointers(m fault.Mistakes) (all []string) {
+func pointers(m fault.Violations) (all []string) {
 	for _, f := range m {
 		all = append(all, f.Pointer+" "+f.Code)
 	}

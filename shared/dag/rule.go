@@ -80,7 +80,7 @@ const (
 
 // Evaluate returns what a node's rule and the run's policy decide about it once its parents have ended
 // so; reason is set with Cancel, Skip and Held. A node without parents runs. Under CancelRun the
-// run ends the other nodes at the first failure; Judge applies the rule alone.
+// run ends the other nodes at the first failure; Evaluate applies the rule alone.
 func Evaluate(rule Rule, policy Policy, parents []End) (v Verdict, reason string) {
 	var succeeded, failed, skipped int
 	for _, p := range parents {

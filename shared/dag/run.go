@@ -71,7 +71,7 @@ func (g *Graph) Outcome(states map[string]NodeState, stop Stop) RunStatus {
 			moving++
 			continue
 		}
-		v, _ := g.JudgeNode(name, states)
+		v, _ := g.EvaluateNode(name, states)
 		if v == Run && g.AwaitsRead(name, states) != "" {
 			v = Wait
 		}
@@ -100,8 +100,8 @@ func (g *Graph) Outcome(states map[string]NodeState, stop Stop) RunStatus {
 	return SucceededRun
 }
 
-// JudgeNode applies Judge to a node of a run.
-func (g *Graph) JudgeNode(name string, states map[string]NodeState) (Verdict, string) {
+// EvaluateNode applies Evaluate to a node of a run.
+func (g *Graph) EvaluateNode(name string, states map[string]NodeState) (Verdict, string) {
 	n := g.Nodes[name]
 	ends := make([]End, len(n.DependsOn))
 	for i, p := range n.DependsOn {

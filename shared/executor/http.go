@@ -120,10 +120,10 @@ func inClear(r Reader, v Value, allow []netip.Prefix) bool {
 // checkURL judges a target as far as its text goes; what a name resolves to is judged when connecting.
 func checkURL(r Reader, v Value, text string, s Site) {
 	const allowed = "an absolute http or https URL to a public address"
-	refuse := func(detail string) { r.Mistake(v, CodeTargetRefused, allowed, detail) }
-	invalid := func(detail string) { r.Mistake(v, CodeInvalidValue, allowed, detail) }
+	refuse := func(detail string) { r.Violation(v, CodeTargetRefused, allowed, detail) }
+	invalid := func(detail string) { r.Violation(v, CodeInvalidValue, allowed, detail) }
 	if len(text) > maxURL {
-		r.Mistake(v, CodeOutOfRange, fmt.Sprintf("at most %d bytes", maxURL), "the URL is too long")
+		r.Violation(v, CodeOutOfRange, fmt.Sprintf("at most %d bytes", maxURL), "the URL is too long")
 		return
 	}
 	u, err := url.Parse(text)
@@ -226,28 +226,29 @@ func checkHeaders(r Reader, v Value, of Site, inClear bool) {
 		bytes += len(name) + len(text)
 		switch {
 		case !headerName().MatchString(name):
-			r.Mistake(at, CodeInvalidValue, "letters, digits and - as in HTTP", "this is not the name of a header")
+			r.Violation(at, CodeInvalidValue, "letters, digits and - as in HTTP", "this is not the name of a header")
 		case ours(lower):
-			mistakef(r, at, CodeInvalidValue, "any header but those that Punctual or the connection sets",
+			violationf(r, at, CodeInvalidValue, "any header but those that Punctual or the connection sets",
 				"the header %s is set by Punctual or by the connection", r.Quoted(name))
 		case seen[lower] && !repeated(node):
-			mistakef(r, at, CodeDuplicateField, "", "the header %s is given more than once", r.Quoted(name))
+			violationf(r, at, CodeDuplicateField, "", "the header %s is given more than once", r.Quoted(name))
 		case ok && namesSecret(text):
 			sentSecret(r, at, of, inClear) // the worker puts the secret in its place
 			secrets++
 		case ok && !headerValue.MatchString(text):
-			r.Mistake(at, CodeInvalidValue, "printable characters on one line",
+			r.Violation(at, CodeInvalidValue, "printable characters on one line",
 				"the value of a header has control characters")
 		}
 		seen[lower] = true
 	}
 	const most = MaxSecrets - 2 // auth.bearer and sign_with may name one each
 	if secrets > most {
-		r.Mistake(v, CodeOutOfRange, fmt.Sprintf("at most %d headers that are secrets", most),
+		r.Violation(v, CodeOutOfRange, fmt.Sprintf("at most %d headers that are secrets", most),
 			"too many headers are secrets")
 	}
 	if len(seen) > maxHeaders || bytes > maxHeaderBytes {
-		r.Mistake(v, CodeOutOfRange, fmt.Sprintf("at most %d headers of %d bytes together", maxHeaders, maxHeaderBytes),
+		r.Violation(v, CodeOutOfRange,
+			fmt.Sprintf("at most %d headers of %d bytes together", maxHeaders, maxHeaderBytes),
 			"there are too many headers, or too long ones")
 	}
 }

@@ -40,7 +40,7 @@ func checkLambda(r Reader, v Value, _ Site) {
 	if fn, ok := f["function"]; !ok {
 		r.Missing(v, "function")
 	} else if s, ok := r.Text(fn); ok && !function().MatchString(s) {
-		r.Mistake(fn, CodeInvalidValue, "the name of a function, name:alias, or its ARN",
+		r.Violation(fn, CodeInvalidValue, "the name of a function, name:alias, or its ARN",
 			"this is not a Lambda function")
 	}
 }

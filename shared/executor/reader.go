@@ -49,13 +49,13 @@ type Reader interface {
 	Span(v Value)
 	// Missing notes that an object lacks a field.
 	Missing(v Value, name string)
-	// Mistake notes any other mistake: its code, what would be taken, what is wrong.
-	Mistake(v Value, code, allowed, detail string)
+	// Violation notes any other mistake: its code, what would be taken, what is wrong.
+	Violation(v Value, code, allowed, detail string)
 	// Quoted writes a name of the payload so that it can be a part of a detail.
 	Quoted(name string) string
 }
 
-// mistakef is Reader.Mistake with a detail that is formatted.
-func mistakef(r Reader, v Value, code, allowed, detail string, args ...any) {
-	r.Mistake(v, code, allowed, fmt.Sprintf(detail, args...))
+// violationf is Reader.Violation with a detail that is formatted.
+func violationf(r Reader, v Value, code, allowed, detail string, args ...any) {
+	r.Violation(v, code, allowed, fmt.Sprintf(detail, args...))
 }

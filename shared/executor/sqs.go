@@ -58,12 +58,12 @@ func checkSQS(r Reader, v Value, _ Site) {
 	if q, ok := f["queue"]; !ok {
 		r.Missing(v, "queue")
 	} else if s, ok := r.Text(q); ok && !queueName().MatchString(s) {
-		r.Mistake(q, CodeInvalidValue, "the name of a queue, without its URL or ARN",
+		r.Violation(q, CodeInvalidValue, "the name of a queue, without its URL or ARN",
 			"this is not the name of an SQS queue")
 	}
 	if g, ok := f["group"]; ok {
 		if s, ok := r.Text(g); ok && !groupName().MatchString(s) {
-			r.Mistake(g, CodeInvalidValue, "1 to 128 letters, digits and punctuation marks of ASCII",
+			r.Violation(g, CodeInvalidValue, "1 to 128 letters, digits and punctuation marks of ASCII",
 				"this is not the name of a message group")
 		}
 	}
@@ -79,10 +79,10 @@ func checkSQS(r Reader, v Value, _ Site) {
 	}
 	switch {
 	case isText && !text.Allowed(s):
-		r.Mistake(m, CodeInvalidValue, "a text that is not empty, without control characters, U+FFFE and U+FFFF",
+		r.Violation(m, CodeInvalidValue, "a text that is not empty, without control characters, U+FFFE and U+FFFF",
 			"SQS does not take this text")
 	case size > MaxMessage:
-		r.Mistake(m, CodeOutOfRange, fmt.Sprintf("at most %d bytes", MaxMessage), "the message is too long for SQS")
+		r.Violation(m, CodeOutOfRange, fmt.Sprintf("at most %d bytes", MaxMessage), "the message is too long for SQS")
 	}
 }
 

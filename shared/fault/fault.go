@@ -79,10 +79,10 @@ type Field struct {
 	Allowed string `json:"allowed,omitempty"` // what is accepted
 }
 
-// Mistakes lists what a user did wrong; it is never retryable.
-type Mistakes []Field
+// Violations lists what a user did wrong; it is never retryable.
+type Violations []Field
 
-func (m Mistakes) Error() string {
+func (m Violations) Error() string {
 	parts := make([]string, len(m))
 	for i, f := range m {
 		parts[i] = f.Pointer + ": " + f.Detail
@@ -91,7 +91,7 @@ func (m Mistakes) Error() string {
 }
 
 // Err returns nil when there are no mistakes, so that an empty list is no error.
-func (m Mistakes) Err() error {
+func (m Violations) Err() error {
 	if len(m) == 0 {
 		return nil
 	}

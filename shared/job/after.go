@@ -72,7 +72,7 @@ func Release(r Row, due time.Time, parents string, now time.Time) (after Row, w 
 	if after.ExpireAfter > 0 {
 		after.ExpiryAt = due.Add(after.ExpireAfter)
 	}
-	send = Place(&after, now)
+	send = Route(&after, now)
 	return after, change("row.release", r, after, from("row.release", atVersion(r.Version))), send
 }
 

@@ -83,7 +83,7 @@ func (l *Literals) Same(as *Literals) bool {
 func (r *Row) Hold(c Contents) {
 	r.Labelled = c.Labels.Labelled()
 	if c.Payload != nil {
-		r.SetPayload(PlacePayload(r, c.Payload))
+		r.SetPayload(PayloadStorage(r, c.Payload))
 	}
 }
 
@@ -152,9 +152,9 @@ func (r Row) PutStarts(starts []Attempt) []item.Write {
 	return writes
 }
 
-// PlacePayload decides where a payload of that JSON is kept in a row like base.
+// PayloadStorage decides where a payload of that JSON is kept in a row like base.
 // It leaves space in the row for a result and for what settling adds.
-func PlacePayload(base *Row, payload []byte) Payload {
+func PayloadStorage(base *Row, payload []byte) Payload {
 	p := Payload{Size: int64(len(payload))}
 	switch {
 	case len(payload) <= contract.MaxInlinePayload &&

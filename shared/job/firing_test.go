@@ -96,7 +96,7 @@ func TestRow_SaysWhoFiresIt(t *testing.T) {
 		{"due now", 0, 0, true, false}, // no slice is read so late
 	} {
 		r := scheduled(func(r *Row) { r.DueAt = noon.Add(c.ahead) })
-		Place(&r, noon)
+		Route(&r, noon)
 		if got := FiredBySlice(r.DueAt, r.WakeAt); got != c.bySlice {
 			t.Errorf("%s: fired by its slice: %v", c.name, got)
 		}

@@ -81,8 +81,8 @@ func (r *Row) SetResult(result json.RawMessage) []item.Write {
 	return storeResult(r, Outcome{Result: result})
 }
 
-// Told notes that the children of a node know how it ended.
-func Told(r Row, now time.Time) (Row, item.Write) {
+// NotifyDone notes that the children of a node know how it ended.
+func NotifyDone(r Row, now time.Time) (Row, item.Write) {
 	after := r
 	after.PendingEffects = NoPendingEffects
 	if r.PendingEffects.DeadLetter() {

@@ -192,16 +192,16 @@ const OutcomeLost = "lost"
 // lastStart is beyond every number of a lost start.
 const lastStart = 1<<8 - 1
 
-// Place orders the entries of a job: by attempt, and within it the lost starts before the end.
-func (a Attempt) Place() int64 {
+// Position orders the entries of a job: by attempt, and within it the lost starts before the end.
+func (a Attempt) Position() int64 {
 	if a.Start == 0 {
-		return PlaceAfter(a.Attempt)
+		return PositionAfter(a.Attempt)
 	}
 	return a.Attempt<<8 | min(a.Start, lastStart-1)
 }
 
-// PlaceAfter is the place after which the entries of the next attempt begin.
-func PlaceAfter(attempt int64) int64 { return attempt<<8 | lastStart }
+// PositionAfter is the place after which the entries of the next attempt begin.
+func PositionAfter(attempt int64) int64 { return attempt<<8 | lastStart }
 
 // AttemptContent names the sibling item of an older attempt.
 func AttemptContent(attempt int64) string {

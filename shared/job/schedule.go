@@ -38,7 +38,7 @@ func Adopt(old, made Row, now time.Time) (after Row, w item.Write, send bool) {
 	if after.PayloadIn != InRow {
 		after.PayloadVer = ContentNumber(after.Version, strconv.FormatInt(made.PayloadVer, 10))
 	}
-	send = Place(&after, now)
+	send = Route(&after, now)
 	return after, change("row.adopt", old, after, from("row.adopt",
 		item.Cond{Attr: "epoch", Op: item.Lt, Value: made.Epoch}, atVersion(old.Version), atAttempt(1),
 		stopIs(NoStop))), send

@@ -105,7 +105,7 @@ func reattempt(r *Row, waiting string, wait time.Duration, now time.Time) (send 
 	r.Attempt++
 	// Stored instants have milliseconds; rounding up keeps the promised minimum.
 	r.DueAt = now.Add(wait + time.Millisecond - 1).Truncate(time.Millisecond)
-	return Place(r, now)
+	return Route(r, now)
 }
 
 // backToAttempt undoes reattempt on a row that will not be tried after all.

@@ -219,7 +219,7 @@ func TestSettle_KeepsTheRowWithinOneWriteUnit(t *testing.T) {
 		r.CancelRequestedAt = noon
 	})
 	payload := []byte(`"` + strings.Repeat("p", contract.MaxInlinePayload-2) + `"`)
-	r.SetPayload(PlacePayload(&r, payload))
+	r.SetPayload(PayloadStorage(&r, payload))
 	if n := r.Item().Size(); n > contract.MaxRow {
 		t.Fatalf("accepted at %d bytes", n)
 	}

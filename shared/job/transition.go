@@ -154,12 +154,12 @@ func Accept(r Row) item.Write {
 		When: []item.All{{{Attr: contract.AttrJobID, Op: item.Missing}}}}
 }
 
-// Place gives a SCHEDULED row its wake-up for DueAt and says by which lane its firing goes: true means that the writer
+// Route gives a SCHEDULED row its wake-up for DueAt and says by which lane its firing goes: true means that the writer
 // sends it itself, once the row is written. The wake-up of what goes by the direct lane lies just after due: only the
 // stream consumer sends it, and whoever reads the slice passes it by. So the row itself says who fires it, and no two
 // clocks have to agree. A deadline soon after due is the wake-up of what goes by these two lanes; of what its slice
 // fires the wake-up then lies just before due.
-func Place(r *Row, now time.Time) (send bool) {
+func Route(r *Row, now time.Time) (send bool) {
 	r.Parked, r.QueuedBehind, r.Postponed = false, false, 0
 	r.WakeAt = r.DueAt
 	lane, soon := horizon.LaneOf(now, r.DueAt), r.hasSoonDeadline()
@@ -270,7 +270,7 @@ type Edit struct {
 	Labels   *Labels
 }
 
-// Payload is where a payload goes: decided by PlacePayload.
+// Payload is where a payload goes: decided by PayloadStorage.
 type Payload struct {
 	Inline string
 	In     string // InRow, InItem or InBlob
@@ -291,7 +291,7 @@ func Reschedule(r Row, e Edit, now time.Time) (after Row, w item.Write, send boo
 		}
 	}
 	e.apply(&after)
-	send = Place(&after, now)
+	send = Route(&after, now)
 	return after, change("row.reschedule", r, after,
 		from("row.reschedule", atVersion(r.Version), atAttempt(r.Attempt), stopIs(NoStop))), send
 }

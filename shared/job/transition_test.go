@@ -35,7 +35,7 @@ func every(r Row, now time.Time) map[string]item.Write {
 	add(w)
 	_, w = Force(r, ForcedSkip, Reason{}, now)
 	add(w)
-	_, w = Told(r, now)
+	_, w = NotifyDone(r, now)
 	add(w)
 	add(MarkRunning(r.Key, r.Version, r.Attempt, now, 1))
 	_, w = RequestStop(r, StopExpire, Reason{Code: CodeStartWithin}, now)

@@ -94,7 +94,7 @@ func TestRow_WakesAtItsDeadline(t *testing.T) {
 		r := scheduled(c.change...)
 		r.Attempt = max(r.Attempt, 1)
 		now := r.DueAt.Add(-c.ahead)
-		Place(&r, now)
+		Route(&r, now)
 		if got := r.WakeAt.Sub(r.DueAt); got != c.wake {
 			t.Errorf("%s: it wakes %s after due", name, got)
 		}

@@ -173,7 +173,7 @@ type Run struct {
 	InBuckets  bool       // places of its limits lie in buckets; a run made before that has slots
 	Tagged     bool       // it has tags, which lie beside
 	Epoch      int64      // from 1; grows with every act
-	Act        *Operation // begun and not done: nothing starts and nothing is released
+	Operation  *Operation // begun and not done: nothing starts and nothing is released
 	Nodes      map[string]Node
 
 	CreatedAt  time.Time
@@ -357,7 +357,7 @@ func (r Run) MayStart(row job.Row, now time.Time) string {
 		return startOver
 	case r.Stop != NoStop:
 		return startStopped
-	case r.Act != nil:
+	case r.Operation != nil:
 		return startChanging
 	case r.Expired(now):
 		return startExpired
@@ -395,7 +395,7 @@ const (
 // says that no job of the run is open. What ends later is kept for contract.NodeKept after its end, so only for a run
 // in which nothing can end it is more.
 func (r Run) Keeps(now time.Time, idle bool) time.Time {
-	idle = idle && (r.Paused || r.Status == Held) && r.Stop == NoStop && r.Act == nil
+	idle = idle && (r.Paused || r.Status == Held) && r.Stop == NoStop && r.Operation == nil
 	switch {
 	case r.Status.Final(), !now.Before(r.Kept()): // what is lost already is not kept
 	case idle && r.Kept().Before(now.Add(keptIdle)):
@@ -480,9 +480,9 @@ func (r Run) Item() item.Item {
 	flag("holds", r.Holds)
 	flag("tagged", r.Tagged)
 	flag("placed", r.InBuckets)
-	if r.Act != nil {
-		i["act"] = string(text.MustJSON(r.Act))
-		i["act_id"] = r.Act.ID
+	if r.Operation != nil {
+		i["act"] = string(text.MustJSON(r.Operation))
+		i["act_id"] = r.Operation.ID
 	}
 	if len(r.Nodes) > 0 {
 		i["nodes"] = string(text.MustJSON(r.Nodes))
@@ -559,8 +559,8 @@ func Parse(i item.Item) (Run, error) {
 		r.ExpiresAt = time.Unix(s, 0).UTC()
 	}
 	if operation := i.Str("act"); operation != "" {
-		r.Act = new(Operation)
-		if err := json.Unmarshal([]byte(operation), r.Act); err != nil {
+		r.Operation = new(Operation)
+		if err := json.Unmarshal([]byte(operation), r.Operation); err != nil {
 			return bad("act is not an act")
 		}
 	}
@@ -636,7 +636,7 @@ func (r Run) Built() (Run, item.Write) {
 // Halt stops the run: nothing starts any more, and what has not started ends with the stop's reason.
 func (r Run) Halt(s Stop, why job.Reason, now time.Time) (Run, item.Write) {
 	after := r.wake(now)
-	after.Stop, after.Reason, after.Act, after.Lost = s, why, nil, r.Lost || !now.Before(r.Kept())
+	after.Stop, after.Reason, after.Operation, after.Lost = s, why, nil, r.Lost || !now.Before(r.Kept())
 	after.Epoch++
 	more := []item.Cond{notOver, noStop}
 	if s == StopFail {
@@ -675,7 +675,7 @@ func (r Run) Touch(now time.Time) (Run, item.Write) {
 // Begin is an act's first write: from here on nothing starts until Finish or Withdraw.
 func (r Run) Begin(a Operation, now time.Time) (Run, item.Write) {
 	after := r
-	after.WakeAt, after.Act = now, &a
+	after.WakeAt, after.Operation = now, &a
 	after.Epoch++
 	over := notOver
 	more := []item.Cond{noOperation}
@@ -688,7 +688,7 @@ func (r Run) Begin(a Operation, now time.Time) (Run, item.Write) {
 }
 
 func (r Run) sameOperation() item.Cond {
-	return item.Cond{Attr: "act_id", Op: item.Eq, Value: r.Act.ID}
+	return item.Cond{Attr: "act_id", Op: item.Eq, Value: r.Operation.ID}
 }
 
 // Finish is an act's second write: those nodes begin a new generation, before which there is what that says, and the
@@ -702,7 +702,7 @@ func (r Run) Finish(retried map[string]Before, now time.Time) (Run, item.Write) 
 			after.RetriedAt, after.ExpiryAt = now, now.Add(r.expireAfter())
 		}
 	}
-	after.Act, after.Stop, after.Holds, after.Status, after.Reason = nil, NoStop, false, Running, job.Reason{}
+	after.Operation, after.Stop, after.Holds, after.Status, after.Reason = nil, NoStop, false, Running, job.Reason{}
 	after.Epoch++
 	after.Nodes = maps.Clone(r.Nodes)
 	if after.Nodes == nil {
@@ -710,14 +710,14 @@ func (r Run) Finish(retried map[string]Before, now time.Time) (Run, item.Write) 
 	}
 	for n, before := range retried {
 		after.Nodes[n] = Node{
-			Generation: r.Generation(n) + 1, Since: after.Epoch, Whole: r.Act.Kind == OperationRetryFrom,
+			Generation: r.Generation(n) + 1, Since: after.Epoch, Whole: r.Operation.Kind == OperationRetryFrom,
 			Before: before,
 		}
 	}
-	if r.Act.Kind == OperationForce {
-		n := after.Nodes[r.Act.Node]
-		n.Override, n.Reason = r.Act.Forced, r.Act.Reason
-		after.Nodes[r.Act.Node] = n
+	if r.Operation.Kind == OperationForce {
+		n := after.Nodes[r.Operation.Node]
+		n.Override, n.Reason = r.Operation.Forced, r.Operation.Reason
+		after.Nodes[r.Operation.Node] = n
 	}
 	return r.change("run.finish", after, r.sameOperation())
 }
@@ -733,9 +733,9 @@ func (r Run) expireAfter() time.Duration {
 // Withdraw takes an act back that found nothing to do.
 func (r Run) Withdraw() (Run, item.Write) {
 	after := r
-	after.Act = nil
+	after.Operation = nil
 	after.Epoch++
-	if r.Status.Final() && !r.MustTell() {
+	if r.Status.Final() && !r.MustNotify() {
 		after.WakeAt = time.Time{}
 	}
 	return r.change("run.withdraw", after, r.sameOperation())
@@ -748,8 +748,8 @@ func (r Run) NoteHolds() (Run, item.Write) {
 	return r.change("run.holds", after, noOperation)
 }
 
-// MustTell says that the row of the run's schedule does not know yet that the run is over.
-func (r Run) MustTell() bool { return r.Status.Final() && r.Schedule != "" && !r.Notified }
+// MustNotify says that the row of the run's schedule does not know yet that the run is over.
+func (r Run) MustNotify() bool { return r.Status.Final() && r.Schedule != "" && !r.Notified }
 
 // End gives the run the status that it has come to: a final one, or HELD. One whose schedule must be told
 // keeps a wake-up for that.
@@ -759,7 +759,7 @@ func (r Run) End(s Status, now time.Time) (Run, item.Write) {
 	if s.Final() {
 		after.FinishedAt, after.WakeAt, after.Holds, after.Tries = now, time.Time{}, false, 0
 		after.ExpiresAt = now.Add(contract.DeadKept)
-		if after.MustTell() {
+		if after.MustNotify() {
 			after.WakeAt = now
 		}
 	}

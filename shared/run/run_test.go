@@ -29,7 +29,7 @@ func going(change ...func(*run.Run)) run.Run {
 
 func full(r *run.Run) {
 	r.Dag, r.Version, r.Stop, r.Paused, r.Holds = "d", 4, run.StopFail, true, true
-	r.Act = &run.Operation{
+	r.Operation = &run.Operation{
 		ID: "x", Kind: run.OperationForce, Node: "a", Forced: job.ForcedSkip, Reason: "why", By: "me",
 	}
 	r.Nodes = map[string]run.Node{
@@ -89,7 +89,7 @@ func writes(r run.Run) map[string]item.Write {
 	add(r.End(run.Succeeded, noon))
 	add(r.Rest(noon.Add(time.Hour)))
 	operating := r
-	operating.Act = &run.Operation{ID: "x", Kind: run.OperationRetry}
+	operating.Operation = &run.Operation{ID: "x", Kind: run.OperationRetry}
 	add(operating.Finish(map[string]run.Before{"a": {}}, noon))
 	_, w := operating.Withdraw()
 	w.Name = "run.withdraw"
@@ -102,14 +102,17 @@ func TestWrites_AreRefusedByWhatComesBetween(t *testing.T) {
 	t.Parallel()
 	const every = "built stop pause resume touch begin holds end rest finish withdraw"
 	building := func(r *run.Run) { r.Status = run.Building }
+	begun := func(id string) func(*run.Run) {
+		return func(r *run.Run) { r.Operation = &run.Operation{ID: id} }
+	}
 	for what, c := range map[string]struct {
 		between func(*run.Run)
 		pass    string
 	}{
 		"nothing":       {func(*run.Run) {}, "stop pause resume touch begin holds end rest"},
 		"it is built":   {building, "built stop pause resume touch begin holds end rest"},
-		"an act began":  {func(r *run.Run) { r.Act = &run.Operation{ID: "x"} }, "stop pause resume finish withdraw"},
-		"another act":   {func(r *run.Run) { r.Act = &run.Operation{ID: "z"} }, "stop pause resume"},
+		"an operation":  {begun("x"), "stop pause resume finish withdraw"},
+		"another one":   {begun("z"), "stop pause resume"},
 		"a stop":        {func(r *run.Run) { r.Stop = run.StopFail }, "holds end rest"},
 		"its end":       {func(r *run.Run) { r.Status = run.Failed }, "holds"},
 		"a newer epoch": {func(r *run.Run) { r.Epoch++ }, ""},
@@ -136,7 +139,7 @@ func TestWrites_MakeTheItemWhatTheyReturn(t *testing.T) {
 	t.Parallel()
 	for _, before := range []run.Run{going(), going(func(r *run.Run) { r.Holds, r.Paused = true, true })} {
 		operating := before
-		operating.Act = &run.Operation{
+		operating.Operation = &run.Operation{
 			ID: "x", Kind: run.OperationForce, Node: "a", Forced: job.ForcedSkip, Reason: "why",
 		}
 		for name, do := range map[string]func() (run.Run, run.Run, item.Write){
@@ -172,7 +175,8 @@ func TestFinish_BeginsNewGenerationsAndNothingElse(t *testing.T) {
 	r := going(func(r *run.Run) {
 		r.Status, r.Stop, r.Holds = run.Failed, run.StopExpire, true
 		r.Nodes = map[string]run.Node{"a": {Generation: 2, Since: 2}, "z": {Generation: 5, Since: 2}}
-		r.Act = &run.Operation{ID: "x", Kind: run.OperationForce, Node: "a", Forced: job.ForcedSkip, Reason: "why"}
+		r.Operation = &run.Operation{ID: "x", Kind: run.OperationForce, Node: "a", Forced: job.ForcedSkip,
+			Reason: "why"}
 	})
 	after, _ := r.Finish(map[string]run.Before{"a": {}, "b": {}}, noon)
 	want := map[string]run.Node{
@@ -182,7 +186,7 @@ func TestFinish_BeginsNewGenerationsAndNothingElse(t *testing.T) {
 	if !reflect.DeepEqual(after.Nodes, want) {
 		t.Errorf("nodes %+v", after.Nodes)
 	}
-	if after.Status != run.Running || after.Stop != run.NoStop || after.Holds || after.Act != nil ||
+	if after.Status != run.Running || after.Stop != run.NoStop || after.Holds || after.Operation != nil ||
 		!after.WakeAt.Equal(noon) {
 		t.Errorf("the run is %+v", after)
 	}
@@ -196,7 +200,7 @@ func TestFinish_CountsExpireAfterAnewForARunThatWasOver(t *testing.T) {
 	operation := &run.Operation{ID: "x", Kind: run.OperationRetry}
 	of := func(s run.Status) run.Run {
 		return going(func(r *run.Run) {
-			r.Status, r.Act, r.DueAt, r.ExpiryAt = s, operation, noon, noon.Add(time.Hour)
+			r.Status, r.Operation, r.DueAt, r.ExpiryAt = s, operation, noon, noon.Add(time.Hour)
 		})
 	}
 	day := noon.Add(24 * time.Hour)
@@ -204,7 +208,7 @@ func TestFinish_CountsExpireAfterAnewForARunThatWasOver(t *testing.T) {
 	if want := day.Add(time.Hour); !retried.ExpiryAt.Equal(want) {
 		t.Errorf("retried the day after: it expires at %s, not at %s", retried.ExpiryAt, want)
 	}
-	retried.Status, retried.Act = run.Failed, operation
+	retried.Status, retried.Operation = run.Failed, operation
 	retried, _ = retried.Finish(map[string]run.Before{"a": {}}, day.Add(24*time.Hour))
 	if want := day.Add(25 * time.Hour); !retried.ExpiryAt.Equal(want) {
 		t.Errorf("retried twice: it expires at %s, not at %s", retried.ExpiryAt, want)
@@ -229,7 +233,7 @@ func TestFinish_LiftsThePauseThatARunWasStoppedUnder(t *testing.T) {
 	t.Parallel()
 	for status, paused := range map[run.Status]bool{run.Cancelled: false, run.Failed: false, run.Running: true} {
 		r := going(func(r *run.Run) {
-			r.Status, r.Paused, r.Act = status, true, &run.Operation{ID: "x", Kind: run.OperationRetry}
+			r.Status, r.Paused, r.Operation = status, true, &run.Operation{ID: "x", Kind: run.OperationRetry}
 		})
 		if after, _ := r.Finish(map[string]run.Before{"a": {}}, noon); after.Paused != paused {
 			t.Errorf("a retry of a paused run that is %s leaves it paused: %v", status, after.Paused)
@@ -248,7 +252,7 @@ func TestMayStart_AsksForAllThatKeepsANodeFromStarting(t *testing.T) {
 		"over":            {func(r *run.Run) { r.Status = run.Succeeded }, true},
 		"newer":           {func(r *run.Run) { r.Nodes = map[string]run.Node{"a": {Generation: 2}} }, true},
 		"paused":          {func(r *run.Run) { r.Paused = true }, false},
-		"under an act":    {func(r *run.Run) { r.Act = &run.Operation{ID: "x"} }, false},
+		"under an act":    {func(r *run.Run) { r.Operation = &run.Operation{ID: "x"} }, false},
 		"past its expiry": {func(r *run.Run) { r.ExpiryAt = noon }, false},
 	} {
 		r := going(c.change)
@@ -292,14 +296,14 @@ func TestRun_KeepsItsWakeUpUntilItsScheduleIsTold(t *testing.T) {
 			Definition: "h", DueAt: now, Schedule: schedule,
 		}, now)
 		over, _ := is.End(run.Failed, now)
-		if over.MustTell() != (schedule != "") || over.WakeAt.IsZero() != (schedule == "") {
-			t.Errorf("schedule %q: must tell %v, wakes at %s", schedule, over.MustTell(), over.WakeAt)
+		if over.MustNotify() != (schedule != "") || over.WakeAt.IsZero() != (schedule == "") {
+			t.Errorf("schedule %q: must tell %v, wakes at %s", schedule, over.MustNotify(), over.WakeAt)
 		}
 		if may := item.Any(over.Forget().When, over.Item()); may != (schedule == "") {
 			t.Errorf("schedule %q: it may be forgotten: %v", schedule, may)
 		}
 		notified, w := over.NotifyDone()
-		if notified.MustTell() || !notified.WakeAt.IsZero() || !item.Any(w.When, over.Item()) ||
+		if notified.MustNotify() || !notified.WakeAt.IsZero() || !item.Any(w.When, over.Item()) ||
 			item.Any(w.When, is.Item()) {
 			t.Errorf("schedule %q: once told it is %+v", schedule, notified)
 		}

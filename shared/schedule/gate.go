@@ -19,10 +19,10 @@ const (
 	ToBeAdopted Validity = "to_adopt"   // of an older epoch, and promotion will come to its time
 )
 
-// StandingOf returns the schedule's standing for one of its jobs. A job that has not started (job.HasStarted) must be
+// ValidityOf returns the schedule's standing for one of its jobs. A job that has not started (job.HasStarted) must be
 // of this epoch, or due before a later one began; one that has only depends on whether the schedule is paused or
 // deleted. A pause lasts until the write that ends it, even after its until: that write decides about the job.
-func (s Schedule) StandingOf(r job.Row, started bool) Validity {
+func (s Schedule) ValidityOf(r job.Row, started bool) Validity {
 	switch {
 	case s.Deleted():
 		return IsDeleted
@@ -45,7 +45,7 @@ func (s Schedule) dueBefore(r job.Row) bool {
 
 // MayStart reports whether the schedule allows the worker to start the attempt.
 func (s Schedule) MayStart(r job.Row, started bool) (bool, string) {
-	validity := s.StandingOf(r, started)
+	validity := s.ValidityOf(r, started)
 	return validity == Current, "the schedule: " + string(validity)
 }
 

@@ -187,16 +187,16 @@ func TestValidity_DecidesNothingThatWasDueBefore(t *testing.T) {
 		"two edits after it":                   {edit(edit(s, sec(2)), sec(3)), Current},
 	} {
 		c.s.Next = sec(600)
-		if got := c.s.StandingOf(r, false); got != c.want {
+		if got := c.s.ValidityOf(r, false); got != c.want {
 			t.Errorf("%s: %s", name, got)
 		}
 	}
 	paused, _ := PauseSchedule(s, Pause{Missed: MissedDrop}, sec(2))
-	if got := paused.StandingOf(r, false); got != IsPaused {
+	if got := paused.ValidityOf(r, false); got != IsPaused {
 		t.Errorf("while paused: %s", got)
 	}
 	resumed, _ := Resume(paused, "", sec(500))
-	if got := resumed.StandingOf(r, false); got != Current || resumed.Held.holds(r.DueAt) {
+	if got := resumed.ValidityOf(r, false); got != Current || resumed.Held.holds(r.DueAt) {
 		t.Errorf("after the pause: %s", got)
 	}
 	if !resumed.Held.holds(sec(60)) {
@@ -204,8 +204,8 @@ func TestValidity_DecidesNothingThatWasDueBefore(t *testing.T) {
 	}
 	deleted, _ := Delete(s, nil, sec(2))
 	repeated, _, err := Create(&deleted, s, sec(3))
-	if err != nil || deleted.StandingOf(r, false) != IsDeleted || repeated.StandingOf(r, false) == Current {
-		t.Errorf("deleted it is %s, made anew %s, %v", deleted.StandingOf(r, false), repeated.StandingOf(r, false), err)
+	if err != nil || deleted.ValidityOf(r, false) != IsDeleted || repeated.ValidityOf(r, false) == Current {
+		t.Errorf("deleted it is %s, made anew %s, %v", deleted.ValidityOf(r, false), repeated.ValidityOf(r, false), err)
 	}
 	for range 40 {
 		s = edit(s, sec(9))

@@ -294,14 +294,14 @@ func TestEdit_AccountsForEachTime(t *testing.T) {
 	}
 	old := job.Row{Key: job.Key{Tenant: "acme"}, Status: job.Scheduled, Attempt: 1, Epoch: 1, NominalAt: first[0],
 		DueAt: first[0], ScheduleID: "s"}
-	if got := s.StandingOf(old, false); got != Passed {
+	if got := s.ValidityOf(old, false); got != Passed {
 		t.Errorf("the job of the old time is %s", got)
 	}
 	if r := s.SkipReason(old); r.Code != job.CodeEdited {
 		t.Errorf("its reason is %v", r)
 	}
 	old.Attempt = 2
-	if got := s.StandingOf(old, true); got != Current {
+	if got := s.ValidityOf(old, true); got != Current {
 		t.Errorf("one that waits for its retry is %s", got)
 	}
 	// After an outage, an edit records what was not promoted.

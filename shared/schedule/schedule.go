@@ -315,6 +315,6 @@ func (s Schedule) Job(o calendar.Occurrence, shards int, now time.Time) (r job.R
 	if !o.DueAt.After(now) && s.Held.holds(o.DueAt) {
 		r.ReadyAt = now
 	}
-	send = job.Place(&r, now)
+	send = job.Route(&r, now)
 	return r, send
 }

@@ -39,7 +39,7 @@ func (s *Schedule) SetPayload(payload []byte) {
 	wide.Overlap, wide.CatchUp = OverlapCancelRunning, CatchUp{Policy: CatchUpAll, Window: MaxCatchUpWindow,
 		After: MaxCatchUpAfter, Cap: MaxCatchUpCap}
 	r, _ := wide.Job(calendar.Occurrence{NominalAt: at, DueAt: at}, 1<<16, at)
-	p := job.PlacePayload(&r, payload)
+	p := job.PayloadStorage(&r, payload)
 	s.Template.Payload, s.Template.PayloadIn, s.Template.PayloadSize = p.Inline, p.In, p.Size
 	if p.In != job.InRow {
 		sum := sha256.Sum256(payload)
@@ -90,6 +90,6 @@ func (s Schedule) RunNow(id job.ID, obey bool, shards int, now time.Time) (r job
 		r.Rule = s.rule()
 	}
 	r.Shard = horizon.ShardOf(string(id), shards)
-	send = job.Place(&r, now)
+	send = job.Route(&r, now)
 	return r, send
 }

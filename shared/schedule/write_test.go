@@ -262,7 +262,7 @@ func TestSchedule_StandingFollowsEpochAndPause(t *testing.T) {
 		"deleted":               {deleted, row(2, 2, noon), IsDeleted},
 		"deleted, of the epoch": {deleted, row(3, 1, noon), IsDeleted},
 	} {
-		if got := c.s.StandingOf(c.r, c.r.Attempt > 1); got != c.want {
+		if got := c.s.ValidityOf(c.r, c.r.Attempt > 1); got != c.want {
 			t.Errorf("%s: %s, want %s", name, got, c.want)
 		}
 		if ok, _ := c.s.MayStart(c.r, c.r.Attempt > 1); ok != (c.want == Current) {

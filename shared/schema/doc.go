@@ -7,6 +7,6 @@
 // are named that no other keyword looks at, when there are too many of them. Mistakes name the
 // place, the keyword and its bound, and never what is there.
 //
-// It fails by saying so: what is wrong with a schema or a value is a fault.Mistakes, which a caller tells the
+// It fails by saying so: what is wrong with a schema or a value is a fault.Violations, which a caller tells the
 // person who sent it.
 package schema

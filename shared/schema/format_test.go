@@ -21,10 +21,10 @@ func TestCache_ChecksFormats(t *testing.T) {
 		}
 		text, _ := json.Marshal(value)
 		u := Use{Schema: json.RawMessage(`{"format":"` + format + `"}`), Owner: "task", Field: "payload_schema"}
-		if got := violationsIn(t, c.Judge(t.Context(), text, u)); len(got) != 1 {
+		if got := violationsIn(t, c.Validate(t.Context(), text, u)); len(got) != 1 {
 			t.Errorf("%s of %s: %q", text, format, got)
 		}
-		if got := violationsIn(t, c.Judge(t.Context(), []byte(`7`), u)); got != nil {
+		if got := violationsIn(t, c.Validate(t.Context(), []byte(`7`), u)); got != nil {
 			t.Errorf("a number of %s: %q", format, got)
 		}
 		if notes := c.Notes(u.Schema); notes != nil {
@@ -37,7 +37,7 @@ func TestCache_ChecksFormats(t *testing.T) {
 			Owner:  "task",
 			Field:  "payload_schema",
 		}
-		if got := violationsIn(t, c.Judge(t.Context(), []byte(`{"on":`+value+`}`), u)); (got == nil) != good {
+		if got := violationsIn(t, c.Validate(t.Context(), []byte(`{"on":`+value+`}`), u)); (got == nil) != good {
 			t.Errorf("the date %s: %q", value, got)
 		}
 	}
@@ -60,7 +60,7 @@ func TestCache_NotesFormatsThatAreNotChecked(t *testing.T) {
 			continue
 		}
 		u := Use{Schema: json.RawMessage(schema), Owner: "task", Field: "payload_schema"}
-		got := violationsIn(t, c.Judge(t.Context(), []byte(`{"n":"x","m":["y"],"format":"int32"}`), u))
+		got := violationsIn(t, c.Validate(t.Context(), []byte(`{"n":"x","m":["y"],"format":"int32"}`), u))
 		if got != nil &&
 			!strings.Contains(schema, "const") {
 			t.Errorf("%s: %q", schema, got)
@@ -103,7 +103,7 @@ func BenchmarkFormat(b *testing.B) {
 				text, _ := json.Marshal(strings.Repeat(piece, 50_000/len(piece)))
 				u := Use{Schema: json.RawMessage(`{"format":"` + format + `"}`), Owner: "task", Field: "payload_schema"}
 				for b.Loop() {
-					_ = c.Judge(b.Context(), text, u)
+					_ = c.Validate(b.Context(), text, u)
 				}
 				b.ReportMetric(
 					float64(b.Elapsed().Nanoseconds())/float64(b.N)/float64(formatPrice(format, string(text))),

@@ -27,7 +27,7 @@ func spent(t *testing.T, schema, value string) (units, wrong int) {
 		}
 	}
 	u := Use{Schema: json.RawMessage(schema), Owner: "task", Field: "payload_schema"}
-	return least, len(violationsIn(t, c.Judge(t.Context(), []byte(value), u)))
+	return least, len(violationsIn(t, c.Validate(t.Context(), []byte(value), u)))
 }
 
 func decoded(t *testing.T, value string) any {
@@ -147,7 +147,7 @@ func TestParts_FindWhatTheirKeywordsSay(t *testing.T) {
 	} {
 		var got []string
 		u := Use{Schema: json.RawMessage(x.schema), Owner: "task", Field: "payload_schema"}
-		for _, m := range violationsIn(t, NewCache().Judge(t.Context(), []byte(x.value), u)) {
+		for _, m := range violationsIn(t, NewCache().Validate(t.Context(), []byte(x.value), u)) {
 			pointer, _, _ := strings.Cut(m, " ")
 			got = append(got, pointer)
 		}

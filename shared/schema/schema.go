@@ -43,7 +43,7 @@ func (c *Cache) Has(schema json.RawMessage) bool {
 }
 
 // Check compiles a schema. One that does not compile, or is too dear to compile or to apply, is a
-// fault.Mistakes whose pointers are below the schema.
+// fault.Violations whose pointers are below the schema.
 func (c *Cache) Check(schema json.RawMessage) error {
 	_, err := c.compile(schema)
 	if err == nil {
@@ -87,11 +87,11 @@ type Use struct {
 
 func (u Use) name() string { return fmt.Sprintf("the %s's %s", u.Owner, u.Field) }
 
-// Judge says where a value does not fit a schema: a fault.Mistakes whose pointers are below the value. They
+// Validate says where a value does not fit a schema: a fault.Violations whose pointers are below the value. They
 // tell where, and by which keyword, but never what is there. A value that costs too much to judge is one,
 // too. A schema that cannot be compiled is a fault.Undecodable; the context's cause says that nobody waits
 // any more.
-func (c *Cache) Judge(ctx context.Context, value []byte, u Use) error {
+func (c *Cache) Validate(ctx context.Context, value []byte, u Use) error {
 	var b blames
 	p, err := c.compile(u.Schema)
 	if dear := new(limit); errors.As(err, &dear) { // it was put when more was allowed

@@ -89,7 +89,7 @@ func TestCache_IsBoundedByWeight(t *testing.T) {
 // violationsIn are those of an error, each as "pointer code: detail (allowed)".
 func violationsIn(t *testing.T, err error) (all []string) {
 	t.Helper()
-	var wrong fault.Mistakes
+	var wrong fault.Violations
 	if err != nil && !errors.As(err, &wrong) {
 		t.Fatalf("the error is %v", err)
 	}
@@ -147,13 +147,13 @@ func TestCache_JudgesByPlaceAndBoundWithoutTheValue(t *testing.T) {
 			"-400 to 400)"}},
 	} {
 		u := Use{Schema: json.RawMessage(x.schema), Owner: "dag", Field: "params_schema"}
-		got := violationsIn(t, c.Judge(t.Context(), []byte(x.value), u))
+		got := violationsIn(t, c.Validate(t.Context(), []byte(x.value), u))
 		if !slices.Equal(got, x.want) {
 			t.Errorf("%s by %s:\n%q, want\n%q", x.value, x.schema, got, x.want)
 		}
 	}
 	broken := Use{Schema: json.RawMessage(`{"type":"text"}`), Owner: "task", Field: "payload_schema"}
-	if err := c.Judge(t.Context(), []byte(`1`), broken); fault.KindOf(err) != fault.Undecodable {
+	if err := c.Validate(t.Context(), []byte(`1`), broken); fault.KindOf(err) != fault.Undecodable {
 		t.Errorf("a schema that does not compile: %v", err)
 	}
 }
@@ -163,11 +163,11 @@ func TestCache_JudgesWithinTheWorkThatIsAllowed(t *testing.T) {
 	c := NewCache()
 	u := Use{Schema: json.RawMessage(`{"items":{"maximum":10}}`), Owner: "task", Field: "payload_schema"}
 	value := []byte("[1" + strings.Repeat(",1", 999) + "]")
-	if got := violationsIn(t, c.Judge(t.Context(), value, u)); got != nil {
+	if got := violationsIn(t, c.Validate(t.Context(), value, u)); got != nil {
 		t.Errorf("by default: %q", got)
 	}
 	u.Work = 1000
-	got := violationsIn(t, c.Judge(t.Context(), value, u))
+	got := violationsIn(t, c.Validate(t.Context(), value, u))
 	if len(got) != 1 || !strings.Contains(got[0], "takes more work than is allowed") {
 		t.Errorf("with little work: %q", got)
 	}

@@ -141,24 +141,24 @@ func decimal(bound *big.Rat) string {
 }
 
 // blames are mistakes about a value as they are found.
-type blames struct{ fault.Mistakes }
+type blames struct{ fault.Violations }
 
 // maxViolations is how many mistakes are told; nobody mends more at once.
 const maxViolations = 50
 
 // add notes a mistake; beyond maxViolations nothing is noted.
 func (b *blames) add(pointer, code, allowed, detail string, args ...any) {
-	if len(b.Mistakes) >= maxViolations {
+	if len(b.Violations) >= maxViolations {
 		return
 	}
-	b.Mistakes = append(b.Mistakes, fault.Field{
+	b.Violations = append(b.Violations, fault.Field{
 		Pointer: pointer, Code: code, Allowed: allowed, Detail: fmt.Sprintf(detail, args...),
 	})
 }
 
 // addEach blames each part of a value that does not fit a schema.
 func (b *blames) addEach(of string, e *jsonschema.ValidationError) {
-	if len(b.Mistakes) >= maxViolations {
+	if len(b.Violations) >= maxViolations {
 		return
 	}
 	if len(e.Causes) > 0 {

@@ -38,7 +38,7 @@ func (s *Store) Attempts(
 			if err := json.Unmarshal([]byte(i.Str("body")), &a); err != nil {
 				continue
 			}
-			if a.Place() > after {
+			if a.Position() > after {
 				attempts = insert(attempts, a)
 			}
 			sibling[a.Attempt] = sibling[a.Attempt] || a.Start == 0
@@ -50,7 +50,7 @@ func (s *Store) Attempts(
 	}
 	if len(attempts) <= limit+startsMost { // the row's are the newest: they come last
 		for _, a := range r.Attempts {
-			if a.Place() > after && !sibling[a.Attempt] {
+			if a.Position() > after && !sibling[a.Attempt] {
 				attempts = insert(attempts, a)
 			}
 		}
@@ -64,7 +64,7 @@ func (s *Store) Attempts(
 // insert keeps attempts in order of their place.
 func insert(attempts []job.Attempt, a job.Attempt) []job.Attempt {
 	at := len(attempts)
-	for at > 0 && attempts[at-1].Place() > a.Place() {
+	for at > 0 && attempts[at-1].Position() > a.Position() {
 		at--
 	}
 	attempts = append(attempts, job.Attempt{})

@@ -281,7 +281,7 @@ type RunQuery struct {
 // ListedRun is a run in a list, and the place after which the list goes on.
 type ListedRun struct {
 	runs.Run
-	Place string
+	Position string
 }
 
 // Runs looks at that many entries of the list of a tenant's runs and returns those that match. next is the

@@ -112,7 +112,7 @@ func TestNodes_ReadsRowsInOrderAndKnowsHowForgottenOnesEnded(t *testing.T) {
 	if err != nil || rows[0].Status != job.Dead || rows[1].Status != "" || rows[2].Node != "c" {
 		t.Errorf("rows %+v, %v", rows, err)
 	}
-	known, write := job.Told(ended, runsNoon)
+	known, write := job.NotifyDone(ended, runsNoon)
 	if err := s.PutRow(ctx, known, write); err != nil {
 		t.Fatal(err)
 	}

@@ -135,7 +135,7 @@ func (b *bench) put(due time.Duration, changes ...func(*job.Row)) job.Row {
 	for _, change := range changes {
 		change(&r)
 	}
-	job.Place(&r, now)
+	job.Route(&r, now)
 	if err := b.store.Put(b.t.Context(), job.Accept(r)); err != nil {
 		b.t.Fatal(err)
 	}

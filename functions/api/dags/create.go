@@ -208,7 +208,7 @@ func (s *Handler) replayRun(
 	out.Body, err = s.ShowRun(ctx, k)
 	if err == nil && out.Body.Status == run.Building {
 		// The process that made the run may have ended before it brought the run on.
-		if err := s.Runs.Derive(ctx, k); err != nil {
+		if err := s.Runs.Reconcile(ctx, k); err != nil {
 			s.Log.WarnContext(ctx, "a repeated run waits for its wake-up", telemetry.Tenant, t, telemetry.RunID, k.ID,
 				telemetry.Err, err)
 		}

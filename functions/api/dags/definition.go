@@ -135,7 +135,7 @@ func (s *Handler) readDefinition(ctx context.Context, r *rest.Reader, at rest.Va
 			"checking the expressions takes more than %s", longestCheck)
 		return nil, nil
 	}
-	var violations fault.Mistakes
+	var violations fault.Violations
 	if err != nil && !errors.As(err, &violations) {
 		return nil, err
 	}
@@ -174,7 +174,7 @@ func unlessEmpty[V any](m map[string]V) map[string]V {
 }
 
 // alsoWrong adds the violations that dag.Compile found, except at pointers that the reader has reported already.
-func alsoWrong(r *rest.Reader, pointer string, before int, violations fault.Mistakes) {
+func alsoWrong(r *rest.Reader, pointer string, before int, violations fault.Violations) {
 	blamed := map[string]bool{}
 	for _, m := range r.Wrong[before:] {
 		blamed[m.Pointer] = true

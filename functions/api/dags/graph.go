@@ -133,10 +133,10 @@ func (f *runFacts) title() string {
 	return title + ": " + string(f.shown(f.states()))
 }
 
-func (f *runFacts) appearance() map[string]dag.Look {
-	nodes := map[string]dag.Look{}
+func (f *runFacts) appearance() map[string]dag.NodeView {
+	nodes := map[string]dag.NodeView{}
 	for _, name := range f.graph.Names() {
-		shown := dag.Look{Status: f.status(f.rows[name])}
+		shown := dag.NodeView{Status: f.status(f.rows[name])}
 		if c := f.itemCounts(name); c != nil {
 			shown.Note = c.Ended()
 		}

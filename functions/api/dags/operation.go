@@ -155,7 +155,7 @@ func (s *Handler) forgetRun(ctx context.Context, who tenant.Identity, in *runInp
 	if !f.run.Status.Final() {
 		return nil, rest.NewProblem(spec.CodeNotFinished, "the run has not ended; cancel it first")
 	}
-	if f.run.MustTell() {
+	if f.run.MustNotify() {
 		return nil, rest.NewProblem(spec.CodeNotFinished,
 			"the run has not yet notified its schedule; repeat the request in a moment")
 	}
@@ -225,7 +225,7 @@ func (s *Handler) clearEffects(ctx context.Context, k job.Key) error {
 	if err != nil || !rows[0].PendingEffects.Children() {
 		return err
 	}
-	_, write := job.Told(rows[0], s.Now())
+	_, write := job.NotifyDone(rows[0], s.Now())
 	if err := s.Store.Put(ctx, write); store.Refused(err) == nil {
 		return err
 	}

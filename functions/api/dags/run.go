@@ -188,10 +188,10 @@ func (s *Handler) foundRuns(
 			rows += read
 			for n, v := range views {
 				if v != nil && (status == "" || string(v.Status) == status) {
-					out.Items, positions = append(out.Items, *v), append(positions, lot[n].Place)
+					out.Items, positions = append(out.Items, *v), append(positions, lot[n].Position)
 				}
 			}
-			q.Below = lot[len(lot)-1].Place
+			q.Below = lot[len(lot)-1].Position
 		}
 		if len(found) == 0 {
 			q.Below = next
@@ -243,7 +243,7 @@ func (s *Handler) listedRuns(ctx context.Context, runs []store.ListedRun) (views
 
 func readRunFilter(in *listRunsInput) (store.RunQuery, error) {
 	q := store.RunQuery{Dag: in.Dag, Schedule: in.Schedule}
-	var wrong fault.Mistakes
+	var wrong fault.Violations
 	rest.FilterWord(&wrong, "status", in.State, dag.RunStatuses)
 	rest.FilterName(&wrong, "dag", in.Dag)
 	rest.FilterName(&wrong, "schedule", in.Schedule)

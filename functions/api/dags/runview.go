@@ -106,7 +106,7 @@ func (f *runFacts) times(row job.Row) (started, finished time.Time) {
 // does not say so yet.
 func (f *runFacts) shown(states map[string]dag.NodeState) run.Status {
 	is := f.run.Shown()
-	if is == run.Running && f.run.Act == nil && f.graph.Outcome(states, f.run.Stop) == run.Held {
+	if is == run.Running && f.run.Operation == nil && f.graph.Outcome(states, f.run.Stop) == run.Held {
 		return run.Held
 	}
 	return is
@@ -214,7 +214,7 @@ func (f *runFacts) waits(name string, row job.Row, s job.Status, states map[stri
 
 // blocked returns why a node has not been released.
 func (f *runFacts) blocked(name string, states map[string]dag.NodeState) (word, why string) {
-	switch v, _ := f.graph.JudgeNode(name, states); {
+	switch v, _ := f.graph.EvaluateNode(name, states); {
 	case v == dag.Held:
 		return "operator", "an upstream node failed: retry, skip or complete that node or this one, or cancel the run"
 	case v == dag.Wait:

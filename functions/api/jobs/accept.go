@@ -39,7 +39,7 @@ func (s *Handler) accept(
 	r.Shard = horizon.ShardOf(string(r.ID), s.Shards)
 	var send bool
 	if d.After == nil {
-		send = job.Place(&r, now)
+		send = job.Route(&r, now)
 	} else {
 		r, send = d.After.Admit(r, s.Now()) // a parent may have ended since now
 	}

@@ -125,7 +125,7 @@ func (s *Handler) readPatch(
 		next.Version++
 		placed := job.Payload{}
 		if c.payload != nil {
-			placed = job.PlacePayload(&next, c.payload)
+			placed = job.PayloadStorage(&next, c.payload)
 		}
 		c.Payload = &placed
 	}
@@ -359,7 +359,7 @@ func (s *Handler) runHasEnded(ctx context.Context, row job.Row) ([]item.Write, e
 		return nil, nil
 	case err != nil:
 		return nil, err
-	case !of.Status.Final() || of.Act != nil:
+	case !of.Status.Final() || of.Operation != nil:
 		return nil, rest.NewProblem(spec.CodeNotFinished,
 			"the job belongs to run %s, which has not ended; cancel the run first, or wait for its end", of.ID)
 	}

@@ -86,7 +86,7 @@ func (s *Handler) listDeadLetters(
 		found.Next = next
 		found.At = func(i int) string { return letterPosition(rows[i].DeadAt, rows[i].ID) }
 		for i, row := range rows {
-			attempts, _, err := s.Store.Attempts(ctx, row, job.PlaceAfter(max(row.Attempt-DeadLetterAttempts, 0)),
+			attempts, _, err := s.Store.Attempts(ctx, row, job.PositionAfter(max(row.Attempt-DeadLetterAttempts, 0)),
 				contract.ListMax)
 			if err != nil {
 				return found, err
@@ -103,7 +103,7 @@ func (s *Handler) listDeadLetters(
 
 func readLetterFilter(prefix, task, after, before string) (letterFilter, error) {
 	f := letterFilter{task: task}
-	var wrong fault.Mistakes
+	var wrong fault.Violations
 	rest.FilterName(&wrong, prefix+"task", task)
 	f.after, f.before = rest.ReadRange(&wrong, prefix+"dead_after", after, prefix+"dead_before", before)
 	return f, wrong.Err()
@@ -400,7 +400,7 @@ func readFilterOf(r *rest.Reader, v rest.Value) letterFilter {
 		return s
 	}
 	filter, err := readLetterFilter(v.Pointer+"/", text("task"), text("dead_after"), text("dead_before"))
-	var wrong fault.Mistakes
+	var wrong fault.Violations
 	if errors.As(err, &wrong) {
 		r.Wrong = append(r.Wrong, wrong...)
 	}

@@ -207,7 +207,7 @@ const madeAhead = contract.Horizon + 2*time.Minute
 // has made ahead are listed only with that schedule as the filter.
 func readFilter(in *listJobsInput, now time.Time) (jobFilter, error) {
 	f := jobFilter{status: job.Status(in.State), task: in.Task, schedule: in.Schedule}
-	var wrong fault.Mistakes
+	var wrong fault.Violations
 	rest.FilterWord(&wrong, "status", in.State, rest.WordsOf(job.Statuses))
 	rest.FilterName(&wrong, "task", in.Task)
 	rest.FilterName(&wrong, "schedule", in.Schedule)
@@ -268,7 +268,7 @@ func (s *Handler) listAttempts(
 		}
 		attempts, more, err := s.Store.Attempts(ctx, r, rest.CursorNumber(after), limit)
 		return rest.FoundRows(attempts, more, viewAttempt, func(a job.Attempt) string {
-			return strconv.Itoa(int(a.Place()))
+			return strconv.Itoa(int(a.Position()))
 		}), err
 	})
 }

@@ -43,7 +43,7 @@ func main() {
 
 		ScheduleQuota: env.Quota,
 		Waiting:       env.TenantWaiting,
-		Allowance:     store.Allowance{Rate: env.TenantRate, Burst: env.TenantBurst},
+		Allowance:     store.RateLimit{Rate: env.TenantRate, Burst: env.TenantBurst},
 	})
 	stage := strings.TrimPrefix(lambdacontext.FunctionName, env.Prefix+"-")
 	page := console.Beside(console.SettingsOf(env), rest)

@@ -11,6 +11,6 @@
 //   - A cursor is valid for one list, its filters and its tenant, and refused for any other.
 //   - Two JSON texts have the same Hash if, and only if, they mean the same.
 //
-// It fails with a *Problem or with fault.Mistakes. A Router answers both, and any other error, as a problem of
+// It fails with a *Problem or with fault.Violations. A Router answers both, and any other error, as a problem of
 // RFC 9457.
 package rest

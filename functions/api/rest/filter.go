@@ -30,7 +30,7 @@ func ReadMatch(values []string) (int64, error) {
 }
 
 // ReadRange reads the two ends of a half-open range; the zero time is an open end.
-func ReadRange(wrong *fault.Mistakes, afterName, after, beforeName, before string) (from, to time.Time) {
+func ReadRange(wrong *fault.Violations, afterName, after, beforeName, before string) (from, to time.Time) {
 	read := func(name, s string) time.Time {
 		if s == "" {
 			return time.Time{}
@@ -89,7 +89,7 @@ func CheckName(name, of string) error {
 }
 
 // FilterName adds a mistake if a filter is given and is not a name.
-func FilterName(wrong *fault.Mistakes, parameter, value string) {
+func FilterName(wrong *fault.Violations, parameter, value string) {
 	if value != "" && !IsName(value) {
 		*wrong = append(*wrong, fault.Field{Pointer: parameter, Code: CodeInvalidValue,
 			Detail: "this is not a name", Allowed: NameAllowed})
@@ -97,7 +97,7 @@ func FilterName(wrong *fault.Mistakes, parameter, value string) {
 }
 
 // FilterWord adds a mistake if a filter is given and is not one of the words.
-func FilterWord(wrong *fault.Mistakes, parameter, value string, words []string) {
+func FilterWord(wrong *fault.Violations, parameter, value string, words []string) {
 	if value != "" && !slices.Contains(words, value) {
 		*wrong = append(*wrong, fault.Field{Pointer: parameter, Code: CodeInvalidValue,
 			Detail: "this is not one " + parameter, Allowed: strings.Join(words, ", ")})

@@ -143,7 +143,7 @@ func (p *Problem) with(header, value string) *Problem {
 }
 
 // mistaken makes one problem of a list of mistakes. Its code and detail are those of the first.
-func mistaken(fields fault.Mistakes) *Problem {
+func mistaken(fields fault.Violations) *Problem {
 	p := NewProblem(fields[0].Code, fields[0].Detail)
 	if len(fields) > 1 {
 		p.Detail = fmt.Sprintf("%d errors; the first: %s", len(fields), fields[0].Detail)
@@ -178,20 +178,20 @@ func OneMistake(pointer, code, allowed, detail string, args ...any) *Problem {
 	if len(args) > 0 {
 		detail = fmt.Sprintf(detail, args...)
 	}
-	return mistaken(fault.Mistakes{{Pointer: pointer, Code: code, Detail: detail, Allowed: allowed}})
+	return mistaken(fault.Violations{{Pointer: pointer, Code: code, Detail: detail, Allowed: allowed}})
 }
 
 // retryAfterSeconds is the Retry-After of 503. It is short, because the adapters have retried already.
 const retryAfterSeconds = 2
 
-// problemOf turns an error into a problem: a *Problem stays as it is, fault.Mistakes become one problem, and any other
-// error depends on its fault.Kind.
+// problemOf turns an error into a problem: a *Problem stays as it is, fault.Violations become one problem, and any
+// other error depends on its fault.Kind.
 func problemOf(err error) *Problem {
 	var p *Problem
 	if errors.As(err, &p) {
 		return p
 	}
-	var m fault.Mistakes
+	var m fault.Violations
 	if errors.As(err, &m) && len(m) > 0 {
 		return mistaken(m)
 	}

@@ -28,7 +28,7 @@ var NameAllowed = fmt.Sprintf("1 to %d of a-z A-Z 0-9 _ -", contract.MaxName)
 // names of fields and names by IsName.
 type Reader struct {
 	Doc   *Document
-	Wrong fault.Mistakes
+	Wrong fault.Violations
 	names map[string]secrecy // what the names seen so far mean
 
 	// Templates are the strings with ${ that NoSecrets has left out, with whether the names above them are those of
@@ -276,7 +276,7 @@ func listed(names map[string]bool) string {
 	return strings.Join(all, ", ")
 }
 
-func sortMistakes(m fault.Mistakes) {
+func sortMistakes(m fault.Violations) {
 	slices.SortFunc(m, func(a, b fault.Field) int { return strings.Compare(a.Pointer, b.Pointer) })
 }
 

@@ -171,7 +171,7 @@ func checkQuery(raw string, known map[string]bool) error {
 	if err != nil {
 		return OneMistake("query", CodeInvalidValue, "name=value pairs joined by &", "the query string cannot be read")
 	}
-	var wrong fault.Mistakes
+	var wrong fault.Violations
 	for name, given := range values {
 		if len(wrong) >= MaxMistakes {
 			break

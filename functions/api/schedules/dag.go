@@ -134,7 +134,7 @@ func (s *Handler) UnusedDag(ctx context.Context, t tenant.ID, name string) error
 
 // errDagGone is the problem of a schedule whose dag was deleted at the same moment.
 func errDagGone(name string) error {
-	return fault.Mistakes{{
+	return fault.Violations{{
 		Pointer: "/dag/name", Code: spec.CodeUnknownDag, Detail: "there is no dag " + text.Quoted(name),
 	}}
 }

@@ -64,7 +64,7 @@ var Outcomes = []string{schedule.Ran, schedule.Pending, schedule.Skipped, schedu
 func (s *Handler) listOccurrences(
 	ctx context.Context, who tenant.Identity, in *occurrencesInput,
 ) (*rest.Listing[occurrenceView], error) {
-	var wrong fault.Mistakes
+	var wrong fault.Violations
 	rest.FilterWord(&wrong, "outcome", in.Outcome, Outcomes)
 	f := occurrenceFilter{outcome: in.Outcome}
 	f.after, f.before = rest.ReadRange(&wrong, "after", in.After, "before", in.Before)
@@ -366,7 +366,7 @@ func pending(of schedule.Schedule, r job.Row, c job.Claim) (outcome, reason, why
 	}
 	started := job.HasStarted(r, c)
 	stale := r.Epoch < of.Epoch && !started && r.Status == job.Scheduled
-	state := of.StandingOf(r, started)
+	state := of.ValidityOf(r, started)
 	switch {
 	case stale && state == schedule.IsDeleted:
 		return schedule.Superseded, job.CodeDeleted, "the schedule was deleted before it started"

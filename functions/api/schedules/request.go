@@ -194,7 +194,7 @@ func calendarProblem(err error) error {
 	if !errors.As(err, &e) {
 		return err
 	}
-	return fault.Mistakes{{Pointer: "/calendar/" + e.Field, Code: e.Code, Detail: e.Detail, Allowed: e.Allowed}}
+	return fault.Violations{{Pointer: "/calendar/" + e.Field, Code: e.Code, Detail: e.Detail, Allowed: e.Allowed}}
 }
 
 // schedulePatchRequest is any part of a schedule; patchOf makes its schema.

@@ -47,8 +47,8 @@ type Deps struct {
 	Unready func() string
 	// Waiting is how many requests of a tenant may wait at once; 0 is no bound.
 	Waiting int
-	// Allowance bounds the requests of each tenant, and what they weigh; the zero Allowance is no bound.
-	Allowance store.Allowance
+	// Allowance bounds the requests of each tenant, and what they weigh; the zero RateLimit is no bound.
+	Allowance store.RateLimit
 }
 
 // Core is what the handlers of all resources share.

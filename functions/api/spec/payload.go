@@ -77,8 +77,8 @@ func (s *Core) judge(ctx context.Context, r *rest.Reader, pointer string, value 
 			"the payload schemas of the batch's tasks are too large together")
 		return nil
 	}
-	err := s.Schemas.Judge(ctx, value, by)
-	var wrong fault.Mistakes
+	err := s.Schemas.Validate(ctx, value, by)
+	var wrong fault.Violations
 	if errors.As(err, &wrong) {
 		AllWrong(r, pointer, wrong)
 		return nil
@@ -105,7 +105,7 @@ func ReadSchema(r *rest.Reader, v rest.Value, schemas *schema.Cache) json.RawMes
 	}
 	r.AllDuplicates(v.Node)
 	raw := r.Doc.Compact(v.Node)
-	var wrong fault.Mistakes
+	var wrong fault.Violations
 	if errors.As(schemas.Check(raw), &wrong) {
 		AllWrong(r, v.Pointer, wrong)
 		return nil
@@ -114,7 +114,7 @@ func ReadSchema(r *rest.Reader, v rest.Value, schemas *schema.Cache) json.RawMes
 }
 
 // AllWrong adds mistakes about the value at a pointer.
-func AllWrong(r *rest.Reader, pointer string, wrong fault.Mistakes) {
+func AllWrong(r *rest.Reader, pointer string, wrong fault.Violations) {
 	for _, m := range wrong {
 		r.Mistake(pointer+m.Pointer, m.Code, m.Allowed, "%s", m.Detail)
 	}
@@ -181,7 +181,7 @@ func (p payloadReader) Span(v executor.Value) { p.r.Span(rest.Value{Node: v.Node
 
 func (p payloadReader) Missing(v executor.Value, name string) { p.r.Missing(v.Pointer, name) }
 
-func (p payloadReader) Mistake(v executor.Value, code, allowed, detail string) {
+func (p payloadReader) Violation(v executor.Value, code, allowed, detail string) {
 	p.r.Mistake(v.Pointer, code, allowed, "%s", detail)
 }
 

@@ -50,19 +50,19 @@ type Store interface {
 	// TakeRequests takes n requests from a tenant's allowance. If wait is not 0, it has taken none, and the client must
 	// wait.
 	TakeRequests(
-		ctx context.Context, t tenant.ID, a store.Allowance, n int, now time.Time,
+		ctx context.Context, t tenant.ID, a store.RateLimit, n int, now time.Time,
 	) (wait time.Duration, err error)
 	// DrawWeight draws n requests from a tenant's rate limit, which may leave a debt. If the debt is more than most
 	// already, it draws nothing, and wait is the time until it is not.
 	DrawWeight(
-		ctx context.Context, t tenant.ID, a store.Allowance, n, most int, now time.Time,
+		ctx context.Context, t tenant.ID, a store.RateLimit, n, most int, now time.Time,
 	) (drawn bool, wait time.Duration, err error)
 	// TakeWaiting takes one of a tenant's slots for waiting requests until a time; false if all are taken.
 	TakeWaiting(ctx context.Context, t tenant.ID, slots int, until, now time.Time) (store.WaitingSlot, bool, error)
 	// GiveWaiting gives a slot back before its time.
 	GiveWaiting(ctx context.Context, w store.WaitingSlot) error
 	// UsedByRequests returns how many requests of its burst a tenant has not yet rested from.
-	UsedByRequests(ctx context.Context, t tenant.ID, a store.Allowance, now time.Time) (int64, error)
+	UsedByRequests(ctx context.Context, t tenant.ID, a store.RateLimit, now time.Time) (int64, error)
 	// UsedBySchedules returns how many runs a minute a tenant's schedules take of its quota.
 	UsedBySchedules(ctx context.Context, t tenant.ID) (int64, error)
 	// Held lists the restored tables that hold all passes.
@@ -247,8 +247,8 @@ type Runs interface {
 	Compiled(ctx context.Context, t tenant.ID, definition string) (*dag.Graph, error)
 	// Nodes reads a run with the current rows of its nodes; a BLOCKED node has none.
 	Nodes(ctx context.Context, k run.Key) (run.Run, *dag.Graph, map[string]job.Row, error)
-	// Derive brings a run on from its rows, as its wake-up does.
-	Derive(ctx context.Context, k run.Key) error
+	// Reconcile brings a run on from its rows, as its wake-up does.
+	Reconcile(ctx context.Context, k run.Key) error
 	Cancel(ctx context.Context, k run.Key, by release.By) (run.Run, error)
 	Pause(ctx context.Context, k run.Key, by release.By) (run.Run, error)
 	Resume(ctx context.Context, k run.Key, by release.By) (run.Run, error)

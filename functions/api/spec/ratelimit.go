@@ -116,7 +116,7 @@ func (s *Core) WeighBody(ctx context.Context, t tenant.ID, bytes int) error {
 // before: what was admitted by that may leave any debt.
 func (s *Core) WeighJobs(ctx context.Context, t tenant.ID, jobs, body int) error {
 	if store.Weight(0, body) > 0 {
-		return s.weigh(ctx, t, store.Weight(jobs, 0), store.AnyDebt)
+		return s.weigh(ctx, t, store.Weight(jobs, 0), store.AnyDeficit)
 	}
 	return s.weigh(ctx, t, store.Weight(jobs, 0), 0)
 }

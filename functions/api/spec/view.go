@@ -251,7 +251,7 @@ func (s *Core) views(ctx context.Context, t tenant.ID, rows []job.Row) ([]JobVie
 		claim := claims[r.ID]
 		r, _ = superseded(r, claim, rule, now)
 		paused = paused ||
-			rule != nil && !r.DueAt.After(now) && rule.StandingOf(r, job.HasStarted(r, claim)) == schedule.IsPaused
+			rule != nil && !r.DueAt.After(now) && rule.ValidityOf(r, job.HasStarted(r, claim)) == schedule.IsPaused
 		views[n] = ViewJob(r, claim, paused, now)
 	}
 	return views, nil
@@ -346,7 +346,7 @@ func superseded(r job.Row, c job.Claim, of *schedule.Schedule, now time.Time) (j
 	if of == nil || !MayBeSuperseded(r) || c.Live(r.Attempt, now) || job.HasStarted(r, c) {
 		return r, false
 	}
-	switch of.StandingOf(r, false) {
+	switch of.ValidityOf(r, false) {
 	case schedule.IsDeleted, schedule.Passed:
 	default:
 		return r, false

@@ -37,6 +37,6 @@ func main() {
 		Clock: clock.System{},
 		Log:   log,
 		Meter: meter, Shards: env.Shards,
-		RateLimit: store.Allowance{Rate: env.TenantRate, Burst: env.TenantBurst},
+		RateLimit: store.RateLimit{Rate: env.TenantRate, Burst: env.TenantBurst},
 	}).Handle, meter, os.Stdout))
 }

@@ -54,7 +54,7 @@ func New(d Deps) *Acceptor {
 
 // Job is a job to accept.
 type Job struct {
-	Row job.Row // job.Place has set its lane and wake-up
+	Row job.Row // job.Route has set its lane and wake-up
 	// Keep writes the job's contents before the row refers to them. Nil: there are none.
 	Keep func(ctx context.Context, r job.Row) error
 	// With is written in the row's transaction: an idempotency key, a link from the job it replaces.

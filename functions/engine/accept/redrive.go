@@ -34,7 +34,7 @@ func (a *Acceptor) Redrive(ctx context.Context, k job.Key) (by job.ID, already b
 		}
 		now := a.Clock.Now()
 		next = job.RedriveOf(row, now)
-		send = job.Place(&next, now)
+		send = job.Route(&next, now)
 		by = next.ID
 		_, link := job.Redriven(row, by, now)
 		return nil, a.Put(ctx,

@@ -55,7 +55,7 @@ type Queue interface {
 }
 
 // Gate asks the schedule or the run of a job that is about to be fired or to expire, and returns the step to take
-// instead, or the same one. For a BLOCKED job it judges the jobs that it comes after. done says that Judge has
+// instead, or the same one. For a BLOCKED job it evaluates the jobs that it comes after. done says that Gate has
 // taken that step itself, through d; otherwise d takes it. A refused write means that the facts have changed; then
 // d reads everything once more.
 type Gate func(

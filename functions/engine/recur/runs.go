@@ -88,7 +88,7 @@ func (r *Recurrer) admit(
 	}
 	s = s.For(row) // the rule of then
 	started := job.HasStarted(row, claim)
-	switch s.StandingOf(row, started) {
+	switch s.ValidityOf(row, started) {
 	case schedule.IsPaused:
 		if step == job.StepExpire {
 			return step, false, nil
@@ -96,7 +96,7 @@ func (r *Recurrer) admit(
 		step, err = d.Park(ctx, row, now, func() (bool, error) {
 			r.schedules.Drop(s.Key)
 			s, err := r.known(ctx, s.Key)
-			return err == nil && s.StandingOf(row, started) == schedule.IsPaused, err
+			return err == nil && s.ValidityOf(row, started) == schedule.IsPaused, err
 		})
 		return step, true, err
 	case schedule.IsDeleted, schedule.Passed:

@@ -85,9 +85,9 @@ func (r *Releaser) evaluateFollowers(
 	return ended, firings, err
 }
 
-// JudgeAfter releases or ends a single job that comes after others, if enough of them have ended for its rule. If not,
-// the job stays BLOCKED.
-func (r *Releaser) JudgeAfter(ctx context.Context, k job.Key) error {
+// EvaluateAfter releases or ends a single job that comes after others, if enough of them have ended for its rule. If
+// not, the job stays BLOCKED.
+func (r *Releaser) EvaluateAfter(ctx context.Context, k job.Key) error {
 	after, send, err := r.evaluateAfter(ctx, k)
 	if err != nil {
 		return err
@@ -101,7 +101,7 @@ func (r *Releaser) JudgeAfter(ctx context.Context, k job.Key) error {
 	return r.Ended(ctx, after)
 }
 
-// evaluateAfter is JudgeAfter, but sends no firing and evaluates no followers. after is the zero Row if nothing was
+// evaluateAfter is EvaluateAfter, but sends no firing and evaluates no followers. after is the zero Row if nothing was
 // written. send says that the firing is to be sent.
 func (r *Releaser) evaluateAfter(ctx context.Context, k job.Key) (after job.Row, send bool, err error) {
 	for range tries {

@@ -50,7 +50,7 @@ func (l *waiting) request(n int, a dag.After, parents ...job.Row) (job.Row, []fu
 	}
 	return row, append(steps,
 		func() error { return l.Store.Accept(l.Context(), row) },
-		func() error { return l.Release.JudgeAfter(l.Context(), row.Key) },
+		func() error { return l.Release.EvaluateAfter(l.Context(), row.Key) },
 	)
 }
 

@@ -45,7 +45,7 @@ type bench struct {
 	reconcileLater int            // how often the run is to be derived in another invocation
 	longest        time.Duration  // after which such an invocation is to come
 	refuseAfter    bool           // the next such request fails
-	rate           store.Allowance
+	rate           store.RateLimit
 	// fails says whether the attempt of a node fails for good.
 	fails func(row job.Row) bool
 	// gives is the result of a node that succeeds; "" for none.
@@ -189,7 +189,7 @@ func (b *bench) later() bool {
 		}
 	}
 	if reconcile {
-		_ = b.rel.Derive(ctx, b.key)
+		_ = b.rel.Reconcile(ctx, b.key)
 	}
 	return reconcile || len(ended) > 0
 }
@@ -387,7 +387,7 @@ func (b *bench) sweep() (any bool) {
 	}
 	if is = b.run(); !is.WakeAt.IsZero() && !is.WakeAt.After(b.now) {
 		any = true
-		_ = b.rel.Derive(ctx, b.key)
+		_ = b.rel.Reconcile(ctx, b.key)
 	}
 	return any
 }

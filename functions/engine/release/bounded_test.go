@@ -143,7 +143,7 @@ func TestCreate_GoesOnInAnotherInvocationIfTimeRunsShort(t *testing.T) {
 				invocations := 1
 				for ; b.reconcileLater > 0 && invocations < 60; invocations++ {
 					b.reconcileLater = 0
-					within(func(ctx context.Context) error { return b.rel.Derive(ctx, b.key) })
+					within(func(ctx context.Context) error { return b.rel.Reconcile(ctx, b.key) })
 				}
 				t.Logf("%d invocations, %d open", invocations, len(b.openRows()))
 				b.world.SetFaults(nil)

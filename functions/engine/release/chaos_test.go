@@ -232,7 +232,7 @@ func (c *chaos) something() {
 	case n < 16 && len(rows) > 0: // a message arrives twice
 		c.hear(rows[c.dice.IntN(len(rows))].Key)
 	case n < 17:
-		_ = c.rel.Derive(ctx, c.key)
+		_ = c.rel.Reconcile(ctx, c.key)
 	case n < 18:
 		c.rel = c.another()
 	case c.operations > 0 && c.dice.IntN(3) == 0:
@@ -272,7 +272,7 @@ func (c *chaos) begin(row job.Row) {
 		if v, _ := dagtest.Evaluate(c.graph.Nodes[row.Node].RunIf, c.graph.OnFailure, parents); v != dag.Run && !older {
 			c.Errorf("node %q starts after %v: %s", row.Node, parents, v)
 		}
-		if is.Stop != run.NoStop || is.Paused || is.Act != nil || is.Status.Final() ||
+		if is.Stop != run.NoStop || is.Paused || is.Operation != nil || is.Status.Final() ||
 			row.Generation != is.Generation(row.Node) {
 			c.Errorf("node %q starts in generation %d, and the run is %+v", row.Node, row.Generation, is)
 		}

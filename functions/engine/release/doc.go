@@ -1,8 +1,8 @@
 // Package release moves the runs of graphs forward: it releases a node once its parents have ended, ends a node that
 // must not run, and ends the run. The protocol is in shared/job/PROTOCOL.md, "Runs".
 //
-//	end of a job ─▶ Ended ── judges its children, and the children of those that this ends ─┐
-//	wake-up, acts ─▶ Derive ─ judges the whole run from its rows ───────────────────────────┴▶ rows · the run's end
+//	end of a job ───────▶ Ended ───── evaluates its children, and the children of those that this ends ─┐
+//	wake-up, operation ─▶ Reconcile ─ evaluates the whole run from its rows ───────────────────────────┴▶ rows · end
 //
 // What always holds: a node has at most one row in each generation, and whoever finds that row written leaves it as it
 // is. Each call may be repeated, and two may be made at a time.

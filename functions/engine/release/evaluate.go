@@ -41,7 +41,7 @@ func (r *Releaser) evaluate(ctx context.Context, f *facts, name string, by job.R
 			}
 		}
 	}
-	if f.run.Act != nil {
+	if f.run.Operation != nil {
 		return nil, nil
 	}
 	rows, err := r.rows(ctx, f, append([]string{name}, f.graph.Parents(name)...)...)
@@ -62,7 +62,7 @@ func (r *Releaser) evaluate(ctx context.Context, f *facts, name string, by job.R
 	if err != nil || slices.ContainsFunc(older[name], job.Row.Unfinished) {
 		return nil, err // the end of the older job judges the node
 	}
-	switch v, why := f.graph.JudgeNode(name, states(rows)); v {
+	switch v, why := f.graph.EvaluateNode(name, states(rows)); v {
 	case dag.Held:
 		f.mu.Lock()
 		f.holds = true
@@ -366,7 +366,7 @@ func (r *Releaser) accept(
 	if f.run.DueAt.After(now) {
 		row.DueAt = f.run.DueAt
 	}
-	send := job.Place(&row, now)
+	send := job.Route(&row, now)
 	row, links, err := r.replacing(ctx, f, row, now)
 	if err != nil {
 		return nil, false, err

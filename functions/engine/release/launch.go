@@ -50,7 +50,7 @@ func (r *Releaser) Launch(ctx context.Context, row job.Row, with ...item.Write) 
 	case err != nil:
 		return why, err
 	}
-	return why, r.Derive(ctx, is.Key)
+	return why, r.Reconcile(ctx, is.Key)
 }
 
 // tagsOf reads the tags of a row; nil is none.

@@ -289,7 +289,7 @@ func TestMaxConcurrency_FreesThePlacesOfEndedJobsWhenTheRunIsReconciled(t *testi
 	b.finish(a, false)
 	// A process of the version before knows no buckets: it tells the end and frees nothing.
 	b.must(b.store.Put(context.Background(), item.Write{Ref: a.Ref(), Set: map[string]any{"owes": nil}}))
-	b.must(b.rel.Derive(context.Background(), b.key))
+	b.must(b.rel.Reconcile(context.Background(), b.key))
 	b.is("b", job.Scheduled, "")
 }
 
@@ -373,7 +373,7 @@ func TestReconcile_ReleasesAWaiterThatJoinedAfterItsRead(t *testing.T) {
 		b.finish(second, true) // w gets its place, and c waits
 		b.finish(first, false) // the reconcile frees its place, and takes c out of the line
 	})
-	b.must(b.rel.Derive(context.Background(), b.key))
+	b.must(b.rel.Reconcile(context.Background(), b.key))
 	b.must(b.rel.Ended(context.Background(), b.current("a")))
 	b.is("w", job.Scheduled, "")
 	b.is("c", job.Scheduled, "")

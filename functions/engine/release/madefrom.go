@@ -35,7 +35,7 @@ func (f *facts) generationsRead(name string) map[string]int64 {
 // says what is stored, so that of two writers of the row neither replaces what the other one stored.
 func (r *Releaser) keepMadeFrom(ctx context.Context, row job.Row, from madeFrom) (job.Row, error) {
 	c := job.Contents{Payload: text.MustJSON(from)}
-	row.SetPayload(job.PlacePayload(&row, c.Payload))
+	row.SetPayload(job.PayloadStorage(&row, c.Payload))
 	return row, r.Store.KeepContents(ctx, row, c)
 }
 

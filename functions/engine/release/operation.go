@@ -279,7 +279,7 @@ func (r *Releaser) forceNode(
 			return nil, wrong
 		case is.Status.Final(), is.Stop != run.NoStop:
 			return nil, wrongRun(is, goingOn)
-		case is.Act != nil:
+		case is.Operation != nil:
 			return nil, operationOpen(is)
 		}
 		now := r.Clock.Now()
@@ -431,7 +431,7 @@ func (r *Releaser) inTwoWrites(
 		if err != nil {
 			return is, err
 		}
-		if f.run.Act == nil || f.run.Act.ID != a.ID { // somebody has done the second write, or stopped the run
+		if f.run.Operation == nil || f.run.Operation.ID != a.ID { // another call did the second write, or a stop came
 			if f.run.Stop != run.NoStop {
 				return f.run, wrongRun(f.run, retryable)
 			}
@@ -463,7 +463,7 @@ func (r *Releaser) mayBegin(ctx context.Context, g *dag.Graph, is run.Run, a run
 		}
 	}
 	switch {
-	case is.Act != nil:
+	case is.Operation != nil:
 		return operationOpen(is)
 	case is.Stop != run.NoStop && !is.Status.Final():
 		return &WrongState{Of: "run", Is: string(is.Shown()), Allowed: retryable,
@@ -526,5 +526,5 @@ func (r *Releaser) Due(ctx context.Context, t tenant.ID, id job.ID) error {
 	if err := r.keep(ctx, k); err != nil {
 		r.warn(ctx, k, "what belongs to a run is kept at its next wake-up", err)
 	}
-	return r.Derive(ctx, k)
+	return r.Reconcile(ctx, k)
 }

@@ -177,7 +177,7 @@ func (r *Releaser) propagateOnce(ctx context.Context, f *facts, x job.Row) (ende
 			return ended, readOnce, err
 		}
 		return ended, readOnce, r.bringOn(ctx, f.run.Key)
-	case failed && f.run.Act != nil:
+	case failed && f.run.Operation != nil:
 		return ended, keepPending, nil // x keeps its pending effects: the act decides whether the failure still counts
 	case failed && f.run.Stop == run.NoStop:
 		if err := r.stopFailed(ctx, f, x.Node); err != nil {
@@ -214,7 +214,8 @@ func (r *Releaser) propagateOnce(ctx context.Context, f *facts, x job.Row) (ende
 			return ended, readOnce, err
 		}
 	}
-	if f.run.Act != nil || f.run.Paused { // nodes were left unjudged for the act or the pause, which may be over now
+	// Nodes were not evaluated because of the operation or the pause, which may have ended meanwhile.
+	if f.run.Operation != nil || f.run.Paused {
 		is, err := r.Store.Run(ctx, f.run.Key)
 		if err != nil || is.Epoch != f.run.Epoch {
 			return ended, readOnce, err
@@ -236,7 +237,7 @@ func (r *Releaser) targets(f *facts, x job.Row, counts bool) []string {
 
 // clearPending notes on x that its children were judged.
 func (r *Releaser) clearPending(ctx context.Context, x job.Row) error {
-	_, _, err := r.rewrite(ctx, x, func(x job.Row) bool { return x.PendingEffects.Children() }, job.Told)
+	_, _, err := r.rewrite(ctx, x, func(x job.Row) bool { return x.PendingEffects.Children() }, job.NotifyDone)
 	return err
 }
 
@@ -279,7 +280,7 @@ func (r *Releaser) endAfter(ctx context.Context, f *facts, x job.Row) error {
 
 // endRun ends or holds the run if its rows say so.
 func (r *Releaser) endRun(ctx context.Context, f *facts) error {
-	if f.run.Act != nil || f.run.Status.Final() {
+	if f.run.Operation != nil || f.run.Status.Final() {
 		return nil
 	}
 	rows, err := r.rows(ctx, f, f.graph.Names()...)
@@ -321,7 +322,7 @@ func (r *Releaser) endRun(ctx context.Context, f *facts) error {
 // notifySchedule notifies the schedule of a run that is over, and only then clears the run's wake-up: after a crash in
 // between, the wake-up repeats it.
 func (r *Releaser) notifySchedule(ctx context.Context, f *facts) error {
-	if !f.run.MustTell() || f.run.Act != nil {
+	if !f.run.MustNotify() || f.run.Operation != nil {
 		return nil
 	}
 	if r.Over != nil {

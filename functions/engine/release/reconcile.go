@@ -15,9 +15,9 @@ import (
 	"punctual/shared/store"
 )
 
-// Derive judges every node of a run from its rows, and ends the run if it is over. It is called at the run's wake-up
+// Reconcile judges every node of a run from its rows, and ends the run if it is over. It is called at the run's wake-up
 // and after each act. A run that is forgotten is no error.
-func (r *Releaser) Derive(ctx context.Context, k run.Key) error {
+func (r *Releaser) Reconcile(ctx context.Context, k run.Key) error {
 	for try := range tries {
 		f, err := r.read(ctx, k)
 		if fault.KindOf(err) == fault.NotFound {
@@ -48,7 +48,7 @@ func (r *Releaser) Derive(ctx context.Context, k run.Key) error {
 // bringOn derives a run. If that fails with an error that may go away, the run is derived in an invocation of its own,
 // for which it is no error.
 func (r *Releaser) bringOn(ctx context.Context, k run.Key) error {
-	err := r.Derive(ctx, k)
+	err := r.Reconcile(ctx, k)
 	if err == nil || !fault.Retryable(err) {
 		return err
 	}
@@ -59,15 +59,15 @@ func (r *Releaser) bringOn(ctx context.Context, k run.Key) error {
 	return nil
 }
 
-// reconcileOnce is Derive for the run as it was read. It returns the rows that it has ended; their children are still
-// to be judged. done is false if the run is to be read and derived once more.
+// reconcileOnce is Reconcile for the run as it was read. It returns the rows that it has ended; their children are
+// still to be judged. done is false if the run is to be read and derived once more.
 func (r *Releaser) reconcileOnce(ctx context.Context, f *facts) (ended []job.Row, done bool, err error) {
 	now := r.Clock.Now()
 	switch is := f.run; {
-	case is.Act != nil:
+	case is.Operation != nil:
 		_, err := r.finish(ctx, f)
 		return nil, false, err
-	case is.MustTell():
+	case is.MustNotify():
 		return nil, true, r.notifySchedule(ctx, f)
 	case is.Status.Final():
 		return nil, true, r.rest(ctx, f, time.Time{})
@@ -143,7 +143,7 @@ func (r *Releaser) nextWakeUp(is run.Run, now time.Time) time.Time {
 // rest sets the run's next wake-up, unless somebody has acted since it was read. A run that is over gets none.
 func (r *Releaser) rest(ctx context.Context, f *facts, at time.Time) error {
 	if f.run.Status.Final() {
-		if f.run.WakeAt.IsZero() || f.run.MustTell() {
+		if f.run.WakeAt.IsZero() || f.run.MustNotify() {
 			return nil
 		}
 		at = time.Time{}
@@ -434,7 +434,7 @@ func (r *Releaser) finish(ctx context.Context, f *facts) (retried bool, err erro
 	if err != nil {
 		return false, err
 	}
-	nodes := f.graph.NodesToRetry(f.run, *f.run.Act, rows)
+	nodes := f.graph.NodesToRetry(f.run, *f.run.Operation, rows)
 	if len(nodes) == 0 {
 		after, write := f.run.Withdraw()
 		return false, r.Store.WriteRun(ctx, after, write)

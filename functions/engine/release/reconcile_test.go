@@ -41,7 +41,7 @@ func TestReconcile_ClosesAMappedNodeOfWhichAllItemsHaveEnded(t *testing.T) {
 		b.start(row)
 		b.finish(row, false) // a crash keeps it from being announced
 	}
-	b.must(b.rel.Derive(context.Background(), b.key))
+	b.must(b.rel.Reconcile(context.Background(), b.key))
 	b.is("m", job.Succeeded, "")
 	b.is("z", job.Scheduled, "")
 }
@@ -63,7 +63,7 @@ func TestEnded_ReleasesNothingBetweenTheTwoWritesOfAnAct(t *testing.T) {
 	if row := b.current("b"); row.Status != "" {
 		t.Errorf("b is %s", row.Status)
 	}
-	b.must(b.rel.Derive(ctx, b.key))
+	b.must(b.rel.Reconcile(ctx, b.key))
 	b.is("b", job.Scheduled, "")
 	b.calm()
 	b.runIs(run.Succeeded)
@@ -81,7 +81,7 @@ func TestReconcile_EvaluatesChildrenByTheRowThatWasFaster(t *testing.T) {
 	b.before("row.accept_ended", func() { // b is about to be cancelled
 		b.dies("run.touch", func() { _, _ = b.rel.Skip(ctx, b.key, "b", false, by) })
 	})
-	b.must(b.rel.Derive(ctx, b.key))
+	b.must(b.rel.Reconcile(ctx, b.key))
 	b.is("b", job.Skipped, dag.ReasonSkippedByOperator)
 	b.is("c", job.Scheduled, "")
 }
@@ -175,7 +175,7 @@ func TestEnded_KeepsAFailureForTheRunUnderAnAct(t *testing.T) {
 	if x = b.current("x"); !x.PendingEffects.Children() {
 		t.Error("nobody will tell of the failure again")
 	}
-	b.must(b.rel.Derive(ctx, b.key))
+	b.must(b.rel.Reconcile(ctx, b.key))
 	b.must(b.rel.Ended(ctx, x))
 	b.settle()
 	b.runIs(run.Failed)

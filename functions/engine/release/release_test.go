@@ -697,7 +697,7 @@ func TestRun_EndsWithAJobInEachGenerationThatWasPassedOver(t *testing.T) {
 		finished, write := begun.Finish(map[string]run.Before{"a": {}}, b.now)
 		b.must(b.store.WriteRun(ctx, finished, write))
 	}
-	b.must(b.rel.Derive(ctx, b.key))
+	b.must(b.rel.Reconcile(ctx, b.key))
 	rows, err := b.store.Nodes(ctx, []job.Key{b.key.Job("a", 3, 0)})
 	b.must(err)
 	if rows[0].Status != job.Cancelled {

@@ -46,7 +46,7 @@ type Store interface {
 	// DrawWeight draws n requests from a tenant's rate limit, which may leave a debt. If the debt is more than most
 	// already, it draws nothing, and wait is the time until it is not.
 	DrawWeight(
-		ctx context.Context, t tenant.ID, a store.Allowance, n, most int, now time.Time,
+		ctx context.Context, t tenant.ID, a store.RateLimit, n, most int, now time.Time,
 	) (drawn bool, wait time.Duration, err error)
 	// PermitHolders reads who holds the places of buckets, in the order asked.
 	PermitHolders(ctx context.Context, buckets []run.Bucket) ([][]job.ID, error)
@@ -122,11 +122,11 @@ type Jobs interface {
 	SendDeadLetter(ctx context.Context, row job.Row) error
 }
 
-// Schemas judges values by the schemas of their owners.
+// Schemas validates values by the schemas of their owners.
 type Schemas interface {
-	// Admit returns a fault.Mistakes with pointers into the value if it does not fit. A schema that cannot be
+	// Validate returns a fault.Violations with pointers into the value if it does not fit. A schema that cannot be
 	// compiled is a fault.Undecodable.
-	Judge(ctx context.Context, value []byte, u schema.Use) error
+	Validate(ctx context.Context, value []byte, u schema.Use) error
 }
 
 // Deps is what a Releaser needs.
@@ -137,10 +137,10 @@ type Deps struct {
 	Log    *slog.Logger
 	Meter  *telemetry.Meter // nil drops metrics
 	Shards int              // of the due index; 0: contract.DefaultShards
-	// RateLimit is what each tenant may do; releases draw on it. The zero Allowance is no bound.
-	RateLimit store.Allowance
+	// RateLimit is what each tenant may do; releases draw on it. The zero RateLimit is no bound.
+	RateLimit store.RateLimit
 	AtOnce    int // rows that one call puts or judges at the same time; 0: 32
-	// Schemas judges the payloads of nodes and the params of schedules. Nil: a schema.Cache of its own.
+	// Schemas validates the payloads of nodes and the params of schedules. Nil: a schema.Cache of its own.
 	Schemas Schemas
 	// RetryOf reads the retry policy of a node over that of its task. Nil: dag.RetryOf.
 	RetryOf func(of job.RetryPolicy, raw json.RawMessage) (job.RetryPolicy, error)

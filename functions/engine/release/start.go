@@ -34,17 +34,18 @@ func (r *Releaser) Admit(
 			return step, false, nil
 		case of.Superseded(row):
 			return job.StepFinishStop, true, d.Stop(ctx, row, supersededBy(of, row), now)
-		case of.Act == nil && !of.Expired(now) && step == job.StepExpire: // no pause holds up a deadline
+		case of.Operation == nil && !of.Expired(now) && step == job.StepExpire: // no pause holds up a deadline
 			return step, false, nil
-		case of.Act == nil && !of.Expired(now): // it is paused
+		case of.Operation == nil && !of.Expired(now): // it is paused
 			step, err := d.Park(ctx, row, now, func() (bool, error) {
 				of, err := r.Store.Run(ctx, of.Key)
 				return err == nil && of.Paused && of.MayStart(row, now) != "", err
 			})
 			return step, true, err
 		}
-		// An act still lacks its second write, or the run has expired and is not stopped yet: Derive does that.
-		if err := r.Derive(ctx, of.Key); err != nil {
+		// An operation still lacks its second write, or the run has expired and is not stopped yet: Reconcile does
+		// that.
+		if err := r.Reconcile(ctx, of.Key); err != nil {
 			return step, true, err
 		}
 	}
@@ -109,7 +110,7 @@ func (r *Releaser) refusal(ctx context.Context, row job.Row, why *WrongState) (a
 		return false, err
 	case is.Generation(row.Node) > row.Generation:
 		return true, nil
-	case is.Act != nil, is.Stop != run.NoStop && !is.Status.Final(): // it may be allowed soon
+	case is.Operation != nil, is.Stop != run.NoStop && !is.Status.Final(): // it may be allowed soon
 		return false, fault.New(fault.Conflict, why, "retrying a node of run %s", is.ID)
 	}
 	return false, fault.New(fault.Refused, why, "retrying a node of run %s", is.ID)

@@ -40,8 +40,8 @@ func (r *Releaser) violation(
 func (r *Releaser) unfit(
 	ctx context.Context, code, at string, value json.RawMessage, by schema.Use,
 ) (why job.Reason, err error) {
-	err = r.Schemas.Judge(ctx, value, by)
-	var wrong fault.Mistakes
+	err = r.Schemas.Validate(ctx, value, by)
+	var wrong fault.Violations
 	switch {
 	case errors.As(err, &wrong):
 		return job.Reason{Code: code, Message: job.Cut(sentence(at, wrong), contract.MaxErrorMessage)}, nil
@@ -52,7 +52,7 @@ func (r *Releaser) unfit(
 }
 
 // sentence describes the first mistake in the value at that pointer, and says how many more there are.
-func sentence(at string, wrong fault.Mistakes) string {
+func sentence(at string, wrong fault.Violations) string {
 	m := wrong[0]
 	s := fmt.Sprintf("%s%s: %s", at, m.Pointer, m.Detail)
 	if m.Allowed != "" {

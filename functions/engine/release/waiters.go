@@ -81,7 +81,7 @@ func choose(l run.Waiters, order []int, by job.ID, n, round int) (no int, found 
 // moveUp releases nodes that wait in the run's line while there are places: the ended job's, and with look also free
 // ones. It returns the rows that it has ended.
 func (r *Releaser) moveUp(ctx context.Context, f *facts, takeFree bool) (ended []job.Row, err error) {
-	if f.graph.MaxConcurrency == 0 || f.run.Stop != run.NoStop || f.run.Paused || f.run.Act != nil {
+	if f.graph.MaxConcurrency == 0 || f.run.Stop != run.NoStop || f.run.Paused || f.run.Operation != nil {
 		return nil, nil
 	}
 	names := f.graph.Names()

@@ -129,7 +129,7 @@ func (r *Releaser) drawAfter(ctx context.Context, t tenant.ID, n int) {
 	if n == 0 || r.RateLimit.Rate == 0 {
 		return
 	}
-	if _, _, err := r.Store.DrawWeight(ctx, t, r.RateLimit, n, store.AnyDebt, r.Clock.Now()); err != nil {
+	if _, _, err := r.Store.DrawWeight(ctx, t, r.RateLimit, n, store.AnyDeficit, r.Clock.Now()); err != nil {
 		r.Log.WarnContext(ctx, "the size of a run was not counted", telemetry.Tenant, t, telemetry.Err, err.Error())
 	}
 }

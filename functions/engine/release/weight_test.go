@@ -51,7 +51,7 @@ func (b *bench) drawn() int64 {
 // limited is a bench whose tenants have that rate limit.
 func limited(t *testing.T, rate, burst int) *bench {
 	b := setup(t)
-	b.rate = store.Allowance{Rate: rate, Burst: burst}
+	b.rate = store.RateLimit{Rate: rate, Burst: burst}
 	b.rel = b.another()
 	return b
 }
@@ -136,7 +136,7 @@ func TestWeight_DrawsOnTheRateLimitOfTheTenant(t *testing.T) {
 			if got := b.drawn(); got != c.want {
 				t.Errorf("it draws %d requests, want %d", got, c.want)
 			}
-			b.must(b.rel.Derive(context.Background(), b.key))
+			b.must(b.rel.Reconcile(context.Background(), b.key))
 			if got := b.drawn(); got != c.want {
 				t.Errorf("derived once more it draws %d requests, want %d", got, c.want)
 			}
@@ -148,7 +148,7 @@ func TestWeight_DefersAReleaseWhileItsTenantIsInDebt(t *testing.T) {
 	t.Parallel()
 	indebted := func(t *testing.T, overdraft int) *bench {
 		b := limited(t, 10, 20)
-		_, _, err := b.store.DrawWeight(context.Background(), "acme", b.rate, 20+overdraft, store.AnyDebt, b.now)
+		_, _, err := b.store.DrawWeight(context.Background(), "acme", b.rate, 20+overdraft, store.AnyDeficit, b.now)
 		b.must(err)
 		b.create(sees(def("m", "small", "end: m"), "m", listOf(40), "${item}"))
 		return b
@@ -203,7 +203,7 @@ func TestWeight_FinishesADeferredRunWhicheverCallFails(t *testing.T) {
 				calls := 0
 				for fails := 0; fails == 0 || fails <= calls; fails++ {
 					b := limited(t, 10, 20)
-					_, _, err := b.store.DrawWeight(t.Context(), "acme", b.rate, 1020, store.AnyDebt, b.now)
+					_, _, err := b.store.DrawWeight(t.Context(), "acme", b.rate, 1020, store.AnyDeficit, b.now)
 					b.must(err)
 					b.create(sees(def("a", "m: a", "z: m"), "m", listOf(12), "${item}"))
 					b.redelivered, calls, b.refuseAfter = 3, 0, fails == 0

@@ -31,6 +31,6 @@ func main() {
 		Log:       telemetry.Logger(os.Stdout, "redrive"),
 		Meter:     meter,
 		Shards:    env.Shards,
-		RateLimit: store.Allowance{Rate: env.TenantRate, Burst: env.TenantBurst},
+		RateLimit: store.RateLimit{Rate: env.TenantRate, Burst: env.TenantBurst},
 	}).Handle, meter, os.Stdout))
 }

@@ -6,7 +6,7 @@ import (
 	"punctual/shared/dag"
 )
 
-// Evaluate says what dag.Judge should: what becomes of a node after such ends of its parents, and why it does not
+// Evaluate says what dag.Evaluate should: what becomes of a node after such ends of its parents, and why it does not
 // run. It goes through the documented table of trigger rules sentence by sentence.
 func Evaluate(rule dag.Rule, policy dag.Policy, parents []dag.End) (v dag.Verdict, reason string) {
 	every := func(is ...dag.End) bool {

@@ -30,7 +30,7 @@ func Row(n int, due, now time.Time, change ...func(*job.Row)) job.Row {
 		f(&r)
 	}
 	if r.Status == job.Scheduled && r.WakeAt.IsZero() {
-		job.Place(&r, now)
+		job.Route(&r, now)
 	}
 	return r
 }

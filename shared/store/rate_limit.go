@@ -11,11 +11,11 @@ import (
 	"punctual/shared/tenant"
 )
 
-// Allowance is how many requests a tenant may make: so many a second, and so many at once after a rest.
-type Allowance struct{ Rate, Burst int }
+// RateLimit is how many requests a tenant may make: so many a second, and so many at once after a rest.
+type RateLimit struct{ Rate, Burst int }
 
 // each is what one request costs, in microseconds of rest.
-func (a Allowance) each() int64 { return int64(time.Second/time.Microsecond) / int64(a.Rate) }
+func (a RateLimit) each() int64 { return int64(time.Second/time.Microsecond) / int64(a.Rate) }
 
 func quotaRef(t tenant.ID, of string) item.Ref {
 	return item.Ref{Table: contract.Tasks, PK: "quota#" + string(t), SK: of}
@@ -31,7 +31,7 @@ func (s *Store) UsedBySchedules(ctx context.Context, t tenant.ID) (int64, error)
 }
 
 // UsedByRequests reads how many requests a tenant has taken of its burst and not yet rested from.
-func (s *Store) UsedByRequests(ctx context.Context, t tenant.ID, a Allowance, now time.Time) (int64, error) {
+func (s *Store) UsedByRequests(ctx context.Context, t tenant.ID, a RateLimit, now time.Time) (int64, error) {
 	i, err := s.table.Get(ctx, quotaRef(t, "requests"))
 	return max(0, (i.Int("rested_us")-now.UnixMicro()+a.each()-1)/a.each()), err
 }
@@ -42,7 +42,7 @@ func (s *Store) UsedByRequests(ctx context.Context, t tenant.ID, a Allowance, no
 // One number keeps it: the time at which the tenant will have rested fully, in microseconds. A request
 // moves it on by what it costs; there is room while it is no further ahead than a burst costs. That
 // takes one write, which meets no conflict while the tenant is busy.
-func (s *Store) TakeRequests(ctx context.Context, t tenant.ID, a Allowance, n int, now time.Time) (wait time.Duration,
+func (s *Store) TakeRequests(ctx context.Context, t tenant.ID, a RateLimit, n int, now time.Time) (wait time.Duration,
 	err error) {
 	cost := int64(n) * a.each()
 	full := now.UnixMicro() + int64(a.Burst)*a.each()
@@ -59,15 +59,15 @@ func Weight(jobs, bytes int) int {
 	return jobs/contract.JobsOfOneRequest + bytes/contract.BytesOfOneRequest
 }
 
-// AnyDebt is the most to DrawWeight for work that has been admitted already.
-const AnyDebt = math.MaxInt32
+// AnyDeficit is the most to DrawWeight for work that has been admitted already.
+const AnyDeficit = math.MaxInt32
 
 // DrawWeight draws the weight of n requests from a tenant's rate limit. It draws all of it, also what is not there, so
 // that the tenant is in debt and its next requests wait; but nothing while the tenant has a debt of more than most
 // requests, and then drawn is false. wait is how long it is until the debt is small enough: for a next draw if drawn is
 // false, for a next request otherwise.
 func (s *Store) DrawWeight(
-	ctx context.Context, t tenant.ID, a Allowance, n, most int, now time.Time,
+	ctx context.Context, t tenant.ID, a RateLimit, n, most int, now time.Time,
 ) (drawn bool, wait time.Duration, err error) {
 	full := now.UnixMicro() + int64(a.Burst)*a.each()
 	after, drawn, err := s.moveRested(ctx, t, int64(n)*a.each(), full+int64(most)*a.each(), now)

@@ -111,11 +111,11 @@ func TestAlarms_RingBeforeADeadLetterIsLost(t *testing.T) {
 		r := d.template("data").resources[id]
 		kept, _ := at(r, "Properties.MessageRetentionPeriod").(float64)
 		name := text(at(r, "Properties.QueueName"))
-		switch tell, ok := alarmed[name]; {
+		switch alarmsAt, ok := alarmed[name]; {
 		case !ok:
 			t.Errorf("there is no alarm for old messages in %s", name)
-		case tell+waited[id]+twoDays > kept:
-			t.Errorf("%s alarms at %g days; a message may be lost after %g", name, tell/day, (kept-waited[id])/day)
+		case alarmsAt+waited[id]+twoDays > kept:
+			t.Errorf("%s alarms at %g days; a message may be lost after %g", name, alarmsAt/day, (kept-waited[id])/day)
 		}
 	}
 }
@@ -180,13 +180,13 @@ func TestAlarms_WatchExistingResources(t *testing.T) {
 	d.each("AWS::CloudWatch::Alarm", func(_ template, id string, r object) { check(id, r["Properties"]) })
 }
 
-func TestAlarms_WatchEveryFunctionAndQueue(t *testing.T) {
+func TestAlarms_CoverEveryFunctionAndQueue(t *testing.T) {
 	t.Parallel()
 	d := prod()
-	var watched strings.Builder
-	d.each("AWS::CloudWatch::Alarm", func(_ template, _ string, r object) { watched.WriteString(compact(r)) })
+	var alarms strings.Builder
+	d.each("AWS::CloudWatch::Alarm", func(_ template, _ string, r object) { alarms.WriteString(compact(r)) })
 	d.each("AWS::Lambda::Function", func(s template, _ string, r object) {
-		if name := text(at(r, "Properties.FunctionName")); s.name == "flow" && !strings.Contains(watched.String(),
+		if name := text(at(r, "Properties.FunctionName")); s.name == "flow" && !strings.Contains(alarms.String(),
 			`"Value":"`+name+`"`) {
 			t.Errorf("nobody watches %s", name)
 		}
@@ -197,7 +197,7 @@ func TestAlarms_WatchEveryFunctionAndQueue(t *testing.T) {
 		if strings.HasSuffix(name, "-redrive") || strings.HasSuffix(name, "-dispatch") {
 			return
 		}
-		if !strings.Contains(watched.String(), `"Value":"`+name+`"`) {
+		if !strings.Contains(alarms.String(), `"Value":"`+name+`"`) {
 			t.Errorf("nobody watches %s", name)
 		}
 	})
@@ -205,22 +205,22 @@ func TestAlarms_WatchEveryFunctionAndQueue(t *testing.T) {
 
 func TestThrottles_OfEveryTableAndIndexAreSeen(t *testing.T) {
 	t.Parallel()
-	d, watched := prod(), map[string]bool{}
+	d, alarmed := prod(), map[string]bool{}
 	for _, q := range d.questions(t) {
 		if q.namespace == dynamo && strings.HasSuffix(q.name, "ThrottleEvents") {
-			watched[q.name+" "+strings.Join(q.dims, " ")] = true
+			alarmed[q.name+" "+strings.Join(q.dims, " ")] = true
 		}
 	}
 	d.each("AWS::DynamoDB::GlobalTable", func(_ template, id string, r object) {
 		name := text(at(r, "Properties.TableName"))
 		for _, want := range []string{"ReadThrottleEvents", "WriteThrottleEvents"} {
-			if !watched[want+" TableName "+name] {
+			if !alarmed[want+" TableName "+name] {
 				t.Errorf("nobody sees %s of %s", want, name)
 			}
 		}
 		for _, index := range list(at(r, "Properties.GlobalSecondaryIndexes")) {
 			index := text(at(index, "IndexName"))
-			if !watched["WriteThrottleEvents GlobalSecondaryIndexName "+index+" TableName "+name] {
+			if !alarmed["WriteThrottleEvents GlobalSecondaryIndexName "+index+" TableName "+name] {
 				t.Errorf("nobody sees throttled writes of %s of %s", index, name)
 			}
 		}
@@ -268,13 +268,13 @@ func TestAlarms_OfDevAreThoseThatPage(t *testing.T) {
 	}
 }
 
-func TestWatch_IsDeployedAfterTheWorkers(t *testing.T) {
+func TestObservability_IsDeployedAfterTheWorkers(t *testing.T) {
 	t.Parallel()
 	d := prod()
 	one.Lock()
 	defer one.Unlock()
 	found := false
-	for _, on := range *d.stacks.Watch.Dependencies() {
+	for _, on := range *d.stacks.Observability.Dependencies() {
 		found = found || *on.StackName() == d.settings.Prefix+"-fleet"
 	}
 	if !found {

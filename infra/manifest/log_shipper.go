@@ -2,23 +2,23 @@ package manifest
 
 import "strings"
 
-// Courier sends the log lines of workers to CloudWatch. The constants are its namespace and its service account.
-const Courier = "punctual-courier"
+// LogShipper sends the log lines of workers to CloudWatch. The constants are its namespace and its service account.
+const LogShipper = "punctual-courier"
 
-// courierImage is Fluent Bit as AWS builds it, pinned.
-const courierImage = "public.ecr.aws/aws-observability/aws-for-fluent-bit:3.4.12"
+// fluentBitImage is Fluent Bit as AWS builds it, pinned.
+const fluentBitImage = "public.ecr.aws/aws-observability/aws-for-fluent-bit:3.4.12"
 
-// CourierNamespace is apart from the workers' one: the courier reads the nodes' logs, which no
+// LogShipperNamespace is apart from the workers' one: the log shipper reads the nodes' logs, which no
 // restricted pod may.
-func CourierNamespace() Object {
-	return Object{"apiVersion": "v1", "kind": "Namespace", "metadata": Object{"name": Courier, "labels": Object{
+func LogShipperNamespace() Object {
+	return Object{"apiVersion": "v1", "kind": "Namespace", "metadata": Object{"name": LogShipper, "labels": Object{
 		"pod-security.kubernetes.io/enforce": "privileged",
 	}}}
 }
 
-// courierLines take each line as a worker wrote it, nothing around it: CloudWatch finds metrics
+// fluentBitConfig take each line as a worker wrote it, nothing around it: CloudWatch finds metrics
 // only in lines that are wholly JSON.
-func courierLines(region, group string) string {
+func fluentBitConfig(region, group string) string {
 	return strings.Join([]string{
 		"[SERVICE]",
 		"  Flush 2",
@@ -47,11 +47,11 @@ func courierLines(region, group string) string {
 	}, "\n") + "\n"
 }
 
-// CourierObjects run the courier on every node of a pool, and nowhere else. Its service account
+// LogShipperObjects run the log shipper on every node of a pool, and nowhere else. Its service account
 // is made with its role.
-func CourierObjects(region, group string) []Object {
-	labels := Object{"app.kubernetes.io/name": Courier, "app.kubernetes.io/part-of": "punctual"}
-	meta := Object{"name": Courier, "namespace": Courier, "labels": labels}
+func LogShipperObjects(region, group string) []Object {
+	labels := Object{"app.kubernetes.io/name": LogShipper, "app.kubernetes.io/part-of": "punctual"}
+	meta := Object{"name": LogShipper, "namespace": LogShipper, "labels": labels}
 	onHost := func(name, path, kind string) Object {
 		return Object{"name": name, "hostPath": Object{"path": path, "type": kind}}
 	}
@@ -60,17 +60,17 @@ func CourierObjects(region, group string) []Object {
 	}
 	return []Object{
 		{"apiVersion": "v1", "kind": "ConfigMap", "metadata": meta,
-			"data": Object{"fluent-bit.conf": courierLines(region, group)}},
+			"data": Object{"fluent-bit.conf": fluentBitConfig(region, group)}},
 		{
 			"apiVersion": "apps/v1", "kind": "DaemonSet", "metadata": meta,
 			"spec": Object{
-				"selector":       Object{"matchLabels": Object{"app.kubernetes.io/name": Courier}},
+				"selector":       Object{"matchLabels": Object{"app.kubernetes.io/name": LogShipper}},
 				"updateStrategy": Object{"type": "RollingUpdate", "rollingUpdate": Object{"maxUnavailable": "25%"}},
 				"template": Object{
 					// What is delivered where changes with the configuration, so its pods do as well.
 					"metadata": Object{"labels": labels, "annotations": Object{"punctual.dev/log-group": group}},
 					"spec": Object{
-						"serviceAccountName": Courier, "enableServiceLinks": false,
+						"serviceAccountName": LogShipper, "enableServiceLinks": false,
 						"priorityClassName":             "system-node-critical", // it must run even on a full node
 						"terminationGracePeriodSeconds": 30,
 						"affinity": Object{
@@ -83,12 +83,12 @@ func CourierObjects(region, group string) []Object {
 						"securityContext": Object{"runAsUser": 0, "seccompProfile": Object{"type": "RuntimeDefault"}},
 						"volumes": []any{
 							onHost("logs", "/var/log", "Directory"), Object{"name": "configuration",
-								"configMap": Object{"name": Courier}},
+								"configMap": Object{"name": LogShipper}},
 							// It outlives the pod: the next one continues there and sends no line twice.
-							onHost("state", "/var/fluent-bit/"+Courier, "DirectoryOrCreate"),
+							onHost("state", "/var/fluent-bit/"+LogShipper, "DirectoryOrCreate"),
 						},
 						"containers": []any{Object{
-							"name": "fluent-bit", "image": courierImage,
+							"name": "fluent-bit", "image": fluentBitImage,
 							"resources": Object{
 								"requests": Object{"cpu": "50m", "memory": "64Mi"},
 								"limits":   Object{"cpu": "500m", "memory": "256Mi"},

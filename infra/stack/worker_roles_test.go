@@ -18,8 +18,8 @@ func TestWorkers_MayDoTheSameWithoutACluster(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	var crew struct{ Resources map[string]object }
-	if err := json.Unmarshal(body, &crew); err != nil {
+	var roles struct{ Resources map[string]object }
+	if err := json.Unmarshal(body, &roles); err != nil {
 		t.Fatal(err)
 	}
 	// statements of the policy of a pool's role
@@ -33,7 +33,7 @@ func TestWorkers_MayDoTheSameWithoutACluster(t *testing.T) {
 		return ""
 	}
 	for _, pool := range contract.Pools {
-		if got, want := statements(crew.Resources, pool), statements(prod().template("fleet").resources,
+		if got, want := statements(roles.Resources, pool), statements(prod().template("fleet").resources,
 			pool); got != want {
 			t.Errorf("workers of %s may do\n%s\nand in the cluster\n%s", pool, got, want)
 		}

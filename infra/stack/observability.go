@@ -12,8 +12,8 @@ import (
 	"punctual/infra/target"
 )
 
-// Watch is what a person sees of a deployment: dashboards, alarms, and the topics that alarms notify.
-type Watch struct {
+// Observability is what a person sees of a deployment: dashboards, alarms, and the topics that alarms notify.
+type Observability struct {
 	awscdk.Stack
 	Page   construct.Topic // of alarms that wake the person on call
 	Mail   construct.Topic // of alarms that can wait for the morning
@@ -23,10 +23,11 @@ type Watch struct {
 // Runbook is where the pages are that alarms name.
 const Runbook = "infra/runbook/"
 
-// NewWatch makes the stack.
-func NewWatch(scope constructs.Construct, s target.Settings, d Data, f Flow) Watch {
+// NewObservability makes the stack.
+func NewObservability(scope constructs.Construct, s target.Settings, d Data, f Flow) Observability {
+	// The stack keeps its former name: under another one CloudFormation would make a second stack.
 	stack := newStack(scope, s, "watch", "dashboards and alarms", false)
-	w := Watch{Stack: stack,
+	w := Observability{Stack: stack,
 		Page: construct.NewTopic(stack, "OnCall", s.Prefix+"-oncall", d.Key, s.Alarms.PageAddress()),
 		Mail: construct.NewTopic(stack, "Mail", s.Prefix+"-mail", d.Key, s.Alarms.Mail),
 	}

@@ -35,9 +35,10 @@ func (d Data) grantWorkers(role awsiam.IRole, prefix, pool string) {
 	construct.GrantRun(role, prefix)
 }
 
-// NewCrew makes what an emulator can have of the Fleet: the role of each pool's workers, with
+// NewWorkerRoles makes what an emulator can have of the Fleet: the role of each pool's workers, with
 // the same grants, for whoever of the account starts a worker by hand.
-func NewCrew(scope constructs.Construct, s target.Settings, d Data) awscdk.Stack {
+func NewWorkerRoles(scope constructs.Construct, s target.Settings, d Data) awscdk.Stack {
+	// The stack keeps its former name: under another one CloudFormation would make a second stack.
 	stack := newStack(scope, s, "crew", "the workers' roles, without a cluster", false)
 	for _, p := range s.Fleet.Pools() {
 		role := awsiam.NewRole(stack, jsii.String("worker-"+p.Name+"-role"), &awsiam.RoleProps{
