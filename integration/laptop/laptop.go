@@ -49,8 +49,9 @@ type Options struct {
 	// nothing can be kept.
 	At    time.Time
 	Speed int
-	// Serving, if it is there, is called with the address once requests are taken.
+	// Serving, if it is there, is called with the address once requests are taken, and Ending when the drain begins.
 	Serving func(addr string)
+	Ending  func()
 
 	disk func(memory.Folder) memory.Folder // lets a test have a disk that fails; nil: the folder as it is
 }
@@ -176,9 +177,14 @@ func (s *server) serve(ctx context.Context) error {
 
 	ctx, stop := signal.NotifyContext(ctx, os.Interrupt, syscall.SIGTERM)
 	defer stop()
+	begun := make(chan struct{})
 	context.AfterFunc(ctx, func() {
+		defer close(begun)
 		s.drain.Begin()
 		stop() // the next signal ends the process
+		if s.Ending != nil {
+			s.Ending()
+		}
 	})
 	var writes atomic.Int64
 	if s.Speed > 1 {
@@ -198,6 +204,8 @@ func (s *server) serve(ctx context.Context) error {
 		s.Serving(addr.String())
 	}
 	err := sys.Run(ctx)
+	stop()
+	<-begun
 	s.drain.End()
 	closing, cancel := context.WithTimeout(context.Background(), 5*time.Second)
 	defer cancel()
@@ -233,7 +241,8 @@ func listen(addr string) (net.Listener, error) {
 	if err != nil {
 		return nil, fmt.Errorf("address %q: want host:port, such as localhost:8080", addr)
 	}
-	if n, err := strconv.Atoi(port); err != nil || n < 0 || n > 65535 {
+	n, err := strconv.Atoi(port)
+	if err != nil || n < 0 || n > 65535 {
 		return nil, fmt.Errorf("address %q: want a port from 0 to 65535", addr)
 	}
 	if ip, err := netip.ParseAddr(host); host != "localhost" && (err != nil || !ip.IsLoopback()) {
@@ -242,7 +251,9 @@ func listen(addr string) (net.Listener, error) {
 	}
 	listener, err := net.Listen("tcp", addr)
 	if errors.Is(err, syscall.EADDRINUSE) {
-		return nil, fmt.Errorf("%s is taken; try: make run ADDR=localhost:8081", addr)
+		next := net.JoinHostPort(host, strconv.Itoa(n%65535+1))
+		return nil, fmt.Errorf("another process uses %s; try: make run ADDR=%s, or punctual serve --addr %s", addr,
+			next, next)
 	}
 	return listener, err
 }
@@ -267,11 +278,16 @@ func routes(rest http.Handler, meter *telemetry.Meter, addr string) http.Handler
 	}))
 }
 
+// AnnounceDrain writes what goes on after the first Ctrl-C: an idle worker's last look at its queue takes seconds, too.
+func (o Options) AnnounceDrain(w io.Writer) {
+	_, _ = fmt.Fprintf(w, "\ndraining: running jobs have %s to end; a second Ctrl-C ends everything at once\n", o.Drain)
+}
+
 // Greet writes how to use what is served at addr, and how payloads name the secrets.
 func (o Options) Greet(w io.Writer, addr string) {
 	_, _ = fmt.Fprintf(w, `Punctual on http://%s (%s)
 
-  page       http://%[1]s/
+  console    http://%[1]s/
   metrics    http://%[1]s/metrics
   API        http://%[1]s/v1/openapi.json
   documents  shared/docs

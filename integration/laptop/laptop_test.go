@@ -1,6 +1,8 @@
 package laptop
 
 import (
+	"fmt"
+	"net"
 	"net/http"
 	"net/http/httptest"
 	"strings"
@@ -39,5 +41,21 @@ func TestRoutes_ServesMetricsAndTheAPI(t *testing.T) {
 		if kind := w.Header().Get("Content-Type"); w.Code != c.status || !strings.HasPrefix(kind, c.kind) {
 			t.Errorf("%s %s at %s: %d %s, want %d %s", c.method, c.target, c.host, w.Code, kind, c.status, c.kind)
 		}
+	}
+}
+
+func TestListen_NamesAnotherPortWhereOneIsInUse(t *testing.T) {
+	t.Parallel()
+	first, err := listen("127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = first.Close() })
+	addr := first.Addr().(*net.TCPAddr)
+	_, err = listen(addr.String())
+	next := fmt.Sprintf("make run ADDR=127.0.0.1:%d, ", addr.Port%65535+1)
+	if err == nil || !strings.Contains(err.Error(), "another process uses "+addr.String()) ||
+		!strings.Contains(err.Error(), next) {
+		t.Errorf("%v, want %q", err, next)
 	}
 }

@@ -14,6 +14,7 @@ import (
 func main() {
 	var o laptop.Options
 	o.Serving = func(addr string) { o.Greet(os.Stdout, addr) }
+	o.Ending = func() { o.AnnounceDrain(os.Stdout) }
 	flag.StringVar(&o.Addr, "addr", "localhost:8080", "where to serve; loopback only")
 	flag.DurationVar(&o.Drain, "drain", 10*time.Second, "how long running jobs may go on after Ctrl-C")
 	flag.BoolVar(&o.Info, "v", false, "log more than faults")

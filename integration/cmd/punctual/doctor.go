@@ -59,7 +59,7 @@ func (c doctor) Run(s *shell) error {
 	health, err := client.Call[rest.HealthAnswer](s.ctx, s.client, rest.GetHealth, client.Request{Answered: answered})
 	if check("reaches the API", s.url+", time zones of "+health.ZoneRules, err) {
 		me, err := s.client.WhoAmI(s.ctx)
-		check("token is taken", "tenant "+me.Tenant+", scopes "+strings.Join(me.Scopes, " "), err)
+		check("token is accepted", "tenant "+me.Tenant+", scopes "+strings.Join(me.Scopes, " "), err)
 		ready, unready := s.client.Readiness(s.ctx)
 		now := ready.Now
 		if now.IsZero() { // it may be the skew that keeps us out
@@ -70,7 +70,8 @@ func (c doctor) Run(s *shell) error {
 			failed = errors.Join(failed, fmt.Errorf("%s: %s", skew.Check, skew.Says))
 		}
 		if check("tables answer", string(ready.Status), unready) {
-			check("passes keep up", "behind to "+instant(ready.SweptThrough), lag(ready.SweptThrough, now))
+			covered := "the search for lost jobs has covered all that was due until " + instant(ready.SweptThrough)
+			check("passes keep up", covered, lag(ready.SweptThrough, now))
 			says, err := s.versions()
 			check("versions fit", says, err)
 			says, err = s.pauses()
@@ -78,7 +79,7 @@ func (c doctor) Run(s *shell) error {
 			if ready.Held != nil && len(*ready.Held) > 0 {
 				err = fmt.Errorf("restored and held: %s", strings.Join(*ready.Held, ", "))
 			}
-			check("nothing is held", "no restored table waits", err)
+			check("nothing is held", "no restored table is held", err)
 			all = append(all, zoneRules(ready.ZoneRules, now))
 			for _, q := range ready.Quotas {
 				all = append(all, quotaLeft(q))
@@ -215,5 +216,5 @@ func lag(through *time.Time, now time.Time) error {
 	if through == nil || now.Sub(*through) < maxLag {
 		return nil
 	}
-	return fmt.Errorf("the pass behind is at %s", instant(through))
+	return fmt.Errorf("the search for lost jobs has covered only what was due until %s", instant(through))
 }

@@ -7,6 +7,7 @@ import (
 	"io"
 	"os"
 	"os/signal"
+	"strings"
 	"syscall"
 	"time"
 
@@ -105,7 +106,7 @@ func run(ctx context.Context, args []string, in io.Reader, out, errs io.Writer) 
 	}
 	chosen, err := parser.Parse(args)
 	if err != nil {
-		_, _ = fmt.Fprintf(errs, "punctual: %s; see punctual --help\n", worded(err))
+		_, _ = fmt.Fprintf(errs, "punctual: %s; see %s --help\n", misused(err), helped(err))
 		return exitUsage
 	}
 	c.typed = map[string]bool{}
@@ -148,6 +149,24 @@ func run(ctx context.Context, args []string, in io.Reader, out, errs io.Writer) 
 		say(s, err)
 	}
 	return code(err)
+}
+
+// misused says what is wrong with the arguments. Kong calls an unknown command an unexpected argument.
+func misused(err error) string {
+	said := worded(err)
+	if name, ok := strings.CutPrefix(said, "unexpected argument "); ok && helped(err) == "punctual" {
+		return "there is no command " + name
+	}
+	return said
+}
+
+// helped names the command whose help tells which arguments there are.
+func helped(err error) string {
+	failed, ok := errors.AsType[*kong.ParseError](err)
+	if !ok || failed.Context.Selected() == nil {
+		return "punctual"
+	}
+	return failed.Context.Selected().FullPath()
 }
 
 // say tells a person what is wrong, and what to do about it where that is known.
@@ -199,5 +218,6 @@ func (c serve) Run(s *shell) error {
 	o := laptop.Options{Addr: c.Addr, Drain: c.Drain, Info: c.Verbose, Data: c.Data, Secrets: c.Secrets,
 		At: c.At, Speed: c.Speed}
 	o.Serving = func(addr string) { o.Greet(s.out, addr) }
+	o.Ending = func() { o.AnnounceDrain(s.out) }
 	return laptop.Serve(s.ctx, o)
 }

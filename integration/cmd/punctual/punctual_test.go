@@ -479,10 +479,15 @@ func TestServe_Serves(t *testing.T) {
 	if err != nil || !strings.HasPrefix(string(first[:n]), "Punctual on http://127.0.0.1:") {
 		t.Errorf("%s %v", first[:n], err)
 	}
-	go func() { _, _ = io.Copy(io.Discard, out) }()
+	rest := make(chan []byte)
+	go func() {
+		said, _ := io.ReadAll(out)
+		rest <- said
+	}()
 	stop()
-	if code := <-ended; code != exitDone {
-		t.Errorf("it ended with %d", code)
+	said := <-rest
+	if code := <-ended; code != exitDone || !strings.Contains(string(said), "\ndraining: running jobs have 10s to end") {
+		t.Errorf("it ended with %d\n%s", code, said)
 	}
 	bad(t, exitRefused, "only loopback", "serve", "--addr", "0.0.0.0:0")
 }
@@ -515,7 +520,9 @@ func TestCommand_SaysWhatIsWrongWithItsSurroundings(t *testing.T) {
 		{[]string{"--url", wiki.URL, "ls"}, exitUnreached, "is the address right?"},
 		{[]string{"--url", expired.URL, "--token", "old", "ls"}, exitForbidden, "has expired"},
 		{[]string{"--url", expired.URL, "--token", "old", "doctor"}, exitForbidden, "PUNCTUAL_TOKEN"},
-		{[]string{"bogus"}, exitUsage, "see punctual --help"},
+		{[]string{"bogus"}, exitUsage, "there is no command bogus; see punctual --help"},
+		{[]string{"schedule", "why", "nightly", "now"}, exitUsage, "argument now; see punctual schedule why --help"},
+		{[]string{"schedule"}, exitUsage, "see punctual schedule --help"},
 		{[]string{"ls", "-o", "xml"}, exitUsage, "--output"},
 		{[]string{}, exitUsage, "see punctual --help"},
 	} {
