@@ -41,8 +41,11 @@ LINTER := .ci/bin/golangci-lint
 help: ## Shows this list.
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
-# A build with an empty cache is silent for a minute.
-BUILDING = echo "make $@: building; this takes about a minute the first time" >&2
+# A build with an empty cache is silent for a minute. Without Go, or with one that is too old, the shell's or Go's own
+# word says nothing of what to do.
+BUILDING = echo "make $@: building; this takes about a minute the first time" >&2; \
+	said=$$($(GO) list -m 2>&1) || { echo "make $@: Go $$(sed -n 's/^go //p' go.mod) or later is needed;" \
+	"get it from https://go.dev/dl ($$said)" >&2; exit 1; }
 
 # DATA=folder keeps what a laptop holds. SECRETS=file (JSON, or lines of NAME=value) is what payloads may name.
 # AT=2027-03-28T00:55:00+01:00 sets its time, SPEED=60 lets time pass that fast while nothing is under way.

@@ -63,3 +63,14 @@ func TestMake_ChecksAfterTheSetUp(t *testing.T) {
 		t.Error("the checks are no make of their own, which -k would reach")
 	}
 }
+
+// Without Go, or with one that does not read go.mod, the shell or Go would say nothing of what to do.
+func TestMake_SaysThatItNeedsGo(t *testing.T) {
+	t.Parallel()
+	for _, target := range []string{"run", "dev", "seed", "cli"} {
+		out, err := exec.CommandContext(t.Context(), "make", "-C", root, target, "GO=no-go-here").CombinedOutput()
+		if err == nil || !strings.Contains(string(out), "or later is needed; get it from https://go.dev/dl") {
+			t.Errorf("make %s: %v\n%s", target, err, out)
+		}
+	}
+}

@@ -15,11 +15,12 @@ type machine map[string]string
 // whole is a machine that lacks nothing. Go's compiler is gcc, and what prepares the caches says so.
 func whole() machine {
 	m := machine{
+		"curl": "echo --json",
 		"go":   `case $1 in env) echo gcc ;; run) echo "prepared by $*" ;; esac`,
 		"gcc":  "exit 0",
 		"node": "echo v22.1.0",
 	}
-	for _, name := range []string{"make", "git", "curl", "bash", "zsh", "fish", "chromium", "aws", "npm", "python3"} {
+	for _, name := range []string{"make", "git", "bash", "zsh", "fish", "chromium", "aws", "npm", "python3"} {
 		m[name] = "exit 0"
 	}
 	return m
@@ -61,7 +62,7 @@ func TestSetup_ChangesNothingWhereNothingIsMissing(t *testing.T) {
 
 func TestSetup_ListsAllThatIsMissingInOneMessage(t *testing.T) {
 	t.Parallel()
-	bare := machine{"go": whole()["go"], "make": "exit 0", "git": "exit 0", "curl": "exit 0", "bash": "exit 0"}
+	bare := machine{"go": whole()["go"], "make": "exit 0", "git": "exit 0", "curl": "echo --json", "bash": "exit 0"}
 	all := []string{"- zsh, ", "- fish, ", "Chromium", "AWS CLI", "C compiler", "Python", "Node.js", "make short"}
 	for _, c := range []struct {
 		name  string
@@ -77,6 +78,9 @@ func TestSetup_ListsAllThatIsMissingInOneMessage(t *testing.T) {
 			append(slices.Clone(all), "apt-get has not installed it")},
 		{"where Node.js is too old", machine{"node": "echo v18.20.4", "npm": "exit 0"},
 			[]string{"the one that is here is 18"}},
+		{"where Go is too old", machine{"go": `case $1 in list) exit 1 ;; version) echo go version go1.19.8 ;; esac`},
+			[]string{"https://go.dev/dl; here is go version go1.19.8"}},
+		{"where curl is too old", machine{"curl": "echo --data"}, []string{"- curl 7.82 or later"}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
