@@ -149,7 +149,7 @@ func TestREADME_StatesTheNumbersOfTheCode(t *testing.T) {
 		"recovery":        fmt.Sprintf("at most %d minutes late", int((contract.Grace + time.Minute).Minutes())),
 		"lease":           "by a lease of " + seconds(contract.Lease),
 		"cancel":          "hears of a cancel within " + seconds(contract.CancelCheckEvery+time.Second),
-		"pause":           "A pause holds " + seconds(contract.EffectiveAfter) + " after",
+		"pause":           "A pause takes effect " + seconds(contract.EffectiveAfter) + " after",
 		"delayed message": fmt.Sprintf("due within %d minutes", int((contract.MaxDelay - time.Minute).Minutes())),
 		"cost of dev":     costs[1] + " a month for a small deployment (dev)",
 		"cost of prod":    costs[2] + " for one that survives the loss of a zone (prod)",
