@@ -2,7 +2,6 @@ package api
 
 import (
 	"maps"
-	"net/http"
 	"reflect"
 	"slices"
 	"strings"
@@ -154,7 +153,7 @@ func document(doc *huma.OpenAPI) ([]byte, error) {
 	schedules.Document(schemas)
 	describe(schemas) // those that it has added
 	for path, item := range doc.Paths {
-		for _, op := range operations(item) {
+		for _, op := range rest.Operations(item) {
 			documentOperation(op)
 			describeOperation(path, op)
 		}
@@ -167,15 +166,6 @@ func document(doc *huma.OpenAPI) ([]byte, error) {
 func isRead(name string) bool {
 	return strings.HasSuffix(name, "Request") ||
 		slices.ContainsFunc(executor.Kinds(), func(k executor.Kind) bool { return k.Bounds[name] != nil && !k.Loose })
-}
-
-func operations(p *huma.PathItem) map[string]*huma.Operation {
-	all := map[string]*huma.Operation{
-		http.MethodGet: p.Get, http.MethodPost: p.Post, http.MethodPut: p.Put, http.MethodPatch: p.Patch,
-		http.MethodDelete: p.Delete,
-	}
-	maps.DeleteFunc(all, func(_ string, op *huma.Operation) bool { return op == nil })
-	return all
 }
 
 func documentOperation(op *huma.Operation) {

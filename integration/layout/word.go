@@ -234,10 +234,15 @@ func descriptions(file *ast.File) []string {
 			if !ok || len(n.Args) < 2 {
 				return true
 			}
-			if pkg, ok := s.X.(*ast.Ident); ok && (pkg.Name == "field" || pkg.Name == "spec") {
+			pkg, _ := s.X.(*ast.Ident)
+			switch {
+			case pkg == nil:
+			case pkg.Name == "field" || pkg.Name == "spec":
 				if about := literal(n.Args[1]); strings.Contains(about, " ") {
 					texts = append(texts, about)
 				}
+			case pkg.Name == "rest" && len(n.Args) > summaryAt: // a route
+				texts = append(texts, literal(n.Args[summaryAt]))
 			}
 		case *ast.KeyValueExpr:
 			if key, ok := n.Key.(*ast.Ident); ok && slices.Contains(describing, key.Name) {
@@ -248,6 +253,9 @@ func descriptions(file *ast.File) []string {
 	})
 	return slices.DeleteFunc(texts, func(s string) bool { return s == "" })
 }
+
+// summaryAt is where rest.Get and its like take the summary of a route.
+const summaryAt = 3
 
 // describing are the fields of routes and documents that hold a description.
 var describing = []string{"Summary", "About", "Description", "Doc"}

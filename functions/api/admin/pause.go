@@ -16,24 +16,17 @@ import (
 )
 
 func (s *Handler) pauseRoutes() {
-	rest.Register(s.Router, rest.Route{
-		Method: http.MethodPut, Path: "/v1/pauses/{scope}", ID: "putPause", Tag: spec.TagPauses, Scope: spec.MayManage,
-		Body: spec.PauseRequest, OptionalBody: true,
-		Summary: "Pause all jobs, or one task",
+	on := rest.Resource{Router: s.Router, Tag: spec.TagPauses, Path: "/v1/pauses"}
+	rest.Put(on, "/{scope}", "putPause", "Pause all jobs, or one task", s.putPause, rest.Route{
+		Scope: tenant.Admin, Body: spec.PauseRequest, OptionalBody: true,
 		About: "201 for a new pause. No job that it holds starts after effective_at; running attempts continue. " +
 			"After the pause is lifted, or has ended by until, the held jobs start within {=held_starts_s} s.",
-	}, s.putPause)
-	rest.Register(s.Router, rest.Route{
-		Method: http.MethodDelete, Path: "/v1/pauses/{scope}", ID: "deletePause", Tag: spec.TagPauses,
-		Scope:   spec.MayManage,
-		Summary: "Lift a pause", About: "The held jobs start within {=held_starts_s} s.",
-		Errors: []int{http.StatusNotFound},
-	}, s.liftPause)
-	rest.Register(s.Router, rest.Route{
-		Method: http.MethodGet, Path: "/v1/pauses", ID: "listPauses", Tag: spec.TagPauses, Scope: spec.MayRead,
-		Summary: "List pauses",
-		About:   "Ordered by scope. The pauses that the operator has set for all tenants are included.",
-	}, s.listPauses)
+	})
+	rest.Delete(on, "/{scope}", "deletePause", "Lift a pause", s.liftPause,
+		rest.Route{Scope: tenant.Admin, About: "The held jobs start within {=held_starts_s} s."})
+	rest.GetPage(on, "", "listPauses", "List pauses", s.listPauses, rest.Route{
+		About: "Ordered by scope. The pauses that the operator has set for all tenants are included.",
+	})
 }
 
 // HeldStartsWithin is how soon the document promises that a job starts after its pause.
@@ -50,36 +43,34 @@ type pauseView struct {
 }
 
 func viewPause(p job.Pause) pauseView {
-	return pauseView{p.Scope, p.Reason, p.By, rest.Instant{Time: p.Since}, rest.Instant{Time: p.EffectiveAt},
-		rest.Instant{Time: p.Until}, p.Missed}
+	return pauseView{p.Scope, p.Reason, p.By, rest.At(p.Since), rest.At(p.EffectiveAt),
+		rest.At(p.Until), p.Missed}
 }
 
-type pauseInput struct {
+// ByScope is the input of a route about one pause.
+type ByScope struct {
 	Scope string `path:"scope" doc:"Scope of the pause: all, or task:NAME" example:"task:http"`
 }
 
-func readScope(scope string) (string, error) {
-	name, isTask := strings.CutPrefix(scope, job.PauseTaskPrefix)
-	if scope == job.PauseAll || isTask && rest.IsName(name) {
-		return scope, nil
+// Prepare checks the scope.
+func (in *ByScope) Prepare(context.Context, tenant.Identity) error {
+	name, isTask := strings.CutPrefix(in.Scope, job.PauseTaskPrefix)
+	if in.Scope == job.PauseAll || isTask && rest.IsName(name) {
+		return nil
 	}
-	return "", rest.OneMistake("scope", rest.CodeInvalidValue, "all, or task:NAME", "this is not the scope of a pause")
+	return rest.OneMistake("scope", rest.CodeInvalidValue, "all, or task:NAME", "this is not the scope of a pause")
 }
 
-func (s *Handler) putPause(
-	ctx context.Context, who tenant.Identity, in *pauseInput,
-) (*rest.StatusAnswer[pauseView], error) {
-	scope, err := readScope(in.Scope)
-	if err != nil {
-		return nil, err
-	}
+type pauseAnswer = rest.StatusAnswer[pauseView]
+
+func (s *Handler) putPause(ctx context.Context, who tenant.Identity, in *ByScope) (*pauseAnswer, error) {
 	now := s.Now()
 	p, err := spec.ReadPause(ctx, now)
 	if err != nil {
 		return nil, err
 	}
-	p.Scope, p.By, p.Since, p.EffectiveAt = scope, who.Subject, now, now.Add(contract.EffectiveAfter)
-	old, err := s.Store.Pause(ctx, who.Tenant, scope)
+	p.Scope, p.By, p.Since, p.EffectiveAt = in.Scope, who.Subject, now, now.Add(contract.EffectiveAfter)
+	old, err := s.Store.Pause(ctx, who.Tenant, in.Scope)
 	status := http.StatusOK
 	switch {
 	case fault.KindOf(err) == fault.NotFound, err == nil && spec.Passed(old, now):
@@ -101,53 +92,41 @@ func (s *Handler) putPause(
 	if !p.Until.IsZero() {
 		s.WakeParked(ctx, who.Tenant, p.Until)
 	}
-	return &rest.StatusAnswer[pauseView]{Status: status, Body: viewPause(p)}, nil
+	return &pauseAnswer{Status: status, Body: viewPause(p)}, nil
 }
 
-func (s *Handler) liftPause(ctx context.Context, who tenant.Identity, in *pauseInput) (*rest.NoContent, error) {
-	scope, err := readScope(in.Scope)
-	if err != nil {
-		return nil, err
-	}
-	err = s.Store.DeletePause(ctx, who.Tenant, scope, s.Now())
+func (s *Handler) liftPause(ctx context.Context, who tenant.Identity, in *ByScope) (*rest.NoContent, error) {
+	err := s.Store.DeletePause(ctx, who.Tenant, in.Scope, s.Now())
 	s.Pauses.Forget(who.Tenant)
-	absent := fault.KindOf(err) == fault.NotFound
-	if err != nil && !absent {
-		return nil, err
+	if err == nil || fault.KindOf(err) == fault.NotFound { // an earlier request may have failed after its delete
+		s.WakeParked(ctx, who.Tenant, s.Now())
 	}
-	s.WakeParked(ctx, who.Tenant, s.Now()) // also if it is absent: an earlier request may have failed after its delete
-	if absent {
-		return nil, rest.NewProblem(rest.CodeNotFound, "there is no such pause")
-	}
-	return &rest.NoContent{}, nil
+	return &rest.NoContent{}, rest.Absent(err, "pause")
 }
 
 // listPauses reads all pauses, because the store does, and answers one page of them.
 func (s *Handler) listPauses(
-	ctx context.Context, who tenant.Identity, in *rest.PageInput,
-) (*rest.Listing[pauseView], error) {
-	l := rest.NewList(who.Tenant, "pauses")
-	return rest.ReadPage(l, in.Paging, func(after string, limit int) (found rest.Found[pauseView], err error) {
-		pauses, err := s.Store.Pauses(ctx, who.Tenant)
-		if err != nil {
-			return found, err
+	ctx context.Context, who tenant.Identity, _ *rest.PageInput, after string, limit int,
+) (found rest.Found[pauseView], err error) {
+	pauses, err := s.Store.Pauses(ctx, who.Tenant)
+	if err != nil {
+		return found, err
+	}
+	slices.SortStableFunc(pauses, func(a, b job.Pause) int { return strings.Compare(a.Scope, b.Scope) })
+	now := s.Now()
+	for i, p := range pauses {
+		at := pausePosition(pauses, i)
+		switch {
+		case spec.Passed(p, now) || at <= after:
+		case len(found.Items) == limit:
+			found.Next = after
+			return found, nil
+		default:
+			found.Items = append(found.Items, viewPause(p))
+			after = at
 		}
-		slices.SortStableFunc(pauses, func(a, b job.Pause) int { return strings.Compare(a.Scope, b.Scope) })
-		now := s.Now()
-		for i, p := range pauses {
-			at := pausePosition(pauses, i)
-			switch {
-			case spec.Passed(p, now) || at <= after:
-			case len(found.Items) == limit:
-				found.Next = after
-				return found, nil
-			default:
-				found.Items = append(found.Items, viewPause(p))
-				after = at
-			}
-		}
-		return found, nil
-	})
+	}
+	return found, nil
 }
 
 // pausePosition is the position of a pause in the list. The operator and the tenant may both have a pause of one scope.

@@ -3,7 +3,6 @@ package admin
 import (
 	"context"
 	"fmt"
-	"net/http"
 	"sync"
 	"time"
 
@@ -15,32 +14,24 @@ import (
 )
 
 func (s *Handler) systemRoutes() {
-	rest.Register(s.Router, rest.Route{Method: http.MethodGet, Path: "/v1/health", ID: "getHealth", Tag: spec.TagSystem,
-		Scope: rest.Open, Summary: "Check that the API answers"}, s.health)
-	rest.Register(s.Router, rest.Route{
-		Method: http.MethodGet, Path: "/v1/ready", ID: "getReadiness", Tag: spec.TagSystem, Scope: spec.Anybody,
-		Summary: "Check that what the API needs answers",
+	on := rest.Resource{Router: s.Router, Tag: spec.TagSystem, Path: "/v1"}
+	rest.Get(on, "/health", "getHealth", "Check that the API answers", s.health, rest.Route{Scope: rest.Open})
+	rest.Get(on, "/ready", "getReadiness", "Check that what the API needs answers", s.ready, rest.Route{
+		Scope: rest.AnyScope,
 		About: "Shows the progress of the passes, and the tenant's use of its quotas. The answer is 503 while the " +
 			"process shuts down, and where it cannot store data (on a laptop with a full disk).",
-	}, s.ready)
-	rest.Register(s.Router, rest.Route{Method: http.MethodGet, Path: "/v1/whoami", ID: "whoAmI", Tag: spec.TagSystem,
-		Scope: spec.Anybody, Summary: "Show the identity of the caller"}, s.whoami)
-	rest.Register(s.Router, rest.Route{
-		Method: http.MethodGet, Path: "/v1/problems", ID: "listProblems", Tag: spec.TagSystem, Scope: rest.Open,
-		Summary: "List the codes of problems", About: "Ordered by status.",
-	}, s.listProblems)
-	rest.Register(s.Router, rest.Route{
-		Method: http.MethodGet, Path: "/v1/problems/{code}", ID: "getProblem", Tag: spec.TagSystem, Scope: rest.Open,
-		Summary: "Explain the code of a problem", Errors: []int{http.StatusNotFound},
-	}, s.explain)
-	document := sync.OnceValues(s.document)
-	rest.Register(s.Router, rest.Route{
-		Method: http.MethodGet, Path: "/v1/openapi.json", ID: "getDocument", Tag: spec.TagSystem, Scope: rest.Open,
-		Summary: "Get this document",
-	}, func(context.Context, tenant.Identity, *rest.NoInput) (*documentAnswer, error) {
-		text, err := document()
-		return &documentAnswer{"application/openapi+json", text}, err
 	})
+	rest.Get(on, "/whoami", "whoAmI", "Show the identity of the caller", s.whoami, rest.Route{Scope: rest.AnyScope})
+	rest.GetPage(on, "/problems", "listProblems", "List the codes of problems", s.listProblems,
+		rest.Route{Scope: rest.Open, About: "Ordered by status."})
+	rest.Get(on, "/problems/{code}", "getProblem", "Explain the code of a problem", s.explain,
+		rest.Route{Scope: rest.Open})
+	document := sync.OnceValues(s.document)
+	rest.Get(on, "/openapi.json", "getDocument", "Get this document",
+		func(context.Context, tenant.Identity, *rest.NoInput) (*documentAnswer, error) {
+			text, err := document()
+			return &documentAnswer{"application/openapi+json", text}, err
+		}, rest.Route{Scope: rest.Open})
 }
 
 type documentAnswer struct {
@@ -84,7 +75,7 @@ type zoneRulesView struct {
 // zoneRules returns the rules in use, and a warning where they are old.
 func zoneRules(now time.Time) (zoneRulesView, []string) {
 	rules := calendar.Zones()
-	view := zoneRulesView{rules.Version, rest.Instant{Time: rules.ReleasedAt}, rules.Old(now)}
+	view := zoneRulesView{rules.Version, rest.At(rules.ReleasedAt), rules.Old(now)}
 	if !view.Old {
 		return view, nil
 	}
@@ -102,7 +93,7 @@ func (s *Handler) ready(ctx context.Context, who tenant.Identity, _ *rest.NoInpu
 		}
 	}
 	out := &readyAnswer{}
-	out.Body.Status, out.Body.Now = "ready", rest.Instant{Time: s.Now()}
+	out.Body.Status, out.Body.Now = "ready", rest.At(s.Now())
 	promoted, _, err := s.Store.Slowest(ctx, store.Promoted)
 	if err != nil {
 		return nil, err
@@ -118,7 +109,7 @@ func (s *Handler) ready(ctx context.Context, who tenant.Identity, _ *rest.NoInpu
 		return nil, err
 	}
 	out.Body.ZoneRules, out.Body.Warnings = zoneRules(s.Now())
-	out.Body.PromotedThrough, out.Body.SweptThrough = rest.Instant{Time: promoted}, rest.Instant{Time: swept}
+	out.Body.PromotedThrough, out.Body.SweptThrough = rest.At(promoted), rest.At(swept)
 	return out, nil
 }
 
@@ -137,13 +128,11 @@ func (s *Handler) whoami(_ context.Context, who tenant.Identity, _ *rest.NoInput
 	return out, nil
 }
 
+// listProblems lists the same for every tenant.
 func (s *Handler) listProblems(
-	_ context.Context, _ tenant.Identity, in *rest.PageInput,
-) (*rest.Listing[rest.Explanation], error) {
-	l := rest.NewList("", "problems") // no tenant: the list is the same for everybody
-	return rest.ReadPage(l, in.Paging, func(after string, limit int) (rest.Found[rest.Explanation], error) {
-		return rest.FoundIn(spec.Catalogue, after, limit), nil
-	})
+	_ context.Context, _ tenant.Identity, _ *rest.PageInput, after string, limit int,
+) (rest.Found[rest.Explanation], error) {
+	return rest.FoundIn(spec.Catalogue, after, limit), nil
 }
 
 type explainInput struct {
@@ -155,7 +144,7 @@ func (s *Handler) explain(
 ) (*rest.Answer[rest.Explanation], error) {
 	e, ok := spec.Catalogue.Explain(in.Code)
 	if !ok {
-		return nil, rest.NewProblem(rest.CodeNotFound, "there is no such code")
+		return nil, rest.NoSuch("code")
 	}
 	return &rest.Answer[rest.Explanation]{Body: e}, nil
 }

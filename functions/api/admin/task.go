@@ -20,27 +20,17 @@ import (
 )
 
 func (s *Handler) taskRoutes() {
-	rest.Register(s.Router, rest.Route{
-		Method: http.MethodPut, Path: "/v1/tasks/{name}", ID: "putTask", Tag: spec.TagTasks, Scope: spec.MayManage,
-		Body:    taskRequest,
-		Summary: "Create or replace a task", Errors: []int{http.StatusConflict},
+	on := rest.Resource{Router: s.Router, Tag: spec.TagTasks, Path: "/v1/tasks"}
+	rest.Put(on, "/{name}", "putTask", "Create or replace a task", s.putTask, rest.Route{
+		Scope: tenant.Admin, Body: taskRequest, Conflict: true,
 		About: "201 for a new task. Jobs copy the settings of their task when they are accepted, so that waiting " +
 			"jobs do not change.",
-	}, s.putTask)
-	rest.Register(s.Router, rest.Route{
-		Method: http.MethodGet, Path: "/v1/tasks/{name}", ID: "getTask", Tag: spec.TagTasks, Scope: spec.MayRead,
-		Summary: "Get a task", Errors: []int{http.StatusNotFound},
-	}, s.getTask)
-	rest.Register(s.Router, rest.Route{
-		Method: http.MethodDelete, Path: "/v1/tasks/{name}", ID: "deleteTask", Tag: spec.TagTasks,
-		Scope:   spec.MayManage,
-		Summary: "Delete a task", Errors: []int{http.StatusNotFound, http.StatusConflict},
-		About: "Waiting jobs still run.",
-	}, s.deleteTask)
-	rest.Register(s.Router, rest.Route{
-		Method: http.MethodGet, Path: "/v1/tasks", ID: "listTasks", Tag: spec.TagTasks, Scope: spec.MayRead,
-		Summary: "List tasks", About: "Ordered by name, built-in tasks included.",
-	}, s.listTasks)
+	})
+	rest.Get(on, "/{name}", "getTask", "Get a task", s.getTask)
+	rest.Delete(on, "/{name}", "deleteTask", "Delete a task", s.deleteTask,
+		rest.Route{Scope: tenant.Admin, Conflict: true, About: "Waiting jobs still run."})
+	rest.GetPage(on, "", "listTasks", "List tasks", s.listTasks,
+		rest.Route{About: "Ordered by name, built-in tasks included."})
 }
 
 // Fields of a task alone.
@@ -140,9 +130,9 @@ func readResultSize(r *rest.Reader, v rest.Value) (int64, bool) {
 	}
 }
 
-func (s *Handler) putTask(
-	ctx context.Context, who tenant.Identity, in *rest.Named,
-) (*rest.StatusAnswer[taskView], error) {
+type taskAnswer = rest.StatusAnswer[taskView]
+
+func (s *Handler) putTask(ctx context.Context, who tenant.Identity, in *rest.Named) (*taskAnswer, error) {
 	if err := rest.CheckName(in.Name, "a task"); err != nil {
 		return nil, err
 	}
@@ -162,21 +152,16 @@ func (s *Handler) putTask(
 		}
 		return task, nil
 	})
-	if err != nil {
-		return nil, err
-	}
-	return &rest.StatusAnswer[taskView]{Status: status, Body: s.noted(after)}, nil
+	return &taskAnswer{Status: status, Body: s.noted(after)}, err
 }
 
 func (s *Handler) readTask(ctx context.Context, name string) (job.Task, error) {
 	task := spec.DefaultTask
 	task.Name = name
-	doc, err := rest.NeededBody(ctx, contract.MaxBody, "an object", "a task is needed in the body")
+	r, f, err := spec.ReadBody(ctx, taskRequest, "a task")
 	if err != nil {
 		return task, err
 	}
-	r := spec.NewReader(doc)
-	f := taskRequest.Body(r)
 	if !executorField.Into(r, f, &task.Executor) && f != nil {
 		r.Missing("", "executor")
 	}
@@ -193,14 +178,9 @@ func (s *Handler) readTask(ctx context.Context, name string) (job.Task, error) {
 	return task, r.Wrong.Err()
 }
 
-func (s *Handler) getTask(
-	ctx context.Context, who tenant.Identity, in *rest.Named,
-) (*rest.StatusAnswer[taskView], error) {
+func (s *Handler) getTask(ctx context.Context, who tenant.Identity, in *rest.Named) (*taskAnswer, error) {
 	t, err := s.Store.Task(ctx, who.Tenant, in.Name)
-	if err != nil {
-		return nil, rest.Absent(err, "task")
-	}
-	return &rest.StatusAnswer[taskView]{Status: http.StatusOK, Body: s.noted(t)}, nil
+	return &taskAnswer{Status: http.StatusOK, Body: s.noted(t)}, rest.Absent(err, "task")
 }
 
 func (s *Handler) deleteTask(ctx context.Context, who tenant.Identity, in *rest.Named) (*rest.NoContent, error) {
@@ -213,27 +193,24 @@ func (s *Handler) deleteTask(ctx context.Context, who tenant.Identity, in *rest.
 }
 
 func (s *Handler) listTasks(
-	ctx context.Context, who tenant.Identity, in *rest.PageInput,
-) (*rest.Listing[taskView], error) {
-	l := rest.NewList(who.Tenant, "tasks")
-	return rest.ReadPage(l, in.Paging, func(after string, limit int) (rest.Found[taskView], error) {
-		tasks, more, err := s.Store.Tasks(ctx, who.Tenant, after, limit)
-		if err != nil {
-			return rest.Found[taskView]{}, err
+	ctx context.Context, who tenant.Identity, _ *rest.PageInput, after string, limit int,
+) (rest.Found[taskView], error) {
+	tasks, more, err := s.Store.Tasks(ctx, who.Tenant, after, limit)
+	if err != nil {
+		return rest.Found[taskView]{}, err
+	}
+	// The built-in tasks are in no table. Those with names between after and the end of the page join it.
+	own := tasks
+	for _, b := range job.BuiltInTasks() {
+		if b.Name > after && (!more || b.Name < own[len(own)-1].Name) {
+			tasks = append(tasks, b)
 		}
-		// The built-in tasks are in no table. Those with names between after and the end of the page join it.
-		own := tasks
-		for _, b := range job.BuiltInTasks() {
-			if b.Name > after && (!more || b.Name < own[len(own)-1].Name) {
-				tasks = append(tasks, b)
-			}
-		}
-		slices.SortFunc(tasks, func(a, b job.Task) int { return strings.Compare(a.Name, b.Name) })
-		if len(tasks) > limit {
-			tasks, more = tasks[:limit], true
-		}
-		return rest.FoundRows(tasks, more, viewTask, func(t job.Task) string { return t.Name }), nil
-	})
+	}
+	slices.SortFunc(tasks, func(a, b job.Task) int { return strings.Compare(a.Name, b.Name) })
+	if len(tasks) > limit {
+		tasks, more = tasks[:limit], true
+	}
+	return rest.FoundRows(tasks, more, viewTask, func(t job.Task) string { return t.Name }), nil
 }
 
 // resultSizes are the sizes from contract.MinMaxResult to contract.MaxResult, in each unit of package text that can say

@@ -41,12 +41,8 @@ var (
 )
 
 type createDagRunInput struct {
-	Name string `path:"name" doc:"Name of the dag"`
-	Key  string `header:"Idempotency-Key" doc:"Key in printable ASCII that identifies this request for {=key_hours} hours"`
-}
-
-type createRunInput struct {
-	Key string `header:"Idempotency-Key" doc:"Key in printable ASCII that identifies this request for {=key_hours} hours"`
+	rest.Named
+	spec.Keyed
 }
 
 type createdRunAnswer struct {
@@ -60,15 +56,13 @@ func (s *Handler) createDagRun(
 	ctx context.Context, who tenant.Identity, in *createDagRunInput,
 ) (*createdRunAnswer, error) {
 	doc, err := rest.ReadBody(ctx, contract.MaxBody)
+	if err == nil && doc == nil {
+		doc, err = rest.ReadDocument([]byte("{}"))
+	}
 	if err != nil {
 		return nil, err
 	}
-	if doc == nil {
-		if doc, err = rest.ReadDocument([]byte("{}")); err != nil {
-			return nil, err
-		}
-	}
-	return s.createRun(ctx, who, doc, "dag "+in.Name, func(
+	return s.createRun(ctx, who, doc, in.IdempotencyKey, "dag "+in.Name, func(
 		r *rest.Reader, n *release.Request,
 	) (rest.Fields, *dag.Graph, error) {
 		f := dagRunRequest.Body(r)
@@ -84,13 +78,15 @@ func (s *Handler) createDagRun(
 }
 
 func (s *Handler) createInlineRun(
-	ctx context.Context, who tenant.Identity, _ *createRunInput,
+	ctx context.Context, who tenant.Identity, in *spec.Keyed,
 ) (*createdRunAnswer, error) {
 	doc, err := rest.NeededBody(ctx, contract.MaxBody, "an object", "a run is needed in the body")
 	if err != nil {
 		return nil, err
 	}
-	return s.createRun(ctx, who, doc, "run", func(r *rest.Reader, _ *release.Request) (rest.Fields, *dag.Graph, error) {
+	return s.createRun(ctx, who, doc, in.IdempotencyKey, "run", func(
+		r *rest.Reader, _ *release.Request,
+	) (rest.Fields, *dag.Graph, error) {
 		f := runRequest.Body(r)
 		v, ok := f[runDag.Name()]
 		switch {
@@ -109,19 +105,16 @@ func (s *Handler) createInlineRun(
 
 // createRun makes the run that a body describes. As for jobs, the idempotency key is checked first.
 func (s *Handler) createRun(
-	ctx context.Context, who tenant.Identity, doc *rest.Document, of string,
+	ctx context.Context, who tenant.Identity, doc *rest.Document, key, of string,
 	definition func(*rest.Reader, *release.Request) (rest.Fields, *dag.Graph, error),
 ) (*createdRunAnswer, error) {
-	key, err := spec.ReadKey(rest.HeaderOf(ctx).Values("Idempotency-Key"))
-	if err != nil {
-		return nil, err
-	}
 	now, hash, gone := s.Now(), of+" "+doc.Hash(0, ""), job.ID("")
 	if key != "" {
-		var out *createdRunAnswer
-		if out, gone, err = s.replayRun(ctx, who.Tenant, key, hash, now); out != nil || err != nil {
+		out, freed, err := s.replayRun(ctx, who.Tenant, key, hash, now)
+		if out != nil || err != nil {
 			return out, err
 		}
+		gone = freed
 	}
 	r := spec.NewReader(doc)
 	n := release.Request{By: release.By{Who: who.Subject}}
@@ -153,11 +146,11 @@ func (s *Handler) createRun(
 // rememberRun returns the write of the idempotency key, which is in one transaction with the run.
 func (s *Handler) rememberRun(n release.Request, key, hash string, gone job.ID, now time.Time) item.Write {
 	answer := spec.RunView{
-		RunID: n.Key.ID, Status: run.Building, CreatedAt: rest.Instant{Time: now},
-		DueAt: rest.Instant{Time: n.DueAt}, Params: n.Params,
+		RunID: n.Key.ID, Status: run.Building, CreatedAt: rest.At(now),
+		DueAt: rest.At(n.DueAt), Params: n.Params,
 	}
 	if n.DueAt.IsZero() {
-		answer.DueAt = rest.Instant{Time: now}
+		answer.DueAt = rest.At(now)
 	}
 	if n.Dag != "" {
 		answer.Dag, answer.DagVersion = &n.Dag, &n.Version

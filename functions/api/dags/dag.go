@@ -1,6 +1,7 @@
 package dags
 
 import (
+	"cmp"
 	"context"
 	"net/http"
 	"strconv"
@@ -13,44 +14,30 @@ import (
 )
 
 func (s *Handler) dagRoutes() {
-	rest.Register(s.Router, rest.Route{
-		Method: http.MethodPut, Path: "/v1/dags/{name}", ID: "putDag", Tag: spec.TagDags, Scope: spec.MayWrite,
-		Body:    dagRequest,
-		Summary: "Create a dag, or a new version of it",
+	on := rest.Resource{Router: s.Router, Tag: spec.TagDags, Path: "/v1/dags"}
+	rest.Put(on, "/{name}", "putDag", "Create a dag, or a new version of it", s.putDag, rest.Route{
+		Body: dagRequest,
 		About: "Answers 201 if the dag is new. Repeating the same definition makes no new version. Runs keep the " +
 			"version that they began with.",
-	}, s.putDag)
-	rest.Register(s.Router, rest.Route{
-		Method: http.MethodGet, Path: "/v1/dags/{name}", ID: "getDag", Tag: spec.TagDags, Scope: spec.MayRead,
-		Summary: "Get a dag", Errors: []int{http.StatusNotFound},
-		About: "Answers the newest version, or the one that version names.",
-	}, s.getDag)
-	rest.Register(s.Router, rest.Route{
-		Method: http.MethodDelete, Path: "/v1/dags/{name}", ID: "deleteDag", Tag: spec.TagDags, Scope: spec.MayWrite,
-		Summary: "Delete a dag", Errors: []int{http.StatusNotFound, http.StatusConflict},
-		About: "Runs of the dag continue. A dag that is put under the same name later continues the version numbers.",
-	}, s.deleteDag)
-	rest.Register(s.Router, rest.Route{
-		Method: http.MethodGet, Path: "/v1/dags", ID: "listDags", Tag: spec.TagDags, Scope: spec.MayRead,
-		Summary: "List dags", About: "Lists dags by name.",
-	}, s.listDags)
-	rest.Register(s.Router, rest.Route{
-		Method: http.MethodGet, Path: "/v1/dags/{name}/versions", ID: "listDagVersions", Tag: spec.TagDags,
-		Scope:   spec.MayRead,
-		Summary: "List the versions of a dag", Errors: []int{http.StatusNotFound},
-		About: "Lists the versions, newest first.",
-	}, s.listDagVersions)
-	rest.Register(s.Router, rest.Route{
-		Method: http.MethodPost, Path: "/v1/dags/validate", ID: "validateDag", Tag: spec.TagDags, Scope: spec.MayRead,
-		Body:    dagRequest,
-		Summary: "Validate a draft of a dag", About: "Returns the same errors as PUT and writes nothing.",
-	}, s.validateDag)
+	})
+	rest.Get(on, "/{name}", "getDag", "Get a dag", s.getDag,
+		rest.Route{About: "Answers the newest version, or the one that version names."})
+	rest.Delete(on, "/{name}", "deleteDag", "Delete a dag", s.deleteDag, rest.Route{
+		Conflict: true, About: "Runs of the dag continue. A dag that is put under the same name later continues the " +
+			"version numbers.",
+	})
+	rest.GetPage(on, "", "listDags", "List dags", s.listDags, rest.Route{About: "Lists dags by name."})
+	rest.GetPage(on, "/{name}/versions", "listDagVersions", "List the versions of a dag", s.listDagVersions,
+		rest.Route{Cursor: "dag versions", About: "Lists the versions, newest first."})
+	rest.Post(on, "/validate", "validateDag", "Validate a draft of a dag", s.validateDag, rest.Route{
+		Scope: tenant.Read, Body: dagRequest, About: "Returns the same errors as PUT and writes nothing.",
+	})
 }
 
 type dagAnswer = rest.StatusAnswer[dagView]
 
 type getDagInput struct {
-	Name    string `path:"name" doc:"Name of the dag"`
+	rest.Named
 	Version string `query:"version" doc:"Version of the dag; default: the newest"`
 }
 
@@ -62,10 +49,7 @@ func (s *Handler) dagBody(ctx context.Context, t tenant.ID) (*dag.Graph, error) 
 	}
 	r := spec.NewReader(doc)
 	g, err := s.readDefinition(ctx, r, rest.Value{}, t)
-	if err == nil {
-		err = r.Wrong.Err()
-	}
-	return g, err
+	return g, cmp.Or(err, r.Wrong.Err())
 }
 
 func (s *Handler) putDag(ctx context.Context, who tenant.Identity, in *rest.Named) (*dagAnswer, error) {
@@ -111,36 +95,30 @@ func (s *Handler) deleteDag(ctx context.Context, who tenant.Identity, in *rest.N
 }
 
 func (s *Handler) listDags(
-	ctx context.Context, who tenant.Identity, in *rest.PageInput,
-) (*rest.Listing[dagItemView], error) {
-	l := rest.NewList(who.Tenant, "dags")
-	return rest.ReadPage(l, in.Paging, func(after string, limit int) (rest.Found[dagItemView], error) {
-		dags, more, err := s.Store.Dags(ctx, who.Tenant, after, limit)
-		return rest.FoundRows(dags, more, viewDagItem, func(d store.Dag) string { return d.Name }), err
-	})
+	ctx context.Context, who tenant.Identity, _ *rest.PageInput, after string, limit int,
+) (rest.Found[dagItemView], error) {
+	dags, more, err := s.Store.Dags(ctx, who.Tenant, after, limit)
+	return rest.FoundRows(dags, more, viewDagItem, func(d store.Dag) string { return d.Name }), err
 }
 
 type listDagVersionsInput struct {
-	Name string `path:"name" doc:"Name of the dag"`
+	rest.Named
 	rest.Paging
 }
 
 func (s *Handler) listDagVersions(
-	ctx context.Context, who tenant.Identity, in *listDagVersionsInput,
-) (*rest.Listing[dagItemView], error) {
-	l := rest.NewList(who.Tenant, "dag versions", in.Name)
-	return rest.ReadPage(l, in.Paging, func(after string, limit int) (found rest.Found[dagItemView], err error) {
-		d, err := s.Store.Dag(ctx, who.Tenant, in.Name)
-		if err != nil {
-			return found, spec.AbsentDag(err)
-		}
-		versions, more, err := s.Store.DagVersions(ctx, who.Tenant, in.Name, rest.CursorNumber(after), limit)
-		for i := range versions {
-			versions[i].CreatedAt = d.CreatedAt
-		}
-		return rest.FoundRows(versions, more, viewDagItem,
-			func(d store.Dag) string { return strconv.Itoa(int(d.Version)) }), err
-	})
+	ctx context.Context, who tenant.Identity, in *listDagVersionsInput, after string, limit int,
+) (found rest.Found[dagItemView], err error) {
+	d, err := s.Store.Dag(ctx, who.Tenant, in.Name)
+	if err != nil {
+		return found, spec.AbsentDag(err)
+	}
+	versions, more, err := s.Store.DagVersions(ctx, who.Tenant, in.Name, rest.CursorNumber(after), limit)
+	for i := range versions {
+		versions[i].CreatedAt = d.CreatedAt
+	}
+	return rest.FoundRows(versions, more, viewDagItem,
+		func(d store.Dag) string { return strconv.Itoa(int(d.Version)) }), err
 }
 
 type validateAnswer struct {

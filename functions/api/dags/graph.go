@@ -34,7 +34,7 @@ var (
 )
 
 type runGraphInput struct {
-	ID     string `path:"id" doc:"Identifier of the run"`
+	ByID
 	Format string `query:"format" doc:"Format of the graph; default: the one that Accept prefers, or else mermaid"`
 }
 
@@ -70,11 +70,7 @@ type graphNodeView struct {
 	Status job.Status `json:"status" doc:"Status of the node"`
 }
 
-func (s *Handler) getRunGraph(ctx context.Context, who tenant.Identity, in *runGraphInput) (*runGraphAnswer, error) {
-	k, err := runKey(who, in.ID)
-	if err != nil {
-		return nil, err
-	}
+func (s *Handler) getRunGraph(ctx context.Context, _ tenant.Identity, in *runGraphInput) (*runGraphAnswer, error) {
 	form := in.Format
 	if form == "" {
 		form = acceptedForm(rest.HeaderOf(ctx).Values("Accept"))
@@ -83,7 +79,7 @@ func (s *Handler) getRunGraph(ctx context.Context, who tenant.Identity, in *runG
 		return nil, rest.OneMistake("format", rest.CodeInvalidValue, strings.Join(GraphForms, ", "),
 			"this is not a format of a graph")
 	}
-	f, err := s.readRun(ctx, k)
+	f, err := s.readRun(ctx, in.key)
 	if err != nil {
 		return nil, err
 	}

@@ -44,13 +44,26 @@ func errNoRun() error {
 	return rest.NewProblem(rest.CodeNotFound, "there is no such run, or the run has no such node")
 }
 
-// runKey returns the key of the run with that id. A text that is no id is a run that does not exist.
-func runKey(who tenant.Identity, id string) (run.Key, error) {
-	parsed, err := job.ParseID(id)
+// ByID is the input of a route about one run.
+type ByID struct {
+	ID  string `path:"id"`
+	key run.Key
+}
+
+// Prepare makes the key of the run. A text that is no id is a run that does not exist.
+func (in *ByID) Prepare(_ context.Context, who tenant.Identity) error {
+	id, err := job.ParseID(in.ID)
 	if err != nil {
-		return run.Key{}, errNoRun()
+		return errNoRun()
 	}
-	return run.Key{Tenant: who.Tenant, ID: parsed}, nil
+	in.key = run.Key{Tenant: who.Tenant, ID: id}
+	return nil
+}
+
+// ByNode is the input of a route about one node of a run.
+type ByNode struct {
+	ByID
+	Node string `path:"node"`
 }
 
 // asRunProblem turns an error of Runs into a problem.

@@ -36,29 +36,16 @@ var (
 		nodeResult, spec.Reason)
 )
 
-type runInput struct {
-	ID string `path:"id" doc:"Identifier of the run"`
-}
-
-type runNodeInput struct {
-	ID   string `path:"id" doc:"Identifier of the run"`
-	Node string `path:"node" doc:"Name of the node"`
-}
-
 type runAnswer = rest.Answer[spec.RunView]
 
 // operate reads the body of an operation, carries it out, and answers with the run after it. read reads the fields
 // other than reason; nil: there are none.
 func (s *Handler) operate(
-	ctx context.Context, who tenant.Identity, id string, request *field.Object, read func(*rest.Reader, rest.Fields),
+	ctx context.Context, who tenant.Identity, k run.Key, request *field.Object, read func(*rest.Reader, rest.Fields),
 	carryOut func(run.Key, release.By) (run.Run, error),
 ) (*runAnswer, error) {
-	k, err := runKey(who, id)
-	if err != nil {
-		return nil, err
-	}
 	by := release.By{Who: who.Subject}
-	err = spec.OptionalBody(ctx, request, func(r *rest.Reader, f rest.Fields) {
+	err := spec.OptionalBody(ctx, request, func(r *rest.Reader, f rest.Fields) {
 		spec.Reason.Into(r, f, &by.Reason)
 		if read != nil {
 			read(r, f)
@@ -77,17 +64,17 @@ func (s *Handler) operate(
 // plainOperation returns the handler of an operation that takes only a reason.
 func (s *Handler) plainOperation(
 	carryOut func(context.Context, run.Key, release.By) (run.Run, error),
-) func(context.Context, tenant.Identity, *runInput) (*runAnswer, error) {
-	return func(ctx context.Context, who tenant.Identity, in *runInput) (*runAnswer, error) {
-		return s.operate(ctx, who, in.ID, operationRequest, nil, func(k run.Key, by release.By) (run.Run, error) {
+) func(context.Context, tenant.Identity, *ByID) (*runAnswer, error) {
+	return func(ctx context.Context, who tenant.Identity, in *ByID) (*runAnswer, error) {
+		return s.operate(ctx, who, in.key, operationRequest, nil, func(k run.Key, by release.By) (run.Run, error) {
 			return carryOut(ctx, k, by)
 		})
 	}
 }
 
-func (s *Handler) retryRun(ctx context.Context, who tenant.Identity, in *runInput) (*runAnswer, error) {
+func (s *Handler) retryRun(ctx context.Context, who tenant.Identity, in *ByID) (*runAnswer, error) {
 	from := ""
-	return s.operate(ctx, who, in.ID, runRetryRequest, func(r *rest.Reader, f rest.Fields) {
+	return s.operate(ctx, who, in.key, runRetryRequest, func(r *rest.Reader, f rest.Fields) {
 		retryFrom.Into(r, f, &from)
 	}, func(k run.Key, by release.By) (run.Run, error) {
 		is, err := s.Runs.Retry(ctx, k, from, by)
@@ -99,24 +86,24 @@ func (s *Handler) retryRun(ctx context.Context, who tenant.Identity, in *runInpu
 	})
 }
 
-func (s *Handler) retryRunNode(ctx context.Context, who tenant.Identity, in *runNodeInput) (*runAnswer, error) {
-	return s.operate(ctx, who, in.ID, operationRequest, nil, func(k run.Key, by release.By) (run.Run, error) {
+func (s *Handler) retryRunNode(ctx context.Context, who tenant.Identity, in *ByNode) (*runAnswer, error) {
+	return s.operate(ctx, who, in.key, operationRequest, nil, func(k run.Key, by release.By) (run.Run, error) {
 		return s.Runs.RetryNode(ctx, k, in.Node, by)
 	})
 }
 
-func (s *Handler) skipRunNode(ctx context.Context, who tenant.Identity, in *runNodeInput) (*runAnswer, error) {
+func (s *Handler) skipRunNode(ctx context.Context, who tenant.Identity, in *ByNode) (*runAnswer, error) {
 	children := ""
-	return s.operate(ctx, who, in.ID, nodeSkipRequest, func(r *rest.Reader, f rest.Fields) {
+	return s.operate(ctx, who, in.key, nodeSkipRequest, func(r *rest.Reader, f rest.Fields) {
 		skipChildren.Into(r, f, &children)
 	}, func(k run.Key, by release.By) (run.Run, error) {
 		return s.Runs.Skip(ctx, k, in.Node, children == "skip", by)
 	})
 }
 
-func (s *Handler) completeRunNode(ctx context.Context, who tenant.Identity, in *runNodeInput) (*runAnswer, error) {
+func (s *Handler) completeRunNode(ctx context.Context, who tenant.Identity, in *ByNode) (*runAnswer, error) {
 	var result json.RawMessage
-	return s.operate(ctx, who, in.ID, nodeCompleteRequest, func(r *rest.Reader, f rest.Fields) {
+	return s.operate(ctx, who, in.key, nodeCompleteRequest, func(r *rest.Reader, f rest.Fields) {
 		if v, ok := f[nodeResult.Name()]; ok {
 			result = readResult(r, v)
 		}
@@ -143,12 +130,8 @@ func readResult(r *rest.Reader, v rest.Value) json.RawMessage {
 }
 
 // forgetRun forgets a run that has ended, its jobs first.
-func (s *Handler) forgetRun(ctx context.Context, who tenant.Identity, in *runInput) (*rest.NoContent, error) {
-	k, err := runKey(who, in.ID)
-	if err != nil {
-		return nil, err
-	}
-	f, err := s.readRun(ctx, k)
+func (s *Handler) forgetRun(ctx context.Context, _ tenant.Identity, in *ByID) (*rest.NoContent, error) {
+	f, err := s.readRun(ctx, in.key)
 	if err != nil {
 		return nil, err
 	}

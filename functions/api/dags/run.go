@@ -19,112 +19,80 @@ import (
 )
 
 func (s *Handler) runRoutes() {
-	rest.Register(s.Router, rest.Route{
-		Method: http.MethodPost, Path: "/v1/dags/{name}/runs", ID: "createDagRun", Tag: spec.TagRuns,
-		Scope:  spec.MayWrite,
-		Status: http.StatusAccepted, Body: dagRunRequest, OptionalBody: true, Summary: "Run a dag",
-		Errors: []int{http.StatusConflict, http.StatusUnprocessableEntity, http.StatusTooManyRequests},
+	ofDags := rest.Resource{Router: s.Router, Tag: spec.TagRuns, Path: "/v1/dags"}
+	rest.Post(ofDags, "/{name}/runs", "createDagRun", "Run a dag", s.createDagRun, rest.Route{
+		Status: http.StatusAccepted, Body: dagRunRequest, OptionalBody: true, Conflict: true,
+		Errors: []int{http.StatusTooManyRequests},
 		About: "Repeating a request with the same Idempotency-Key answers the run that the first request made, " +
 			"with Idempotency-Replayed: true.",
-	}, s.createDagRun)
-	rest.Register(s.Router, rest.Route{
-		Method: http.MethodPost, Path: "/v1/runs", ID: "createRun", Tag: spec.TagRuns, Scope: spec.MayWrite,
-		Status: http.StatusAccepted, Body: runRequest, Summary: "Run a definition that is given in the request",
-		Errors: []int{http.StatusConflict, http.StatusUnprocessableEntity, http.StatusTooManyRequests},
-		About:  "Makes a run like that of a dag, without keeping the definition under a name.",
-	}, s.createInlineRun)
-	rest.Register(s.Router, rest.Route{
-		Method: http.MethodGet, Path: "/v1/runs", ID: "listRuns", Tag: spec.TagRuns, Scope: spec.MayRead,
-		Summary: "List runs", About: "Lists runs, newest first, without their nodes.",
-	}, s.listRuns)
-	rest.Register(s.Router, rest.Route{
-		Method: http.MethodGet, Path: "/v1/runs/{id}", ID: "getRun", Tag: spec.TagRuns, Scope: spec.MayRead,
-		Summary: "Get a run, and optionally wait for its end", Errors: []int{http.StatusNotFound},
-	}, s.getRun)
-	rest.Register(s.Router, rest.Route{
-		Method: http.MethodDelete, Path: "/v1/runs/{id}", ID: "deleteRun", Tag: spec.TagRuns, Scope: spec.MayWrite,
-		Summary: "Delete a run that has ended", Errors: []int{http.StatusNotFound, http.StatusConflict},
-		About: "Deletes the run and its jobs.",
-	}, s.forgetRun)
-	rest.Register(s.Router, rest.Route{
-		Method: http.MethodGet, Path: "/v1/runs/{id}/nodes/{node}", ID: "getRunNode", Tag: spec.TagRuns,
-		Scope:   spec.MayRead,
-		Summary: "Get a node of a run", Errors: []int{http.StatusNotFound},
+	})
+	on := rest.Resource{Router: s.Router, Tag: spec.TagRuns, Path: "/v1/runs"}
+	rest.Post(on, "", "createRun", "Run a definition that is given in the request", s.createInlineRun, rest.Route{
+		Status: http.StatusAccepted, Body: runRequest, Conflict: true, Errors: []int{http.StatusTooManyRequests},
+		About: "Makes a run like that of a dag, without keeping the definition under a name.",
+	})
+	rest.GetPage(on, "", "listRuns", "List runs", s.listRuns,
+		rest.Route{About: "Lists runs, newest first, without their nodes."})
+	rest.Get(on, "/{id}", "getRun", "Get a run, and optionally wait for its end", s.getRun)
+	rest.Delete(on, "/{id}", "deleteRun", "Delete a run that has ended", s.forgetRun,
+		rest.Route{Conflict: true, About: "Deletes the run and its jobs."})
+	rest.Get(on, "/{id}/nodes/{node}", "getRunNode", "Get a node of a run", s.getRunNode, rest.Route{
 		About: "Answers the node with its payload as sent, its result and its error; for a node with for_each, with " +
 			"a page of its items.",
-	}, s.getRunNode)
-	rest.Register(s.Router, rest.Route{
-		Method: http.MethodGet, Path: "/v1/runs/{id}/events", ID: "listRunEvents", Tag: spec.TagRuns,
-		Scope:   spec.MayRead,
-		Summary: "List the operations on a run", Errors: []int{http.StatusNotFound},
-		About: "Lists the operations, oldest first.",
-	}, s.listRunEvents)
-	rest.Register(s.Router, rest.Route{
-		Method: http.MethodGet, Path: "/v1/runs/{id}/graph", ID: "getRunGraph", Tag: spec.TagRuns, Scope: spec.MayRead,
-		Summary: "Draw a run", Errors: []int{http.StatusNotFound},
+	})
+	rest.GetPage(on, "/{id}/events", "listRunEvents", "List the operations on a run", s.listRunEvents,
+		rest.Route{Cursor: "run events", About: "Lists the operations, oldest first."})
+	rest.Get(on, "/{id}/graph", "getRunGraph", "Draw a run", s.getRunGraph, rest.Route{
 		About: "Answers Mermaid as text/plain, a picture as image/svg+xml, or nodes and edges as application/json.",
-	}, s.getRunGraph)
+	})
 	s.documentGraph()
-	s.operationRoutes()
+	s.operationRoutes(on)
 }
 
 // operationRoutes registers an operator's operations on runs and nodes.
-func (s *Handler) operationRoutes() {
-	of := func(path, id, summary, about string, body rest.Body) rest.Route {
-		return rest.Route{
-			Method: http.MethodPost, Path: "/v1/runs/{id}/" + path, ID: id, Tag: spec.TagRuns, Scope: spec.MayWrite,
-			Summary: summary, Body: body, OptionalBody: true, Errors: []int{http.StatusNotFound, http.StatusConflict},
-			About: about,
-		}
+func (s *Handler) operationRoutes(on rest.Resource) {
+	on.Path += "/{id}/"
+	takes := func(body rest.Body, about string) rest.Route {
+		return rest.Route{Body: body, OptionalBody: true, Conflict: true, About: about}
 	}
-	rest.Register(s.Router, of("pause", "pauseRun", "Pause a run",
-		"Nothing new starts; running jobs continue to their end.", operationRequest), s.plainOperation(s.Runs.Pause))
-	rest.Register(s.Router, of("resume", "resumeRun", "Resume a run",
-		"Ends the pause of the run.", operationRequest), s.plainOperation(s.Runs.Resume))
-	rest.Register(s.Router, of("cancel", "cancelRun", "Cancel a run",
-		"Jobs that have not started become CANCELLED, and running jobs are asked to stop.", operationRequest),
-		s.plainOperation(s.Runs.Cancel))
-	rest.Register(s.Router, of("retry", "retryRun", "Retry a run",
-		"Retries failed nodes and the downstream nodes they cancelled; with from, that node and everything downstream.",
-		runRetryRequest), s.retryRun)
-	rest.Register(s.Router, of("nodes/{node}/retry", "retryRunNode", "Retry a failed node",
-		"Retries the node and the downstream nodes it cancelled.", operationRequest), s.retryRunNode)
-	rest.Register(s.Router, of("nodes/{node}/skip", "skipRunNode", "Skip a node",
-		"Skips a node that is blocked, waits or has failed.", nodeSkipRequest), s.skipRunNode)
-	rest.Register(s.Router, of("nodes/{node}/complete", "completeRunNode", "Complete a node by operator override",
-		"Sets a node that is blocked, waits or has failed to SUCCEEDED, with the given result.", nodeCompleteRequest),
-		s.completeRunNode)
+	rest.Post(on, "pause", "pauseRun", "Pause a run", s.plainOperation(s.Runs.Pause),
+		takes(operationRequest, "Nothing new starts; running jobs continue to their end."))
+	rest.Post(on, "resume", "resumeRun", "Resume a run", s.plainOperation(s.Runs.Resume),
+		takes(operationRequest, "Ends the pause of the run."))
+	rest.Post(on, "cancel", "cancelRun", "Cancel a run", s.plainOperation(s.Runs.Cancel), takes(operationRequest,
+		"Jobs that have not started become CANCELLED, and running jobs are asked to stop."))
+	rest.Post(on, "retry", "retryRun", "Retry a run", s.retryRun, takes(runRetryRequest,
+		"Retries failed nodes and the downstream nodes they cancelled; with from, that node and all downstream of it."))
+	rest.Post(on, "nodes/{node}/retry", "retryRunNode", "Retry a failed node", s.retryRunNode,
+		takes(operationRequest, "Retries the node and the downstream nodes it cancelled."))
+	rest.Post(on, "nodes/{node}/skip", "skipRunNode", "Skip a node", s.skipRunNode,
+		takes(nodeSkipRequest, "Skips a node that is blocked, waits or has failed."))
+	rest.Post(on, "nodes/{node}/complete", "completeRunNode", "Complete a node by operator override",
+		s.completeRunNode, takes(nodeCompleteRequest,
+			"Sets a node that is blocked, waits or has failed to SUCCEEDED, with the given result."))
 }
 
 type getRunInput struct {
-	ID   string `path:"id" doc:"Identifier of the run"`
-	Wait string `query:"wait" doc:"Maximum wait for a final status. On timeout the current state is returned, and if too many requests of the tenant wait, at once, with Retry-After" example:"20s"`
+	ByID
+	spec.Waits
 }
 
-func (s *Handler) getRun(ctx context.Context, who tenant.Identity, in *getRunInput) (*waitedRun, error) {
-	k, err := runKey(who, in.ID)
-	if err != nil {
-		return nil, err
-	}
-	wait, err := spec.ReadWait(in.Wait)
-	if err != nil {
-		return nil, err
-	}
+func (s *Handler) getRun(ctx context.Context, _ tenant.Identity, in *getRunInput) (*waitedRun, error) {
 	retryAfter := ""
-	if wait > 0 {
+	if in.Most > 0 {
 		ended := func() (bool, error) {
-			is, err := s.Store.Run(ctx, k)
+			is, err := s.Store.Run(ctx, in.key)
 			return is.Status.Final(), asRunProblem(err)
 		}
 		done, err := ended()
 		if err == nil && !done {
-			retryAfter, err = s.Await(ctx, who.Tenant, wait, ended)
+			retryAfter, err = s.Await(ctx, in.key.Tenant, in.Most, ended)
 		}
 		if err != nil {
 			return nil, err
 		}
 	}
-	v, err := s.ShowRun(ctx, k)
+	v, err := s.ShowRun(ctx, in.key)
 	return &waitedRun{retryAfter, v}, err
 }
 
@@ -153,17 +121,14 @@ const (
 )
 
 func (s *Handler) listRuns(
-	ctx context.Context, who tenant.Identity, in *listRunsInput,
-) (*rest.Listing[spec.RunView], error) {
+	ctx context.Context, who tenant.Identity, in *listRunsInput, after string, limit int,
+) (found rest.Found[spec.RunView], err error) {
 	q, err := readRunFilter(in)
 	if err != nil {
-		return nil, err
+		return found, err
 	}
-	l := rest.NewList(who.Tenant, "runs", in.Dag, in.State, in.Schedule, in.CreatedAfter, in.CreatedBefore)
-	return rest.ReadPage(l, in.Paging, func(after string, limit int) (rest.Found[spec.RunView], error) {
-		q.Below = after
-		return s.foundRuns(ctx, who.Tenant, q, in.State, limit)
-	})
+	q.Below = after
+	return s.foundRuns(ctx, who.Tenant, q, in.State, limit)
 }
 
 // foundRuns reads one page of runs that are shown with that status; "" is any.
@@ -252,7 +217,7 @@ func readRunFilter(in *listRunsInput) (store.RunQuery, error) {
 }
 
 type listRunEventsInput struct {
-	ID string `path:"id" doc:"Identifier of the run"`
+	ByID
 	rest.Paging
 }
 
@@ -267,31 +232,22 @@ type runEventView struct {
 }
 
 func (s *Handler) listRunEvents(
-	ctx context.Context, who tenant.Identity, in *listRunEventsInput,
-) (*rest.Listing[runEventView], error) {
-	k, err := runKey(who, in.ID)
-	if err != nil {
-		return nil, err
+	ctx context.Context, _ tenant.Identity, in *listRunEventsInput, after string, limit int,
+) (found rest.Found[runEventView], err error) {
+	if _, err := s.Store.Run(ctx, in.key); err != nil {
+		return found, asRunProblem(err)
 	}
-	l := rest.NewList(who.Tenant, "run events", in.ID)
-	return rest.ReadPage(l, in.Paging, func(after string, limit int) (found rest.Found[runEventView], err error) {
-		if _, err := s.Store.Run(ctx, k); err != nil {
-			return found, asRunProblem(err)
-		}
-		events, next, err := s.Store.Events(ctx, k, after, limit)
-		found.Next = next
-		for _, e := range events {
-			found.Items = append(found.Items, runEventView{
-				rest.Instant{Time: e.At}, e.By, e.Action, e.Node, e.Reason, e.From, e.To,
-			})
-		}
-		return found, err
-	})
+	events, next, err := s.Store.Events(ctx, in.key, after, limit)
+	found.Next = next
+	for _, e := range events {
+		found.Items = append(found.Items,
+			runEventView{rest.At(e.At), e.By, e.Action, e.Node, e.Reason, e.From, e.To})
+	}
+	return found, err
 }
 
 type getRunNodeInput struct {
-	ID   string `path:"id" doc:"Identifier of the run"`
-	Node string `path:"node" doc:"Name of the node"`
+	ByNode
 	rest.Paging
 }
 
@@ -326,21 +282,17 @@ type runItemView struct {
 func (s *Handler) getRunNode(
 	ctx context.Context, who tenant.Identity, in *getRunNodeInput,
 ) (*rest.Answer[runNodeDetail], error) {
-	k, err := runKey(who, in.ID)
-	if err != nil {
-		return nil, err
-	}
 	if _, err := in.PageSize(); err != nil {
 		return nil, err
 	}
-	f, err := s.readRun(ctx, k)
+	f, err := s.readRun(ctx, in.key)
 	if err != nil {
 		return nil, err
 	}
 	if !slices.Contains(f.graph.Names(), in.Node) {
 		return nil, errNoRun()
 	}
-	out := &rest.Answer[runNodeDetail]{Body: runNodeDetail{RunID: k.ID, Node: in.Node,
+	out := &rest.Answer[runNodeDetail]{Body: runNodeDetail{RunID: in.key.ID, Node: in.Node,
 		NodeState: f.node(in.Node, f.states())}}
 	row, items := f.rows[in.Node], f.items[in.Node]
 	if row.IsMapped() {

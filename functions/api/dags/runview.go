@@ -164,7 +164,7 @@ func (f *runFacts) describe(row job.Row, n *spec.NodeState) {
 		n.StatusReason = new(row.Reason)
 	}
 	started, finished := f.times(row)
-	n.StartedAt, n.FinishedAt = rest.Instant{Time: started}, rest.Instant{Time: finished}
+	n.StartedAt, n.FinishedAt = rest.At(started), rest.At(finished)
 	until := finished
 	if n.Status == job.Running {
 		until = f.now
@@ -253,9 +253,9 @@ func (f *runFacts) unended(name string, states map[string]dag.NodeState) string 
 // viewRun shows what the run's own item has.
 func viewRun(is run.Run) spec.RunView {
 	v := spec.RunView{
-		RunID: is.ID, Status: is.Shown(), CreatedAt: rest.Instant{Time: is.CreatedAt},
-		DueAt: rest.Instant{Time: is.DueAt}, FinishedAt: rest.Instant{Time: is.FinishedAt},
-		NominalAt: rest.Instant{Time: is.NominalAt}, Schedule: is.Schedule, Priority: is.Priority,
+		RunID: is.ID, Status: is.Shown(), CreatedAt: rest.At(is.CreatedAt),
+		DueAt: rest.At(is.DueAt), FinishedAt: rest.At(is.FinishedAt),
+		NominalAt: rest.At(is.NominalAt), Schedule: is.Schedule, Priority: is.Priority,
 	}
 	if is.Dag != "" {
 		v.Dag, v.DagVersion = &is.Dag, &is.Version

@@ -55,8 +55,8 @@ type dagItemView struct {
 
 func (s *Handler) viewDag(d store.Dag, is dag.Definition) dagView {
 	v := dagView{
-		Name: d.Name, Version: d.Version, CreatedAt: rest.Instant{Time: d.CreatedAt},
-		UpdatedAt: rest.Instant{Time: d.UpdatedAt},
+		Name: d.Name, Version: d.Version, CreatedAt: rest.At(d.CreatedAt),
+		UpdatedAt: rest.At(d.UpdatedAt),
 		Nodes:     map[string]dagNodeView{}, Params: is.Params, ParamsSchema: is.ParamsSchema,
 		OnFailure: is.OnFailure, MaxConcurrency: is.MaxConcurrency, ExpireAfter: spec.SpanOf(is.ExpireAfter),
 		Priority: is.Priority, Tags: is.Tags, AllowLiterals: is.AllowLiterals,
@@ -80,5 +80,5 @@ func (s *Handler) viewDag(d store.Dag, is dag.Definition) dagView {
 }
 
 func viewDagItem(d store.Dag) dagItemView {
-	return dagItemView{d.Name, d.Version, rest.Instant{Time: d.CreatedAt}, rest.Instant{Time: d.UpdatedAt}}
+	return dagItemView{d.Name, d.Version, rest.At(d.CreatedAt), rest.At(d.UpdatedAt)}
 }

@@ -193,3 +193,12 @@ var (
 	batchKey = field.Text("idempotency_key", "Idempotency key of this job, printable ASCII; it shares one key space "+
 		"with the header Idempotency-Key.", spec.KeyForm, readBatchKey)
 )
+
+// readBatchKey reads the key of a job in a batch.
+func readBatchKey(r *rest.Reader, v rest.Value) (string, bool) {
+	s, ok := r.Text(v)
+	if ok && !spec.ValidKey(s) {
+		r.Mistake(v.Pointer, rest.CodeInvalidValue, spec.KeyAllowed, "this is not an idempotency key")
+	}
+	return s, ok
+}

@@ -35,19 +35,11 @@ var jobPatchRequest = field.NewObject("JobPatchRequest", "Changes of a waiting j
 ))
 
 type patchInput struct {
-	ID      string `path:"id"`
-	IfMatch string `header:"If-Match" doc:"ETag that was read; if the version has changed since, the answer is 412"`
+	ByID
+	rest.Match
 }
 
 func (s *Handler) patchJob(ctx context.Context, who tenant.Identity, in *patchInput) (*spec.JobAnswer, error) {
-	k, err := spec.KeyOf(who, in.ID)
-	if err != nil {
-		return nil, err
-	}
-	version, err := rest.ReadMatch(rest.HeaderOf(ctx).Values("If-Match"))
-	if err != nil {
-		return nil, err
-	}
 	const changeable = "payload, metadata, run_at, delay or priority"
 	doc, err := rest.NeededBody(ctx, contract.MaxBody, changeable, "something to change is needed in the body")
 	if err != nil {
@@ -61,7 +53,7 @@ func (s *Handler) patchJob(ctx context.Context, who tenant.Identity, in *patchIn
 	if len(r.Wrong) > 0 {
 		return nil, r.Wrong
 	}
-	return s.edit(ctx, k, version, func(row job.Row, now time.Time) (change, error) {
+	return s.edit(ctx, in.Key, in.Version, func(row job.Row, now time.Time) (change, error) {
 		return s.readPatch(ctx, who, spec.NewReader(doc), f, row, now)
 	})
 }
@@ -138,13 +130,13 @@ func (s *Handler) updateJob(
 ) (job.Row, error) {
 	var decided error
 	row, err := s.Store.Update(ctx, k, func(row job.Row) (writes []item.Write, _ error) {
-		if decided = spec.NoJob(row); decided == nil {
+		if decided = rest.NoSuch("job"); !row.StartsRun() {
 			writes, decided = decide(row)
 		}
 		return writes, decided
 	})
 	if decided == nil || !errors.Is(err, decided) {
-		err = spec.AsNoJob(err)
+		err = rest.Absent(err, "job")
 	}
 	return row, err
 }
@@ -211,7 +203,7 @@ func (s *Handler) edit(ctx context.Context, k job.Key, version int64,
 	if send {
 		s.Fire(ctx, after.Firing())
 	}
-	return s.AnswerJob(ctx, after, http.StatusOK, true)
+	return s.AnswerJob(ctx, after, http.StatusOK)
 }
 
 // editable returns why a job cannot be edited, nil if it can.
@@ -229,16 +221,8 @@ func editable(row job.Row, claim job.Claim, now time.Time) error {
 	return nil
 }
 
-type jobInput struct {
-	ID string `path:"id"`
-}
-
-func (s *Handler) runNow(ctx context.Context, who tenant.Identity, in *jobInput) (*spec.JobAnswer, error) {
-	k, err := spec.KeyOf(who, in.ID)
-	if err != nil {
-		return nil, err
-	}
-	return s.edit(ctx, k, 0, func(row job.Row, now time.Time) (change, error) {
+func (s *Handler) runNow(ctx context.Context, who tenant.Identity, in *ByID) (*spec.JobAnswer, error) {
+	return s.edit(ctx, in.Key, 0, func(row job.Row, now time.Time) (change, error) {
 		if row.Status == job.Blocked {
 			return change{}, rest.NewProblem(spec.CodeWrongState, "the job waits for the jobs in after")
 		}
@@ -248,25 +232,21 @@ func (s *Handler) runNow(ctx context.Context, who tenant.Identity, in *jobInput)
 
 // cancelJob answers 200 when no attempt can start any more, and 202 when the worker that runs the job was asked to
 // stop.
-func (s *Handler) cancelJob(ctx context.Context, who tenant.Identity, in *jobInput) (*spec.JobAnswer, error) {
-	k, err := spec.KeyOf(who, in.ID)
-	if err != nil {
-		return nil, err
-	}
-	row, err := s.Engine.Decide.Cancel(ctx, k,
+func (s *Handler) cancelJob(ctx context.Context, who tenant.Identity, in *ByID) (*spec.JobAnswer, error) {
+	row, err := s.Engine.Decide.Cancel(ctx, in.Key,
 		func(row job.Row, now time.Time) error { return s.Changeable(ctx, row, now) })
 	switch {
 	case err != nil:
-		return nil, spec.AsNoJob(err)
+		return nil, rest.Absent(err, "job")
 	case row.Status == job.Cancelled:
 		if err := s.cancelItems(ctx, row); err != nil {
 			return nil, err
 		}
-		return s.AnswerJob(ctx, row, http.StatusOK, true)
+		return s.AnswerJob(ctx, row, http.StatusOK)
 	case row.Status.Final():
 		return nil, rest.NewProblem(spec.CodeAlreadyFinished, "the job is %s", row.Status)
 	}
-	return s.AnswerJob(ctx, row, http.StatusAccepted, true)
+	return s.AnswerJob(ctx, row, http.StatusAccepted)
 }
 
 // cancelItems cancels the jobs of the items of a node with for_each. The node's own row is CANCELLED by then, so no
@@ -283,23 +263,19 @@ func (s *Handler) cancelItems(ctx context.Context, row job.Row) error {
 	return nil
 }
 
-func (s *Handler) redriveJob(ctx context.Context, who tenant.Identity, in *jobInput) (*spec.JobAnswer, error) {
-	k, err := spec.KeyOf(who, in.ID)
+func (s *Handler) redriveJob(ctx context.Context, who tenant.Identity, in *ByID) (*spec.JobAnswer, error) {
+	by, err := s.redrive(ctx, in.Key)
 	if err != nil {
 		return nil, err
 	}
-	by, err := s.redrive(ctx, k)
-	if err != nil {
-		return nil, err
-	}
-	row, err := s.Store.Row(ctx, job.Key{Tenant: k.Tenant, ID: by})
+	row, err := s.Store.Row(ctx, job.Key{Tenant: who.Tenant, ID: by})
 	if fault.KindOf(err) == fault.NotFound { // a node's run is paused or full: it makes the new job when it goes on
-		row, err = s.row(ctx, k)
+		row, err = s.row(ctx, in.Key)
 	}
 	if err != nil {
 		return nil, err
 	}
-	out, err := s.AnswerJob(ctx, row, http.StatusAccepted, true)
+	out, err := s.AnswerJob(ctx, row, http.StatusAccepted)
 	if err == nil {
 		out.Location = "/v1/jobs/" + string(by)
 	}
@@ -316,7 +292,7 @@ func (s *Handler) redrive(ctx context.Context, k job.Key) (job.ID, error) {
 		p.RedrivenBy = string(by)
 		return by, p
 	case fault.KindOf(err) == fault.NotFound:
-		return "", spec.ErrNoJob()
+		return "", rest.NoSuch("job")
 	case fault.KindOf(err) == fault.Refused:
 		row, rowErr := s.row(ctx, k)
 		switch {
@@ -333,15 +309,11 @@ func (s *Handler) redrive(ctx context.Context, k job.Key) (job.ID, error) {
 	return by, err
 }
 
-func (s *Handler) deleteJob(ctx context.Context, who tenant.Identity, in *jobInput) (*rest.NoContent, error) {
-	k, err := spec.KeyOf(who, in.ID)
-	if err != nil {
-		return nil, err
-	}
-	return &rest.NoContent{}, s.Forget(ctx, k, func(row job.Row) error {
-		if row.Status == job.Dead && !who.May(spec.MayManage) { // this is a purge
+func (s *Handler) deleteJob(ctx context.Context, who tenant.Identity, in *ByID) (*rest.NoContent, error) {
+	return &rest.NoContent{}, s.Forget(ctx, in.Key, func(row job.Row) error {
+		if row.Status == job.Dead && !who.May(tenant.Admin) { // this is a purge
 			return rest.NewProblem(rest.CodeForbidden,
-				"to delete a DEAD job needs the scope %s, which the token does not have", spec.MayManage)
+				"to delete a DEAD job needs the scope %s, which the token does not have", tenant.Admin)
 		}
 		return nil
 	})
@@ -373,7 +345,7 @@ func (s *Handler) Forget(ctx context.Context, k job.Key, may func(job.Row) error
 		found, dead = true, row.Status == job.Dead
 		switch {
 		case row.StartsRun():
-			return nil, spec.ErrNoJob()
+			return nil, rest.NoSuch("job")
 		case !row.Status.Final():
 			return nil, rest.NewProblem(spec.CodeNotFinished, "the job has not ended; cancel it first")
 		case row.PendingEffects.Children():
@@ -393,7 +365,7 @@ func (s *Handler) Forget(ctx context.Context, k job.Key, may func(job.Row) error
 	case found && fault.KindOf(err) == fault.NotFound: // another request has just forgotten it
 		return nil
 	case err != nil:
-		return spec.AsNoJob(err)
+		return rest.Absent(err, "job")
 	}
 	if dead {
 		s.Collect(ctx)

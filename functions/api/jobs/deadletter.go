@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net/http"
 	"slices"
 	"strconv"
 	"strings"
@@ -23,22 +22,17 @@ import (
 )
 
 func (s *Handler) deadLetterRoutes() {
-	rest.Register(s.Router, rest.Route{
-		Method: http.MethodGet, Path: "/v1/dead-letters", ID: "listDeadLetters", Tag: spec.TagDead, Scope: spec.MayRead,
-		Summary: "List dead letters", About: "Jobs that failed finally, newest first, with their newest attempts.",
-	}, s.listDeadLetters)
-	rest.Register(s.Router, rest.Route{
-		Method: http.MethodPost, Path: "/v1/dead-letters/redrive", ID: "redriveDeadLetters", Tag: spec.TagDead,
-		Scope: spec.MayManage, Body: deadLettersRequest,
-		Summary: "Redrive dead letters",
+	on := rest.Resource{Router: s.Router, Tag: spec.TagDead, Path: "/v1/dead-letters"}
+	rest.GetPage(on, "", "listDeadLetters", "List dead letters", s.listDeadLetters,
+		rest.Route{About: "Jobs that failed finally, newest first, with their newest attempts."})
+	rest.Post(on, "/redrive", "redriveDeadLetters", "Redrive dead letters", s.redriveLetters, rest.Route{
+		Scope: tenant.Admin, Body: deadLettersRequest,
 		About: "Each runs as a new job. A filter skips the ones that were redriven before; one that is named by its " +
 			"identifier keeps its new_job_id. The request can be repeated safely.",
-	}, s.redriveLetters)
-	rest.Register(s.Router, rest.Route{
-		Method: http.MethodPost, Path: "/v1/dead-letters/purge", ID: "purgeDeadLetters", Tag: spec.TagDead,
-		Scope: spec.MayManage, Body: deadLettersRequest,
-		Summary: "Delete dead letters", About: "Each is deleted as by DELETE /v1/jobs/{id}.",
-	}, s.purgeLetters)
+	})
+	rest.Post(on, "/purge", "purgeDeadLetters", "Delete dead letters", s.purgeLetters, rest.Route{
+		Scope: tenant.Admin, Body: deadLettersRequest, About: "Each is deleted as by DELETE /v1/jobs/{id}.",
+	})
 }
 
 // deadLetter is the view of a dead job, with its newest attempts.
@@ -67,38 +61,35 @@ type deadLettersInput struct {
 }
 
 func (s *Handler) listDeadLetters(
-	ctx context.Context, who tenant.Identity, in *deadLettersInput,
-) (*rest.Listing[deadLetter], error) {
+	ctx context.Context, who tenant.Identity, in *deadLettersInput, after string, limit int,
+) (found rest.Found[deadLetter], err error) {
 	f, err := readLetterFilter("", in.Task, in.DeadAfter, in.DeadBefore)
 	if err != nil {
-		return nil, err
+		return found, err
 	}
-	l := rest.NewList(who.Tenant, "dead-letters", in.Task, in.DeadAfter, in.DeadBefore)
-	return rest.ReadPage(l, in.Paging, func(after string, limit int) (found rest.Found[deadLetter], err error) {
-		rows, next, err := s.lettersFrom(ctx, who.Tenant, f, after, limit)
+	rows, next, err := s.lettersFrom(ctx, who.Tenant, f, after, limit)
+	if err != nil {
+		return found, err
+	}
+	views, err := s.ShowAll(ctx, who.Tenant, rows)
+	if err != nil {
+		return found, err
+	}
+	found.Next = next
+	found.At = func(i int) string { return letterPosition(rows[i].DeadAt, rows[i].ID) }
+	for i, row := range rows {
+		attempts, _, err := s.Store.Attempts(ctx, row, job.PositionAfter(max(row.Attempt-DeadLetterAttempts, 0)),
+			contract.ListMax)
 		if err != nil {
 			return found, err
 		}
-		views, err := s.ShowAll(ctx, who.Tenant, rows)
-		if err != nil {
-			return found, err
+		letter := deadLetter{JobView: views[i], DeadAt: rest.At(row.DeadAt), Attempts: []attemptView{}}
+		for _, a := range attempts[max(len(attempts)-DeadLetterAttempts, 0):] {
+			letter.Attempts = append(letter.Attempts, viewAttempt(a))
 		}
-		found.Next = next
-		found.At = func(i int) string { return letterPosition(rows[i].DeadAt, rows[i].ID) }
-		for i, row := range rows {
-			attempts, _, err := s.Store.Attempts(ctx, row, job.PositionAfter(max(row.Attempt-DeadLetterAttempts, 0)),
-				contract.ListMax)
-			if err != nil {
-				return found, err
-			}
-			letter := deadLetter{JobView: views[i], DeadAt: rest.Instant{Time: row.DeadAt}, Attempts: []attemptView{}}
-			for _, a := range attempts[max(len(attempts)-DeadLetterAttempts, 0):] {
-				letter.Attempts = append(letter.Attempts, viewAttempt(a))
-			}
-			found.Items = append(found.Items, letter)
-		}
-		return found, nil
-	})
+		found.Items = append(found.Items, letter)
+	}
+	return found, nil
 }
 
 func readLetterFilter(prefix, task, after, before string) (letterFilter, error) {
@@ -111,18 +102,6 @@ func readLetterFilter(prefix, task, after, before string) (letterFilter, error) 
 
 func letterPosition(deadAt time.Time, id job.ID) string {
 	return strconv.Itoa(int(deadAt.UnixMilli())) + "#" + string(id)
-}
-
-// letters reads one page of dead jobs. The cursor holds the last job that was read.
-func (s *Handler) letters(
-	ctx context.Context, l rest.List, f letterFilter, cursor string, limit int,
-) (rows []job.Row, next *string, err error) {
-	position, err := l.Position(cursor)
-	if err != nil {
-		return nil, nil, err
-	}
-	rows, position, err = s.lettersFrom(ctx, l.Tenant, f, position, limit)
-	return rows, l.Cursor(position), err
 }
 
 // lettersFrom reads dead jobs after a position, and returns where the next page begins; "" is the end.
@@ -273,14 +252,18 @@ func (s *Handler) eachLetter(ctx context.Context, who tenant.Identity, name stri
 		l := rest.NewList(who.Tenant, "dead-letters "+name, choice.filter.task, choice.filter.after.String(),
 			choice.filter.before.String())
 		choice.filter.waiting = name == "redrive"
-		rows, next, err := s.letters(ctx, l, choice.filter, choice.cursor, choice.limit)
+		after, err := l.Position(choice.cursor)
+		if err != nil {
+			return nil, err
+		}
+		rows, next, err := s.lettersFrom(ctx, who.Tenant, choice.filter, after, choice.limit)
 		if err != nil {
 			return nil, err
 		}
 		for _, row := range rows {
 			items = append(items, deadLetterOutcome{JobID: row.ID, NewJobID: row.RedrivenBy})
 		}
-		out.Body.NextCursor = next
+		out.Body.NextCursor = l.Cursor(next)
 	}
 	matched := 0
 	for _, one := range items {
@@ -325,7 +308,7 @@ func (s *Handler) named(ctx context.Context, t tenant.ID, ids []job.ID) ([]deadL
 			one := deadLetterOutcome{JobID: lot[i], NewJobID: row.RedrivenBy}
 			switch {
 			case !there[i]:
-				one.Problem = s.Router.Refuse(ctx, spec.ErrNoJob())
+				one.Problem = s.Router.Refuse(ctx, rest.NoSuch("job"))
 			case !row.Status.Final():
 				one.Problem = s.Router.Refuse(ctx,
 					rest.NewProblem(spec.CodeNotFinished, "only a DEAD job is a dead letter; this one has not ended"))

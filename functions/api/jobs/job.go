@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"net/http"
 
+	"github.com/danielgtaylor/huma/v2"
+
 	"punctual/functions/api/field"
 	"punctual/functions/api/rest"
 	"punctual/functions/api/spec"
@@ -14,90 +16,101 @@ import (
 	"punctual/shared/tenant"
 )
 
+// Handler serves jobs and dead letters.
+type Handler struct {
+	*spec.Core
+}
+
+// New registers the routes of jobs and dead letters.
+func New(core *spec.Core) *Handler {
+	h := &Handler{core}
+	h.jobRoutes()
+	h.deadLetterRoutes()
+	return h
+}
+
 func (s *Handler) jobRoutes() {
-	rest.Register(s.Router, rest.Route{
-		Method: http.MethodPost, Path: "/v1/jobs", Status: http.StatusAccepted, ID: "createJob", Tag: spec.TagJobs,
-		Scope: spec.MayWrite, Body: jobRequest,
-		Summary: "Create a job", Errors: []int{http.StatusUnprocessableEntity},
+	on := rest.Resource{Router: s.Router, Tag: spec.TagJobs, Path: "/v1/jobs"}
+	rest.Post(on, "", "createJob", "Create a job", s.createJob, rest.Route{
+		Status: http.StatusAccepted, Body: jobRequest,
 		About: "The answer 202 means that the job is accepted. With an Idempotency-Key the request can be repeated " +
 			"for {=key_hours} hours: the same key and body return the job of the first request. A job after others " +
 			"that have already ended is SCHEDULED, CANCELLED or SKIPPED at once.",
-	}, s.createJob)
-	rest.Register(s.Router, rest.Route{
-		Method: http.MethodPost, Path: "/v1/jobs/batch", Status: http.StatusOK, ID: "createJobs", Tag: spec.TagJobs,
-		Scope: spec.MayWrite, Body: batchRequest,
-		Summary: "Create up to {=batch_jobs} jobs", About: "Each job is accepted or refused on its own: an " +
-			"invalid job does not affect the others. The body has at most {=batch_mib} MiB.",
-	}, s.createJobs)
-	rest.Register(s.Router, rest.Route{
-		Method: http.MethodGet, Path: "/v1/jobs", ID: "listJobs", Tag: spec.TagJobs, Scope: spec.MayRead,
-		Summary: "List jobs", About: "Newest first, without payloads. The order is that of the times in the " +
-			"identifiers: the time of acceptance, for a schedule's job its nominal time, for a redriven job the time " +
-			"at which it died. The list ends at now; jobs that a schedule has made ahead are listed with the filter " +
-			"schedule. A request reads for about {=list_read}; its page can then be short, or empty, and have a " +
-			"cursor, which is not the end. DEAD jobs, RUNNING ones and those of a task are found quickly among any " +
-			"number of others. A tenant with more than {=known} DEAD jobs gets those that died last first.",
-	}, s.listJobs)
-	rest.Register(s.Router, rest.Route{
-		Method: http.MethodGet, Path: "/v1/jobs/{id}", ID: "getJob", Tag: spec.TagJobs, Scope: spec.MayRead,
-		Summary: "Get a job, or wait for its end", Errors: []int{http.StatusNotFound},
+	})
+	rest.Post(on, "/batch", "createJobs", "Create up to {=batch_jobs} jobs", s.createJobs, rest.Route{
+		Status: http.StatusOK, Body: batchRequest,
+		About: "Each job is accepted or refused on its own: an invalid job does not affect the others. The body has " +
+			"at most {=batch_mib} MiB.",
+	})
+	rest.GetPage(on, "", "listJobs", "List jobs", s.listJobs, rest.Route{
+		About: "Newest first, without payloads. The order is that of the times in the identifiers: the time of " +
+			"acceptance, for a schedule's job its nominal time, for a redriven job the time at which it died. The " +
+			"list ends at now; jobs that a schedule has made ahead are listed with the filter schedule. A request " +
+			"reads for about {=list_read}; its page can then be short, or empty, and have a cursor, which is not the " +
+			"end. DEAD jobs, RUNNING ones and those of a task are found quickly among any number of others. A tenant " +
+			"with more than {=known} DEAD jobs gets those that died last first.",
+	})
+	rest.Get(on, "/{id}", "getJob", "Get a job, or wait for its end", s.getJob, rest.Route{
 		About: "A job that has ended is kept for {=finished_days} days, a DEAD one for {=dead_days}, with its " +
 			"payload, result, tags and attempts; after that the answer is 404.",
-	}, s.getJob)
-	rest.Register(s.Router, rest.Route{
-		Method: http.MethodPatch, Path: "/v1/jobs/{id}", ID: "patchJob", Tag: spec.TagJobs, Scope: spec.MayWrite,
-		MergePatch: true,
-		Body:       jobPatchRequest,
-		Summary:    "Change a job while no attempt runs",
-		Errors:     []int{http.StatusNotFound, http.StatusConflict, http.StatusPreconditionFailed},
-		About:      "Each given field replaces the old value as a whole. Possible also between attempts.",
-	}, s.patchJob)
-	rest.Register(s.Router, rest.Route{
-		Method: http.MethodDelete, Path: "/v1/jobs/{id}", ID: "deleteJob", Tag: spec.TagJobs, Scope: spec.MayWrite,
-		Summary: "Delete a finished job", Errors: []int{http.StatusNotFound, http.StatusConflict},
-		About: "A DEAD job requires the scope punctual:admin, as deleting dead letters does.",
-	}, s.deleteJob)
-	rest.Register(s.Router, rest.Route{
-		Method: http.MethodPost, Path: "/v1/jobs/{id}/cancel", ID: "cancelJob", Tag: spec.TagJobs, Scope: spec.MayWrite,
-		Summary: "Cancel a job", Also: []int{http.StatusAccepted},
-		Errors: []int{http.StatusNotFound, http.StatusConflict},
+	})
+	rest.Patch(on, "/{id}", "patchJob", "Change a job while no attempt runs", s.patchJob, rest.Route{
+		MergePatch: true, Body: jobPatchRequest, Conflict: true,
+		About: "Each given field replaces the old value as a whole. Possible also between attempts.",
+	})
+	rest.Delete(on, "/{id}", "deleteJob", "Delete a finished job", s.deleteJob, rest.Route{
+		Conflict: true, About: "A DEAD job requires the scope punctual:admin, as deleting dead letters does.",
+	})
+	rest.Post(on, "/{id}/cancel", "cancelJob", "Cancel a job", s.cancelJob, rest.Route{
+		Also: []int{http.StatusAccepted}, Conflict: true,
 		About: "200: the job is CANCELLED and no attempt can start. 202: an attempt runs; its handler is notified " +
 			"within {=cancel_s} s, and its outcome decides.",
-	}, s.cancelJob)
-	rest.Register(s.Router, rest.Route{
-		Method: http.MethodPost, Path: "/v1/jobs/{id}/run-now", ID: "runJobNow", Tag: spec.TagJobs,
-		Scope:   spec.MayWrite,
-		Summary: "Run a waiting job now", Errors: []int{http.StatusNotFound, http.StatusConflict},
-		About: "The job is due now; a job that waits for a retry starts its next attempt.",
-	}, s.runNow)
-	rest.Register(s.Router, rest.Route{
-		Method: http.MethodPost, Path: "/v1/jobs/{id}/redrive", Status: http.StatusAccepted, ID: "redriveJob",
-		Tag: spec.TagJobs, Scope: spec.MayManage,
-		Summary: "Redrive a DEAD job as a new job", Errors: []int{http.StatusNotFound, http.StatusConflict},
+	})
+	rest.Post(on, "/{id}/run-now", "runJobNow", "Run a waiting job now", s.runNow, rest.Route{
+		Conflict: true, About: "The job is due now; a job that waits for a retry starts its next attempt.",
+	})
+	rest.Post(on, "/{id}/redrive", "redriveJob", "Redrive a DEAD job as a new job", s.redriveJob, rest.Route{
+		Status: http.StatusAccepted, Scope: tenant.Admin, Conflict: true,
 		About: "The new job has all its attempts, redrive_of, and the same key for its handler.",
-	}, s.redriveJob)
-	rest.Register(s.Router, rest.Route{
-		Method: http.MethodGet, Path: "/v1/jobs/{id}/attempts", ID: "listAttempts", Tag: spec.TagJobs,
-		Scope:   spec.MayRead,
-		About:   "Attempts that have ended, oldest first.",
-		Summary: "List the attempts of a job", Errors: []int{http.StatusNotFound},
-	}, s.listAttempts)
+	})
+	rest.GetPage(on, "/{id}/attempts", "listAttempts", "List the attempts of a job", s.listAttempts,
+		rest.Route{About: "Attempts that have ended, oldest first."})
 }
 
-type createJobInput struct {
-	Key string `header:"Idempotency-Key" doc:"Idempotency key, printable ASCII, which identifies this request for {=key_hours} hours"`
+var (
+	jobRequest = field.NewObject("JobRequest", "Job to run, and when.", spec.Task, spec.Payload, spec.RunAt, spec.Delay,
+		spec.Priority, spec.Pool, spec.Timeout, spec.StartWithin, spec.ExpireAfter, spec.Retry, after, runIf, spec.Tags,
+		spec.Metadata, spec.AllowLiterals).
+		Refusing(field.IsEither(field.HasAll("run_at", "delay"), ruleOfNone))
+	batchJobRequest = jobRequest.Replacing("BatchJobRequest", "Job of a batch.", after.Shaped(field.ArrayOf(0,
+		contract.MaxAfter, field.TextSchema(field.Matching(parentPattern, spec.JobIDLength))))).With(batchKey)
+)
+
+// ruleOfNone is an object with run_if but without after.
+var ruleOfNone = &huma.Schema{AllOf: []*huma.Schema{field.HasAll("run_if"), field.IsNot(field.HasAll("after"))}}
+
+// ByID is the input of a route about one job.
+type ByID struct {
+	ID  string `path:"id"`
+	Key job.Key
 }
 
-func (s *Handler) createJob(ctx context.Context, who tenant.Identity, _ *createJobInput) (*spec.JobAnswer, error) {
-	key, err := spec.ReadKey(rest.HeaderOf(ctx).Values("Idempotency-Key"))
+// Prepare makes the key of the job. A text that is no id is a job that does not exist.
+func (in *ByID) Prepare(_ context.Context, who tenant.Identity) error {
+	id, err := job.ParseID(in.ID)
 	if err != nil {
-		return nil, err
+		return rest.NoSuch("job")
 	}
+	in.Key = job.Key{Tenant: who.Tenant, ID: id}
+	return nil
+}
+
+func (s *Handler) createJob(ctx context.Context, who tenant.Identity, in *spec.Keyed) (*spec.JobAnswer, error) {
 	doc, err := rest.NeededBody(ctx, contract.MaxBody, "an object", "a job is needed in the body")
 	if err != nil {
 		return nil, err
 	}
-	a, err := s.submit(ctx, who, spec.NewReader(doc), rest.Value{}, jobRequest, key,
+	a, err := s.submit(ctx, who, spec.NewReader(doc), rest.Value{}, jobRequest, in.IdempotencyKey,
 		s.TaskBook(who.Tenant), nil)
 	if err != nil {
 		return nil, err
@@ -172,44 +185,33 @@ func (s *Handler) submit(
 	return a, nil
 }
 
-type getJobInput struct {
-	ID   string `path:"id"`
-	Wait string `query:"wait" doc:"Maximum wait for a final status. On timeout the current state is returned; it is returned at once, with Retry-After, when too many requests of the tenant wait" example:"20s"`
-}
-
-// row reads a job's row. Absent, forgotten and another tenant's jobs give the same error.
+// row reads a job's row. Absent, forgotten and another tenant's jobs give the same error, as does the row of a run.
 func (s *Handler) row(ctx context.Context, k job.Key) (job.Row, error) {
 	r, err := s.Store.Row(ctx, k)
-	if err == nil {
-		err = spec.NoJob(r)
+	if err == nil && r.StartsRun() {
+		return r, rest.NoSuch("job")
 	}
-	return r, spec.AsNoJob(err)
+	return r, rest.Absent(err, "job")
+}
+
+type getJobInput struct {
+	ByID
+	spec.Waits
 }
 
 func (s *Handler) getJob(ctx context.Context, who tenant.Identity, in *getJobInput) (*spec.JobAnswer, error) {
-	k, err := spec.KeyOf(who, in.ID)
-	if err != nil {
-		return nil, err
-	}
-	wait, err := spec.ReadWait(in.Wait)
-	if err != nil {
-		return nil, err
-	}
-	r, err := s.row(ctx, k)
-	if err != nil {
-		return nil, err
-	}
+	r, err := s.row(ctx, in.Key)
 	retryAfter := ""
-	if wait > 0 && !r.Status.Final() {
-		retryAfter, err = s.Await(ctx, who.Tenant, wait, func() (_ bool, err error) {
-			r, err = s.row(ctx, k)
+	if err == nil && in.Most > 0 && !r.Status.Final() {
+		retryAfter, err = s.Await(ctx, who.Tenant, in.Most, func() (_ bool, err error) {
+			r, err = s.row(ctx, in.Key)
 			return r.Status.Final(), err
 		})
-		if err != nil {
-			return nil, err
-		}
 	}
-	out, err := s.AnswerJob(ctx, r, http.StatusOK, true)
+	if err != nil {
+		return nil, err
+	}
+	out, err := s.AnswerJob(ctx, r, http.StatusOK)
 	if err == nil {
 		out.RetryAfter = retryAfter
 	}

@@ -51,17 +51,13 @@ func (f jobFilter) rowMay(r job.Row) bool {
 }
 
 func (s *Handler) listJobs(
-	ctx context.Context, who tenant.Identity, in *listJobsInput,
-) (*rest.Listing[spec.JobView], error) {
+	ctx context.Context, who tenant.Identity, in *listJobsInput, after string, limit int,
+) (found rest.Found[spec.JobView], err error) {
 	f, err := readFilter(in, s.Now())
-	if err != nil {
-		return nil, err
-	}
-	l := rest.NewList(who.Tenant, "jobs", in.State, in.Task, in.Schedule, in.CreatedAfter, in.CreatedBefore)
-	return rest.ReadPage(l, in.Paging, func(after string, limit int) (found rest.Found[spec.JobView], err error) {
+	if err == nil {
 		found.Next, err = s.listed(ctx, who.Tenant, f, after, limit, &found.Items)
-		return found, err
-	})
+	}
+	return found, err
 }
 
 // listed fills a page that begins after a position, and returns where the next one begins; "" is the end.
@@ -242,33 +238,26 @@ type attemptView struct {
 func viewAttempt(a job.Attempt) attemptView {
 	v := attemptView{Attempt: a.Attempt, Worker: a.Worker, Outcome: a.Outcome, Error: a.Error}
 	if !a.StartedAt.IsZero() {
-		v.StartedAt, v.FinishedAt, v.StartLatenessMS = rest.Instant{Time: a.StartedAt},
-			rest.Instant{Time: a.FinishedAt}, &a.LatenessMS
+		v.StartedAt, v.FinishedAt, v.StartLatenessMS = rest.At(a.StartedAt),
+			rest.At(a.FinishedAt), &a.LatenessMS
 	}
 	return v
 }
 
 type attemptsInput struct {
-	ID string `path:"id"`
+	ByID
 	rest.Paging
 }
 
 func (s *Handler) listAttempts(
-	ctx context.Context, who tenant.Identity, in *attemptsInput,
-) (*rest.Listing[attemptView], error) {
-	k, err := spec.KeyOf(who, in.ID)
+	ctx context.Context, _ tenant.Identity, in *attemptsInput, after string, limit int,
+) (found rest.Found[attemptView], err error) {
+	r, err := s.row(ctx, in.Key)
 	if err != nil {
-		return nil, err
+		return found, err
 	}
-	l := rest.NewList(who.Tenant, "attempts", in.ID)
-	return rest.ReadPage(l, in.Paging, func(after string, limit int) (found rest.Found[attemptView], err error) {
-		r, err := s.row(ctx, k)
-		if err != nil {
-			return found, err
-		}
-		attempts, more, err := s.Store.Attempts(ctx, r, rest.CursorNumber(after), limit)
-		return rest.FoundRows(attempts, more, viewAttempt, func(a job.Attempt) string {
-			return strconv.Itoa(int(a.Position()))
-		}), err
-	})
+	attempts, more, err := s.Store.Attempts(ctx, r, rest.CursorNumber(after), limit)
+	return rest.FoundRows(attempts, more, viewAttempt, func(a job.Attempt) string {
+		return strconv.Itoa(int(a.Position()))
+	}), err
 }

@@ -1,10 +1,12 @@
 package rest
 
 import (
+	"context"
 	"reflect"
 
 	"github.com/danielgtaylor/huma/v2"
 
+	"punctual/shared/tenant"
 	"punctual/shared/text"
 )
 
@@ -20,6 +22,18 @@ type Named struct {
 
 // PageInput is the input of a list without filters.
 type PageInput struct{ Paging }
+
+// Match has the header of a request that changes one version of a resource.
+type Match struct {
+	IfMatch string `header:"If-Match" doc:"ETag of the version to change; the answer is 412 if the resource has another version"`
+	Version int64  // in IfMatch; 0: any
+}
+
+// Prepare reads the header.
+func (m *Match) Prepare(ctx context.Context, _ tenant.Identity) (err error) {
+	m.Version, err = readMatch(HeaderOf(ctx).Values("If-Match"))
+	return err
+}
 
 // NoContent is the answer 204, which has no body.
 type NoContent struct{}

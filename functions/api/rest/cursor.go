@@ -87,6 +87,11 @@ type Paging struct {
 	Cursor string `query:"cursor" doc:"Cursor from next_cursor of the page before, with the same filters"`
 }
 
+// paged is an input with Paging.
+type paged interface{ paging() Paging }
+
+func (p Paging) paging() Paging { return p }
+
 // PageSize returns how many items a page has at most: contract.ListDefault if there is no limit. A limit that is not a
 // number from 1 to contract.ListMax is a *Problem.
 func (p Paging) PageSize() (int, error) {

@@ -16,8 +16,8 @@ import (
 // MatchPattern is one strong ETag as we write it.
 var MatchPattern = regexp.MustCompile(`^"([1-9][0-9]{0,17})"$`)
 
-// ReadMatch reads the version in If-Match; 0 is any.
-func ReadMatch(values []string) (int64, error) {
+// readMatch reads the version in If-Match; 0 is any.
+func readMatch(values []string) (int64, error) {
 	if len(values) == 0 || len(values) == 1 && values[0] == "*" {
 		return 0, nil
 	}
@@ -104,10 +104,13 @@ func FilterWord(wrong *fault.Violations, parameter, value string, words []string
 	}
 }
 
+// NoSuch returns the problem that there is no such thing.
+func NoSuch(what string) *Problem { return NewProblem(CodeNotFound, "there is no such "+what) }
+
 // Absent turns fault.NotFound into the problem that there is no such thing.
 func Absent(err error, what string) error {
 	if fault.KindOf(err) == fault.NotFound {
-		return NewProblem(CodeNotFound, "there is no such "+what)
+		return NoSuch(what)
 	}
 	return err
 }

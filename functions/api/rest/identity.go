@@ -37,7 +37,7 @@ func admit(ctx context.Context, need tenant.Scope) (tenant.Identity, error) {
 	if _, err := tenant.ParseCaller(string(id.Tenant)); err != nil {
 		return id, NewProblem(CodeUnauthenticated, "%s", nobody).with("WWW-Authenticate", scheme)
 	}
-	if need != "" && !id.May(need) {
+	if need != AnyScope && !id.May(need) {
 		return id, NewProblem(CodeForbidden, "this needs the scope %s, which %s", need, holds)
 	}
 	return id, nil

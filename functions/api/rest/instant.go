@@ -14,6 +14,9 @@ import (
 // Instant is a time in an answer: RFC 3339 in UTC with milliseconds.
 type Instant struct{ time.Time }
 
+// At returns a time for an answer.
+func At(t time.Time) Instant { return Instant{t} }
+
 // InstantLayout is the layout of times in answers, for package time.
 const InstantLayout = "2006-01-02T15:04:05.000Z07:00"
 

@@ -22,10 +22,10 @@ func TestRouter_CompletesProblemsByItsOwnCatalogue(t *testing.T) {
 			{Code: CodeNotFound, Status: http.StatusNotFound, Title: title},
 			{Code: CodeInternal, Status: http.StatusInternalServerError, Title: "Bug"},
 		}})
-		Register(s, Route{Method: http.MethodGet, Path: "/unheard-of", ID: "a", Scope: Open},
+		Get(Resource{Router: s}, "/unheard-of", "a", "",
 			func(context.Context, tenant.Identity, *input) (*output, error) {
 				return nil, NewProblem("unheard_of", "no catalogue has this code")
-			})
+			}, Route{Scope: Open})
 		return s
 	}
 	for _, c := range []struct {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"io"
+	"maps"
 	"mime"
 	"net/http"
 	"net/url"
@@ -20,8 +21,11 @@ import (
 	"punctual/shared/text"
 )
 
-// Open is the scope of routes that need no identity.
-const Open tenant.Scope = "open"
+// Scopes of routes that need no identity, and of routes that need one with any scope.
+const (
+	Open     tenant.Scope = "open"
+	AnyScope tenant.Scope = "any"
+)
 
 // Body documents the body of a request.
 type Body interface {
@@ -29,79 +33,142 @@ type Body interface {
 	Schema(known huma.Registry) *huma.Schema
 }
 
-// Route is one call of the API: its documentation and its conditions.
-type Route struct {
-	Method, Path string
-	Status       int // of success, if it is always the same
-	ID           string
-	Summary      string
-	About        string
-	Tag          string
-	Scope        tenant.Scope // "" needs only an identity
-	Body         Body         // nil: no body
-	OptionalBody bool
-	Errors       []int // in addition to those of every call
-	Also         []int // more statuses of success; a PUT always has 201
-	AlsoName     bool  // the last element of Path may be a resource's name: other methods mean that resource
-	MergePatch   bool  // also accepts application/merge-patch+json (RFC 7396)
+// Resource is what the routes about one kind of thing have in common.
+type Resource struct {
+	*Router
+	Tag  string
+	Path string
 }
 
-// Register adds a route to s. It does what all calls have in common: it checks the identity and the query parameters,
-// and answers an error as a problem. The input of handle holds path, query and header parameters.
-func Register[I, O any](
-	s *Router, r Route, handle func(ctx context.Context, who tenant.Identity, in *I) (*O, error),
+// Route is what one call of the API has beside its path, its name and its summary. The zero Route is enough for many.
+type Route struct {
+	About        string
+	Status       int          // of success, if it is always the same
+	Scope        tenant.Scope // "": tenant.Read for a GET, else tenant.Write
+	Body         Body         // nil: no body
+	OptionalBody bool
+	Conflict     bool   // 409 is possible
+	Errors       []int  // in addition to those that follow from the method, the path and the input
+	Also         []int  // more statuses of success; a PUT always has 201
+	AlsoName     bool   // the last element of the path may be a resource's name: other methods mean that resource
+	MergePatch   bool   // also accepts application/merge-patch+json (RFC 7396)
+	Cursor       string // name of a list in its cursors; "": the last element of the path
+
+	method, path, id, summary, tag string
+}
+
+// Handler answers a request by an identity. The input holds path, query and header parameters.
+type Handler[I, O any] = func(ctx context.Context, who tenant.Identity, in *I) (*O, error)
+
+// Get adds a route below the path of a resource. id names the operation in the document, and the route, if there is
+// one, says what else is particular about it.
+func Get[I, O any](on Resource, path, id, summary string, handle Handler[I, O], r ...Route) {
+	register(on, http.MethodGet, path, id, summary, handle, r)
+}
+
+// Post adds a route; see Get.
+func Post[I, O any](on Resource, path, id, summary string, handle Handler[I, O], r ...Route) {
+	register(on, http.MethodPost, path, id, summary, handle, r)
+}
+
+// Put adds a route; see Get.
+func Put[I, O any](on Resource, path, id, summary string, handle Handler[I, O], r ...Route) {
+	register(on, http.MethodPut, path, id, summary, handle, r)
+}
+
+// Patch adds a route; see Get.
+func Patch[I, O any](on Resource, path, id, summary string, handle Handler[I, O], r ...Route) {
+	register(on, http.MethodPatch, path, id, summary, handle, r)
+}
+
+// Delete adds a route; see Get.
+func Delete[I, O any](on Resource, path, id, summary string, handle Handler[I, O], r ...Route) {
+	register(on, http.MethodDelete, path, id, summary, handle, r)
+}
+
+// GetPage adds a GET of a list, page by page. A cursor is bound to all path and query parameters of the input. fetch
+// reads up to limit items after a position.
+func GetPage[I, V any, P interface {
+	*I
+	paged
+}](on Resource, path, id, summary string,
+	fetch func(ctx context.Context, who tenant.Identity, in P, after string, limit int) (Found[V], error), r ...Route,
 ) {
-	op := huma.Operation{
-		Method: r.Method, Path: r.Path, DefaultStatus: r.Status, OperationID: r.ID, Summary: r.Summary,
-		Description: r.About, Tags: []string{r.Tag},
-		SkipValidateParams: true, SkipValidateBody: true, // our own readers list all mistakes and repeat no values
-		Errors: append([]int{http.StatusBadRequest, http.StatusServiceUnavailable}, r.Errors...),
+	name := cursorName(on.Path+path, r)
+	Get(on, path, id, summary, func(ctx context.Context, who tenant.Identity, in *I) (*Listing[V], error) {
+		l := NewList(who.Tenant, name, filtersOf(reflect.ValueOf(in).Elem())...)
+		return ReadPage(l, P(in).paging(), func(after string, limit int) (Found[V], error) {
+			return fetch(ctx, who, in, after, limit)
+		})
+	}, r...)
+}
+
+func cursorName(path string, r []Route) string {
+	if len(r) > 0 && r[0].Cursor != "" {
+		return r[0].Cursor
 	}
-	switch {
-	case r.Scope == Open:
-		op.Security = []map[string][]string{}
-	case s.noSignIn: // requests of other origins are still refused
-		op.Security = []map[string][]string{{}, {"bearer": scopesOf(r.Scope)}}
-		op.Errors = append(op.Errors, http.StatusForbidden)
-	default:
-		op.Security = []map[string][]string{{"bearer": scopesOf(r.Scope)}}
-		op.Errors = append(op.Errors, http.StatusUnauthorized, http.StatusForbidden, http.StatusTooManyRequests)
+	return path[strings.LastIndexByte(path, '/')+1:]
+}
+
+// filtersOf returns the path and query parameters of the input of a list, except those of the page.
+func filtersOf(in reflect.Value) (filters []string) {
+	for f, v := range in.Fields() {
+		switch {
+		case f.Tag.Get("query") != "" || f.Tag.Get("path") != "":
+			filters = append(filters, v.String())
+		case f.Anonymous && f.Type != reflect.TypeFor[Paging]():
+			filters = append(filters, filtersOf(v)...)
+		}
 	}
-	if strings.Contains(r.Path, "{") { // a parameter may make the path invalid
-		op.Errors = append(op.Errors, http.StatusNotFound)
+	return filters
+}
+
+// Prepared is an input, or a part of one, that reads its parameters before the handler is called.
+type Prepared interface {
+	Prepare(ctx context.Context, who tenant.Identity) error
+}
+
+func prepare(ctx context.Context, who tenant.Identity, in any) error {
+	if p, ok := in.(Prepared); ok {
+		return p.Prepare(ctx, who)
 	}
-	if r.Body != nil {
-		op.Errors = append(op.Errors, http.StatusRequestEntityTooLarge, http.StatusUnsupportedMediaType)
+	for f, part := range reflect.ValueOf(in).Elem().Fields() {
+		if !f.Anonymous {
+			continue
+		}
+		if p, ok := part.Addr().Interface().(Prepared); ok {
+			if err := p.Prepare(ctx, who); err != nil {
+				return err
+			}
+		}
 	}
-	known := queryNames(reflect.TypeFor[I]())
-	huma.Register(s.api, op, func(ctx context.Context, in *I) (*O, error) {
+	return nil
+}
+
+// register does what all calls have in common: it checks the identity and the parameters, and answers an error as a
+// problem.
+func register[I, O any](on Resource, method, path, id, summary string, handle Handler[I, O], routes []Route) {
+	s, r := on.Router, Route{}
+	if len(routes) > 0 {
+		r = routes[0]
+	}
+	r.method, r.path, r.id, r.summary, r.tag = method, on.Path+path, id, summary, on.Tag
+	if r.Scope == "" {
+		r.Scope = map[bool]tenant.Scope{true: tenant.Read, false: tenant.Write}[method == http.MethodGet]
+	}
+	input := reflect.TypeFor[I]()
+	r.completeErrors(input)
+	known := namesOf(input, "query")
+	huma.Register(s.api, s.operation(r), func(ctx context.Context, in *I) (*O, error) {
 		requestOf(ctx).mergePatch = r.MergePatch
-		out, err := func() (*O, error) {
-			var who tenant.Identity
-			var err error
-			if r.Scope != Open {
-				if who, err = admit(ctx, r.Scope); err != nil {
-					return nil, err
-				}
-				if s.limit != nil {
-					if err := s.limit(ctx, who.Tenant); err != nil {
-						return nil, err
-					}
-				}
-				if s.weigh != nil {
-					requestOf(ctx).weigh = func(bytes int) error { return s.weigh(ctx, who.Tenant, bytes) }
-				}
-			}
-			if err := checkQuery(requestOf(ctx).http.URL.RawQuery, known); err != nil {
-				return nil, err
-			}
-			if r.Body == nil && r.Method != http.MethodGet && r.Method != http.MethodDelete {
-				if err := expectNoBody(ctx); err != nil {
-					return nil, err
-				}
-			}
-			return handle(ctx, who, in)
-		}()
+		who, err := s.enter(ctx, r, known)
+		if err == nil {
+			err = prepare(ctx, who, in)
+		}
+		var out *O
+		if err == nil {
+			out, err = handle(ctx, who, in)
+		}
 		if err != nil {
 			return nil, s.Refuse(ctx, err)
 		}
@@ -111,19 +178,77 @@ func Register[I, O any](
 	s.noteLiteral(r)
 }
 
+// completeErrors adds the statuses that follow from the path and the input.
+func (r *Route) completeErrors(input reflect.Type) {
+	r.Errors = append([]int{http.StatusBadRequest, http.StatusServiceUnavailable}, r.Errors...)
+	headers := namesOf(input, "header")
+	for status, possible := range map[int]bool{
+		http.StatusNotFound:              strings.Contains(r.path, "{"), // a parameter may make the path invalid
+		http.StatusConflict:              r.Conflict,
+		http.StatusPreconditionFailed:    headers["If-Match"],
+		http.StatusUnprocessableEntity:   headers["Idempotency-Key"],
+		http.StatusRequestEntityTooLarge: r.Body != nil,
+		http.StatusUnsupportedMediaType:  r.Body != nil,
+	} {
+		if possible {
+			r.Errors = append(r.Errors, status)
+		}
+	}
+}
+
+// operation documents a route.
+func (s *Router) operation(r Route) huma.Operation {
+	op := huma.Operation{
+		Method: r.method, Path: r.path, DefaultStatus: r.Status, OperationID: r.id, Summary: r.summary,
+		Description: r.About, Tags: []string{r.tag}, Errors: r.Errors,
+		SkipValidateParams: true, SkipValidateBody: true, // our own readers list all mistakes and repeat no values
+	}
+	switch {
+	case r.Scope == Open:
+		op.Security = []map[string][]string{}
+	case s.NoSignIn: // requests of other origins are still refused
+		op.Security = []map[string][]string{{}, {"bearer": scopesOf(r.Scope)}}
+		op.Errors = append(op.Errors, http.StatusForbidden)
+	default:
+		op.Security = []map[string][]string{{"bearer": scopesOf(r.Scope)}}
+		op.Errors = append(op.Errors, http.StatusUnauthorized, http.StatusForbidden, http.StatusTooManyRequests)
+	}
+	return op
+}
+
+// enter checks the identity, the rate limit, the query and the absence of a body.
+func (s *Router) enter(ctx context.Context, r Route, known map[string]bool) (who tenant.Identity, err error) {
+	if r.Scope != Open {
+		if who, err = admit(ctx, r.Scope); err != nil {
+			return who, err
+		}
+		if s.Limit != nil {
+			if err := s.Limit(ctx, who.Tenant); err != nil {
+				return who, err
+			}
+		}
+		if s.Weigh != nil {
+			requestOf(ctx).weigh = func(bytes int) error { return s.Weigh(ctx, who.Tenant, bytes) }
+		}
+	}
+	if err := checkQuery(requestOf(ctx).http.URL.RawQuery, known); err != nil {
+		return who, err
+	}
+	if r.Body == nil && r.method != http.MethodGet && r.method != http.MethodDelete {
+		return who, expectNoBody(ctx)
+	}
+	return who, nil
+}
+
 // describe corrects the document where huma cannot know: it must not read the body, so it does not document one, and it
 // answers bad parameters with 422.
 func (s *Router) describe(r Route) {
-	path := s.api.OpenAPI().Paths[r.Path]
-	op := map[string]*huma.Operation{
-		http.MethodGet: path.Get, http.MethodPost: path.Post, http.MethodPut: path.Put, http.MethodPatch: path.Patch,
-		http.MethodDelete: path.Delete,
-	}[r.Method]
+	op := Operations(s.api.OpenAPI().Paths[r.path])[r.method]
 	if !slices.Contains(r.Errors, http.StatusUnprocessableEntity) {
 		delete(op.Responses, "422")
 	}
 	also := r.Also
-	if r.Method == http.MethodPut {
+	if r.method == http.MethodPut {
 		also = append(also, http.StatusCreated)
 	}
 	for _, status := range also {
@@ -138,27 +263,34 @@ func (s *Router) describe(r Route) {
 	}
 }
 
+// Operations returns the operations on a path, by method.
+func Operations(p *huma.PathItem) map[string]*huma.Operation {
+	all := map[string]*huma.Operation{
+		http.MethodGet: p.Get, http.MethodPost: p.Post, http.MethodPut: p.Put, http.MethodPatch: p.Patch,
+		http.MethodDelete: p.Delete,
+	}
+	maps.DeleteFunc(all, func(_ string, op *huma.Operation) bool { return op == nil })
+	return all
+}
+
 // mergePatchType is the media type of RFC 7396.
 const mergePatchType = "application/merge-patch+json"
 
 func scopesOf(s tenant.Scope) []string {
-	if s == "" {
+	if s == AnyScope {
 		return []string{}
 	}
 	return []string{string(s)}
 }
 
-// queryNames returns the query parameters in the input type of a route.
-func queryNames(t reflect.Type) map[string]bool {
+// namesOf returns the parameters of a kind (path, query or header) in the input type of a route.
+func namesOf(t reflect.Type, kind string) map[string]bool {
 	names := map[string]bool{}
-	for i := range t.NumField() {
-		f := t.Field(i)
+	for f := range t.Fields() {
 		if f.Anonymous && f.Type.Kind() == reflect.Struct {
-			for name := range queryNames(f.Type) {
-				names[name] = true
-			}
+			maps.Copy(names, namesOf(f.Type, kind))
 		}
-		if name, _, _ := strings.Cut(f.Tag.Get("query"), ","); name != "" {
+		if name := f.Tag.Get(kind); name != "" {
 			names[name] = true
 		}
 	}

@@ -43,24 +43,16 @@ type Options struct {
 // Router is the http.Handler of all routes that are registered with it. Every request gets an id, and every answer has
 // the same form, even after a panic.
 type Router struct {
-	mux       *http.ServeMux
-	literal   map[string][]string // methods of the paths without a parameter
-	api       huma.API
-	catalogue Catalogue
-	noSignIn  bool
-	limit     func(context.Context, tenant.ID) error
-	weigh     func(ctx context.Context, t tenant.ID, bytes int) error
-	log       *slog.Logger
-	meter     *telemetry.Meter
+	Options
+	mux     *http.ServeMux
+	literal map[string][]string // methods of the paths without a parameter
+	api     huma.API
 }
 
-// NewRouter returns a router without routes. Register adds them, before the first request.
+// NewRouter returns a router without routes. Get and its like add them, before the first request.
 func NewRouter(o Options) *Router {
 	mux := http.NewServeMux()
-	return &Router{
-		mux: mux, literal: map[string][]string{}, api: humago.New(mux, humaConfig(o)), catalogue: o.Catalogue,
-		noSignIn: o.NoSignIn, limit: o.Limit, weigh: o.Weigh, log: o.Log, meter: o.Meter,
-	}
+	return &Router{o, mux, map[string][]string{}, humago.New(mux, humaConfig(o))}
 }
 
 // OpenAPI returns the document of the routes so far. The caller may change it.
@@ -116,21 +108,21 @@ func (s *Router) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		if p := recover(); p != nil {
 			err := s.Panicked(r.Context(), p)
 			if answer.status == 0 {
-				s.catalogue.Write(answer, req.ID, err)
+				s.Catalogue.Write(answer, req.ID, err)
 			}
 		}
-		s.meter.Count(telemetry.Requests, 1,
+		s.Meter.Count(telemetry.Requests, 1,
 			telemetry.Dim{Key: "status", Value: strconv.Itoa(answer.status/100) + "xx"})
 	}()
 	handler, pattern := s.mux.Handler(r)
 	allow, literal := s.literal[r.URL.Path]
 	switch {
 	case literal && !slices.Contains(allow, r.Method):
-		s.catalogue.Write(answer, req.ID, wrongMethod(strings.Join(allow, ", ")))
+		s.Catalogue.Write(answer, req.ID, wrongMethod(strings.Join(allow, ", ")))
 	case path.Clean(r.URL.Path) != r.URL.Path: // the mux would redirect; a client that builds such paths has a bug
-		s.catalogue.Write(answer, req.ID, NewProblem(CodeNotFound, "there is no such path"))
+		s.Catalogue.Write(answer, req.ID, NewProblem(CodeNotFound, "there is no such path"))
 	case pattern == "":
-		s.catalogue.Write(answer, req.ID, noRoute(handler, r))
+		s.Catalogue.Write(answer, req.ID, noRoute(handler, r))
 	default:
 		s.mux.ServeHTTP(answer, r)
 	}
@@ -138,7 +130,7 @@ func (s *Router) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 
 // Panicked logs a panic with its stack and returns the problem for the client.
 func (s *Router) Panicked(ctx context.Context, p any) *Problem {
-	s.log.ErrorContext(ctx, "a handler panicked", "request_id", requestID(ctx), "panic", fmt.Sprint(p), "stack",
+	s.Log.ErrorContext(ctx, "a handler panicked", "request_id", requestID(ctx), "panic", fmt.Sprint(p), "stack",
 		string(debug.Stack()))
 	return internalProblem()
 }
@@ -160,25 +152,25 @@ func wrongMethod(allow string) *Problem {
 // noteLiteral records the methods of each path without a parameter. For any other method the mux would choose a path
 // with a parameter: it would take PATCH /v1/jobs/batch as the job called batch. Where that is meant, AlsoName says so.
 func (s *Router) noteLiteral(r Route) {
-	if strings.Contains(r.Path, "{") || r.AlsoName {
+	if strings.Contains(r.path, "{") || r.AlsoName {
 		return
 	}
-	methods := append(slices.Clone(s.literal[r.Path]), r.Method)
-	if r.Method == http.MethodGet {
+	methods := append(slices.Clone(s.literal[r.path]), r.method)
+	if r.method == http.MethodGet {
 		methods = append(methods, http.MethodHead)
 	}
 	slices.Sort(methods)
-	s.literal[r.Path] = methods
+	s.literal[r.path] = methods
 }
 
 // Refuse turns an error into a complete problem, and logs what the client does not see.
 func (s *Router) Refuse(ctx context.Context, err error) *Problem {
 	p := problemOf(err)
-	s.catalogue.complete(p)
+	s.Catalogue.complete(p)
 	p.RequestID = requestID(ctx)
 	if p.Status >= http.StatusInternalServerError && ctx.Err() == nil {
-		s.log.ErrorContext(ctx, "a request failed", "request_id", p.RequestID, "code", p.Code, telemetry.Err, err)
-		s.meter.Count(telemetry.Faults, 1, telemetry.Dim{Key: "kind", Value: p.Code})
+		s.Log.ErrorContext(ctx, "a request failed", "request_id", p.RequestID, "code", p.Code, telemetry.Err, err)
+		s.Meter.Count(telemetry.Faults, 1, telemetry.Dim{Key: "kind", Value: p.Code})
 	}
 	return p
 }

@@ -97,7 +97,7 @@ func compare(before, after calendar.Calendar, runsBefore, runsAfter int, now tim
 		end = newThrough
 	}
 	d := scheduleDiff{Added: []occurrenceTime{}, Lost: []occurrenceTime{}, Moved: []movedOccurrence{},
-		Through: rest.Instant{Time: end}, Cut: end.Before(now.Add(DryRunAhead))}
+		Through: rest.At(end), Cut: end.Before(now.Add(DryRunAhead))}
 	d.fill(only(old, end), only(edited, end))
 	return d
 }
@@ -155,7 +155,7 @@ func (d *scheduleDiff) move(from, to calendar.Occurrence) {
 		d.Cut = true
 		return
 	}
-	d.Moved = append(d.Moved, movedOccurrence{rest.Instant{Time: from.DueAt}, rest.Instant{Time: to.DueAt}})
+	d.Moved = append(d.Moved, movedOccurrence{rest.At(from.DueAt), rest.At(to.DueAt)})
 }
 
 // addListed adds times to a list up to dryRunListed, and reports whether it left any out.

@@ -25,31 +25,17 @@ import (
 )
 
 func (s *Handler) exclusionRoutes() {
-	rest.Register(s.Router, rest.Route{
-		Method: http.MethodPut, Path: "/v1/exclusions/{name}", ID: "putExclusion", Tag: spec.TagExclusions,
-		Scope:   spec.MayWrite,
-		Body:    exclusionRequest,
-		Summary: "Create or replace an exclusion", Errors: []int{http.StatusTooManyRequests},
+	on := rest.Resource{Router: s.Router, Tag: spec.TagExclusions, Path: "/v1/exclusions"}
+	rest.Put(on, "/{name}", "putExclusion", "Create or replace an exclusion", s.putExclusion, rest.Route{
+		Body: exclusionRequest, Errors: []int{http.StatusTooManyRequests},
 		About: "An exclusion is a set of days and ranges of time on which nothing runs. Answers 201 if it is new. " +
 			"Schedules that name it follow, as if each had been edited; if one of them would never run any more, the " +
 			"exclusion is refused. Safe to repeat.",
-	}, s.putExclusion)
-	rest.Register(s.Router, rest.Route{
-		Method: http.MethodGet, Path: "/v1/exclusions/{name}", ID: "getExclusion", Tag: spec.TagExclusions,
-		Scope:   spec.MayRead,
-		Summary: "Get an exclusion", Errors: []int{http.StatusNotFound},
-	}, s.getExclusion)
-	rest.Register(s.Router, rest.Route{
-		Method: http.MethodDelete, Path: "/v1/exclusions/{name}", ID: "deleteExclusion", Tag: spec.TagExclusions,
-		Scope:   spec.MayWrite,
-		Summary: "Delete an exclusion", Errors: []int{http.StatusNotFound, http.StatusConflict},
-		About: "An exclusion that a schedule names cannot be deleted.",
-	}, s.deleteExclusion)
-	rest.Register(s.Router, rest.Route{
-		Method: http.MethodGet, Path: "/v1/exclusions", ID: "listExclusions", Tag: spec.TagExclusions,
-		Scope:   spec.MayRead,
-		Summary: "List exclusions",
-	}, s.listExclusions)
+	})
+	rest.Get(on, "/{name}", "getExclusion", "Get an exclusion", s.getExclusion)
+	rest.Delete(on, "/{name}", "deleteExclusion", "Delete an exclusion", s.deleteExclusion,
+		rest.Route{Conflict: true, About: "An exclusion that a schedule names cannot be deleted."})
+	rest.GetPage(on, "", "listExclusions", "List exclusions", s.listExclusions)
 }
 
 // Fields of an exclusion, which must exclude something. Package calendar checks what they say.
@@ -314,10 +300,7 @@ func readDayRange(r *rest.Reader, v rest.Value) (calendar.Range, bool) {
 
 func (s *Handler) getExclusion(ctx context.Context, who tenant.Identity, in *rest.Named) (*exclusionAnswer, error) {
 	e, err := s.Store.Exclusion(ctx, who.Tenant, in.Name)
-	if err != nil {
-		return nil, rest.Absent(err, "exclusion")
-	}
-	return &exclusionAnswer{Status: http.StatusOK, Body: viewExclusion(e)}, nil
+	return &exclusionAnswer{Status: http.StatusOK, Body: viewExclusion(e)}, rest.Absent(err, "exclusion")
 }
 
 func (s *Handler) deleteExclusion(ctx context.Context, who tenant.Identity, in *rest.Named) (*rest.NoContent, error) {
@@ -332,11 +315,8 @@ func (s *Handler) deleteExclusion(ctx context.Context, who tenant.Identity, in *
 }
 
 func (s *Handler) listExclusions(
-	ctx context.Context, who tenant.Identity, in *rest.PageInput,
-) (*rest.Listing[exclusionView], error) {
-	l := rest.NewList(who.Tenant, "exclusions")
-	return rest.ReadPage(l, in.Paging, func(after string, limit int) (rest.Found[exclusionView], error) {
-		exclusions, more, err := s.Store.Exclusions(ctx, who.Tenant, after, limit)
-		return rest.FoundRows(exclusions, more, viewExclusion, func(e store.Exclusion) string { return e.Name }), err
-	})
+	ctx context.Context, who tenant.Identity, _ *rest.PageInput, after string, limit int,
+) (rest.Found[exclusionView], error) {
+	exclusions, more, err := s.Store.Exclusions(ctx, who.Tenant, after, limit)
+	return rest.FoundRows(exclusions, more, viewExclusion, func(e store.Exclusion) string { return e.Name }), err
 }

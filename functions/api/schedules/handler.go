@@ -24,8 +24,6 @@ type Handler struct {
 func New(core *spec.Core) *Handler {
 	h := &Handler{Core: core}
 	h.scheduleRoutes()
-	h.occurrenceRoutes()
-	h.previewRoutes()
 	h.exclusionRoutes()
 	return h
 }

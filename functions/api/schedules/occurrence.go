@@ -2,7 +2,6 @@ package schedules
 
 import (
 	"context"
-	"net/http"
 	"slices"
 	"strconv"
 	"strings"
@@ -17,20 +16,6 @@ import (
 	"punctual/shared/store"
 	"punctual/shared/tenant"
 )
-
-func (s *Handler) occurrenceRoutes() {
-	rest.Register(s.Router, rest.Route{
-		Method: http.MethodGet, Path: "/v1/schedules/{name}/occurrences", ID: "listOccurrences", Tag: spec.TagSchedules,
-		Scope:   spec.MayRead,
-		Summary: "List the occurrences of a schedule", Errors: []int{http.StatusNotFound},
-		About: "Lists the outcome of each nominal time, from now backwards, newest first. With outcome=pending the " +
-			"list goes forward instead, soonest first, from after, or else from the last {=pending_before} jobs " +
-			"before now. Consecutive times with the same outcome and reason may share one item, with until and " +
-			"count; if one of them has a job, the item of that job counts. A run on request is listed at the time " +
-			"of the request, marked manual. Occurrences are kept for {=finished_days} days, also after the schedule " +
-			"is deleted.",
-	}, s.listOccurrences)
-}
 
 // occurrenceView shows the outcome of a nominal time, or of several in a row.
 type occurrenceView struct {
@@ -51,7 +36,7 @@ type occurrenceView struct {
 }
 
 type occurrencesInput struct {
-	Name string `path:"name" doc:"Name of the schedule"`
+	rest.Named
 	rest.Paging
 	Outcome string `query:"outcome" doc:"Outcome of the occurrences to list; default: any"`
 	After   string `query:"after" format:"date-time" doc:"Earliest nominal time to list; an item for several times that reaches beyond it is included"`
@@ -62,34 +47,30 @@ type occurrencesInput struct {
 var Outcomes = []string{schedule.Ran, schedule.Pending, schedule.Skipped, schedule.Missed, schedule.Superseded}
 
 func (s *Handler) listOccurrences(
-	ctx context.Context, who tenant.Identity, in *occurrencesInput,
-) (*rest.Listing[occurrenceView], error) {
+	ctx context.Context, who tenant.Identity, in *occurrencesInput, after string, limit int,
+) (page rest.Found[occurrenceView], err error) {
 	var wrong fault.Violations
 	rest.FilterWord(&wrong, "outcome", in.Outcome, Outcomes)
-	f := occurrenceFilter{outcome: in.Outcome}
+	f := occurrenceFilter{outcome: in.Outcome, limit: limit}
 	f.after, f.before = rest.ReadRange(&wrong, "after", in.After, "before", in.Before)
-	if len(wrong) > 0 {
-		return nil, wrong
+	switch {
+	case len(wrong) > 0:
+		return page, wrong
+	case !rest.IsName(in.Name):
+		return page, errNoSchedule()
 	}
-	l := rest.NewList(who.Tenant, "occurrences", in.Name, in.Outcome, in.After, in.Before)
-	return rest.ReadPage(l, in.Paging, func(after string, limit int) (page rest.Found[occurrenceView], err error) {
-		f.limit = limit
-		if !rest.IsName(in.Name) {
-			return page, errNoSchedule()
-		}
-		of, err := s.Store.Schedule(ctx, schedule.Key{Tenant: who.Tenant, Name: in.Name})
-		if err != nil {
-			return page, rest.Absent(err, "schedule")
-		}
-		read := s.occurrences
-		if f.outcome == schedule.Pending {
-			read = s.pendingOccurrences
-		} else if f.before.IsZero() {
-			f.before = s.Now().Add(time.Millisecond) // the coming ones are listed with outcome=pending
-		}
-		page.Items, page.Next, err = read(ctx, of, f, after)
-		return page, err
-	})
+	of, err := s.Store.Schedule(ctx, schedule.Key{Tenant: who.Tenant, Name: in.Name})
+	if err != nil {
+		return page, rest.Absent(err, "schedule")
+	}
+	read := s.occurrences
+	if f.outcome == schedule.Pending {
+		read = s.pendingOccurrences
+	} else if f.before.IsZero() {
+		f.before = s.Now().Add(time.Millisecond) // the coming ones are listed with outcome=pending
+	}
+	page.Items, page.Next, err = read(ctx, of, f, after)
+	return page, err
 }
 
 type occurrenceFilter struct {
@@ -257,15 +238,15 @@ func together(ctx context.Context, jobs *jobsAhead, entries *entriesAhead) ([]fa
 
 func viewOccurrence(of schedule.Schedule, t fact) occurrenceView {
 	if e := t.entry; e != nil {
-		v := occurrenceView{NominalAt: rest.Instant{Time: e.From}, Outcome: e.Outcome, Reason: e.Reason, Why: e.Why}
+		v := occurrenceView{NominalAt: rest.At(e.From), Outcome: e.Outcome, Reason: e.Reason, Why: e.Why}
 		if e.Count != 1 {
-			v.Until, v.Count = rest.Instant{Time: e.To}, e.Count
+			v.Until, v.Count = rest.At(e.To), e.Count
 		}
 		return v
 	}
 	r := *t.job
-	v := occurrenceView{NominalAt: rest.Instant{Time: r.OccurredAt()}, Manual: t.manual(),
-		DueAt: rest.Instant{Time: r.DueAt}, JobID: r.ID, Status: string(r.Status), row: t.job}
+	v := occurrenceView{NominalAt: rest.At(r.OccurredAt()), Manual: t.manual(),
+		DueAt: rest.At(r.DueAt), JobID: r.ID, Status: string(r.Status), row: t.job}
 	if r.StartsRun() {
 		v.JobID = ""
 		if !r.StartedAt.IsZero() {

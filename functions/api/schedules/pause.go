@@ -17,24 +17,6 @@ import (
 	"punctual/shared/tenant"
 )
 
-func (s *Handler) schedulePauseRoutes() {
-	rest.Register(s.Router, rest.Route{
-		Method: http.MethodPost, Path: "/v1/schedules/{name}/pause", Status: http.StatusOK, ID: "pauseSchedule",
-		Tag: spec.TagSchedules, Scope: spec.MayWrite, Body: spec.PauseRequest, OptionalBody: true,
-		Summary: "Pause a schedule", Errors: []int{http.StatusNotFound, http.StatusPreconditionFailed},
-		About: "Nothing of the schedule starts after effective_at; running jobs, listed in in_flight, continue. " +
-			"Which of the nominal times in the pause run is decided when the schedule is resumed or until has " +
-			"passed; jobs that were due before the pause wait, and run then. A second pause replaces the first.",
-	}, s.pauseSchedule)
-	rest.Register(s.Router, rest.Route{
-		Method: http.MethodPost, Path: "/v1/schedules/{name}/resume", Status: http.StatusOK, ID: "resumeSchedule",
-		Tag: spec.TagSchedules, Scope: spec.MayWrite, Body: resumeRequest, OptionalBody: true,
-		Summary: "Resume a schedule", Errors: []int{http.StatusNotFound, http.StatusPreconditionFailed},
-		About: "Runs the nominal times in the pause that missed selects; default: the missed of the pause. Resuming " +
-			"a schedule that is not paused changes nothing.",
-	}, s.resumeSchedule)
-}
-
 var (
 	resumeMissed = spec.Missed.About("Selection of the nominal times in the pause that run now: drop, last or all; " +
 		"default: that of the pause")
@@ -42,19 +24,15 @@ var (
 	resumeRequest = field.NewObject("ResumeRequest", "Resumption of a schedule.", resumeMissed)
 )
 
-func (s *Handler) pauseSchedule(ctx context.Context, who tenant.Identity, in *ScheduleInput) (*scheduleAnswer, error) {
-	k, epoch, err := in.asked(ctx, who)
-	if err != nil {
-		return nil, err
-	}
+func (s *Handler) pauseSchedule(ctx context.Context, who tenant.Identity, in *One) (*scheduleAnswer, error) {
 	p, err := spec.ReadPause(ctx, s.Now())
 	if err != nil {
 		return nil, err
 	}
-	if err := s.promoteFirst(ctx, k); err != nil {
+	if err := s.promoteFirst(ctx, in.Key); err != nil {
 		return nil, err
 	}
-	after, changed, err := s.changeSchedule(ctx, k, epoch,
+	after, changed, err := s.changeSchedule(ctx, in.Key, in.Version,
 		func(old schedule.Schedule, now time.Time) ([]item.Write, error) {
 			if is := old.Paused; is != nil && is.Reason == p.Reason && is.Until.Equal(p.Until) &&
 				is.Missed == p.Missed && is.By != schedule.ByPunctual {
@@ -78,24 +56,20 @@ func (s *Handler) pauseSchedule(ctx context.Context, who tenant.Identity, in *Sc
 	if err != nil {
 		return nil, err
 	}
-	out.Body.EffectiveAt = rest.Instant{Time: effective}
-	out.Body.InFlight, err = s.inFlight(ctx, k)
+	out.Body.EffectiveAt = rest.At(effective)
+	out.Body.InFlight, err = s.inFlight(ctx, in.Key)
 	return out, err
 }
 
-func (s *Handler) resumeSchedule(ctx context.Context, who tenant.Identity, in *ScheduleInput) (*scheduleAnswer, error) {
-	k, epoch, err := in.asked(ctx, who)
-	if err != nil {
-		return nil, err
-	}
+func (s *Handler) resumeSchedule(ctx context.Context, _ tenant.Identity, in *One) (*scheduleAnswer, error) {
 	missed := ""
-	err = spec.OptionalBody(ctx, resumeRequest, func(r *rest.Reader, f rest.Fields) {
+	err := spec.OptionalBody(ctx, resumeRequest, func(r *rest.Reader, f rest.Fields) {
 		resumeMissed.Into(r, f, &missed)
 	})
 	if err != nil {
 		return nil, err
 	}
-	after, resumed, err := s.changeSchedule(ctx, k, epoch,
+	after, resumed, err := s.changeSchedule(ctx, in.Key, in.Version,
 		func(old schedule.Schedule, now time.Time) ([]item.Write, error) {
 			if old.Paused == nil {
 				return nil, nil
@@ -104,9 +78,9 @@ func (s *Handler) resumeSchedule(ctx context.Context, who tenant.Identity, in *S
 			return []item.Write{write}, nil
 		})
 	if err == nil && resumed {
-		s.promote(ctx, k)
-		s.WakeParked(ctx, k.Tenant, s.Now())
-		after, err = s.schedule(ctx, k) // promotion has changed it
+		s.promote(ctx, in.Key)
+		s.WakeParked(ctx, in.Key.Tenant, s.Now())
+		after, err = s.schedule(ctx, in.Key) // promotion has changed it
 	}
 	return s.answerSchedule(ctx, after, http.StatusOK, err)
 }

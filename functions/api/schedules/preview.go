@@ -2,7 +2,6 @@ package schedules
 
 import (
 	"context"
-	"net/http"
 	"slices"
 	"time"
 
@@ -14,23 +13,6 @@ import (
 	"punctual/shared/schedule"
 	"punctual/shared/tenant"
 )
-
-func (s *Handler) previewRoutes() {
-	rest.Register(s.Router, rest.Route{
-		Method: http.MethodPost, Path: "/v1/schedules/preview", Status: http.StatusOK, ID: "previewCalendar",
-		Tag: spec.TagSchedules, Scope: spec.MayRead, Body: previewRequest, AlsoName: true,
-		Summary: "Preview a calendar",
-		About: "Lists the times of a calendar and saves nothing. The exclusions are those of the tenant. All times " +
-			"may lie in the past, although a schedule with a calendar that has ended is refused.",
-	}, s.previewDraft)
-	rest.Register(s.Router, rest.Route{
-		Method: http.MethodGet, Path: "/v1/schedules/{name}/preview", ID: "previewSchedule", Tag: spec.TagSchedules,
-		Scope:   spec.MayRead,
-		Summary: "Preview a schedule", Errors: []int{http.StatusNotFound},
-		About: "Lists the times of the schedule's calendar, without regard to pauses, to overlap and to the number " +
-			"of runs so far.",
-	}, s.previewSchedule)
-}
 
 // Fields of a preview.
 var (
@@ -74,12 +56,10 @@ const (
 )
 
 func (s *Handler) previewDraft(ctx context.Context, who tenant.Identity, _ *rest.NoInput) (*previewAnswer, error) {
-	doc, err := rest.NeededBody(ctx, contract.MaxBody, "an object", "a calendar is needed in the body")
+	r, f, err := spec.ReadBody(ctx, previewRequest, "a calendar")
 	if err != nil {
 		return nil, err
 	}
-	r := spec.NewReader(doc)
-	f := previewRequest.Body(r)
 	after, count, name := s.Now(), contract.PreviewDefault, ""
 	previewAfter.Into(r, f, &after)
 	previewCount.Into(r, f, &count)
@@ -107,7 +87,7 @@ func (s *Handler) previewDraft(ctx context.Context, who tenant.Identity, _ *rest
 }
 
 type previewInput struct {
-	Name  string `path:"name" doc:"Name of the schedule"`
+	rest.Named
 	After string `query:"after" format:"date-time" doc:"Time after which the nominal times are listed; default: now"`
 	Count string `query:"count" doc:"Number of times to list"`
 }
@@ -148,7 +128,7 @@ func preview(c calendar.Calendar, after time.Time, count int) *previewAnswer {
 	skips, _ := c.Skipped(after, times[len(times)-1].NominalAt, previewScanned)
 	for _, skip := range skips[:min(len(skips), PreviewSkipped)] {
 		out.Body.Skipped = append(out.Body.Skipped,
-			skippedTime{rest.Instant{Time: skip.NominalAt}, skip.Local, skip.Reason, skip.Exclusion, skip.Why})
+			skippedTime{rest.At(skip.NominalAt), skip.Local, skip.Reason, skip.Exclusion, skip.Why})
 	}
 	return out
 }
@@ -156,7 +136,7 @@ func preview(c calendar.Calendar, after time.Time, count int) *previewAnswer {
 func viewTimes(times []calendar.Occurrence) []occurrenceTime {
 	views := make([]occurrenceTime, len(times))
 	for i, o := range times {
-		views[i] = occurrenceTime{rest.Instant{Time: o.NominalAt}, rest.Instant{Time: o.DueAt}, o.Local,
+		views[i] = occurrenceTime{rest.At(o.NominalAt), rest.At(o.DueAt), o.Local,
 			append([]string{}, o.Flags...)}
 	}
 	return views

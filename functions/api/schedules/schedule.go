@@ -30,71 +30,88 @@ import (
 )
 
 func (s *Handler) scheduleRoutes() {
-	rest.Register(s.Router, rest.Route{
-		Method: http.MethodPut, Path: "/v1/schedules/{name}", ID: "putSchedule", Tag: spec.TagSchedules,
-		Scope:   spec.MayWrite,
-		Body:    scheduleRequest,
-		Summary: "Create or replace a schedule",
-		Errors:  []int{http.StatusPreconditionFailed, http.StatusTooManyRequests},
+	on := rest.Resource{Router: s.Router, Tag: spec.TagSchedules, Path: "/v1/schedules"}
+	rest.Put(on, "/{name}", "putSchedule", "Create or replace a schedule", s.putSchedule, rest.Route{
+		Body: scheduleRequest, Errors: []int{http.StatusTooManyRequests},
 		About: fmt.Sprintf("Answers 201 if the schedule is new. Repeating the same body changes nothing. A replaced "+
 			"schedule continues with its first time after now, and stays paused if it is: times due up to "+
 			"effective_at keep their former job, overlap and catch_up. The schedules of a tenant may run %d times a "+
 			"minute in total, each counted at its busiest minute and at least once (a deployment may set another "+
 			"number); beyond that the answer is 429.", contract.ScheduleQuota),
-	}, s.putSchedule)
-	rest.Register(s.Router, rest.Route{
-		Method: http.MethodPost, Path: "/v1/schedules/{name}/dry-run", ID: "dryRunSchedule", Tag: spec.TagSchedules,
-		Scope: spec.MayWrite, Body: scheduleRequest,
-		Summary: "Preview the effect of putting a schedule",
-		Errors:  []int{http.StatusPreconditionFailed, http.StatusTooManyRequests},
-		About: "Dry run. Returns the same errors as PUT and writes nothing. The answer lists the times of the next " +
-			"{=dry_run_days} days that would be added, lost and moved.",
-	}, s.dryRunSchedule)
-	rest.Register(s.Router, rest.Route{
-		Method: http.MethodGet, Path: "/v1/schedules/{name}", ID: "getSchedule", Tag: spec.TagSchedules,
-		Scope:   spec.MayRead,
-		Summary: "Get a schedule", Errors: []int{http.StatusNotFound},
-		About: "Answers the schedule with its next times and its last one.",
-	}, s.getSchedule)
-	rest.Register(s.Router, rest.Route{
-		Method: http.MethodPatch, Path: "/v1/schedules/{name}", ID: "patchSchedule", Tag: spec.TagSchedules,
-		Scope: spec.MayWrite, Body: schedulePatchRequest, MergePatch: true,
-		Summary: "Change a part of a schedule, or preview the change",
-		Errors:  []int{http.StatusNotFound, http.StatusPreconditionFailed, http.StatusTooManyRequests},
-		About: "The body is a merge patch (RFC 7396): objects merge at every depth, null removes a field or restores " +
-			"its default, and any other value replaces. A calendar of another form replaces the calendar, and " +
-			"another task brings its own settings. With dry_run=true nothing is written, and the answer lists the " +
-			"times of the next {=dry_run_days} days that would be added, lost and moved.",
-	}, s.patchSchedule)
-	rest.Register(s.Router, rest.Route{
-		Method: http.MethodDelete, Path: "/v1/schedules/{name}", ID: "deleteSchedule", Tag: spec.TagSchedules,
-		Scope:   spec.MayWrite,
-		Summary: "Delete a schedule", Errors: []int{http.StatusNotFound, http.StatusPreconditionFailed},
+	})
+	rest.Post(on, "/{name}/dry-run", "dryRunSchedule", "Preview the effect of putting a schedule", s.dryRunSchedule,
+		rest.Route{
+			Body: scheduleRequest, Errors: []int{http.StatusTooManyRequests},
+			About: "Dry run. Returns the same errors as PUT and writes nothing. The answer lists the times of the " +
+				"next {=dry_run_days} days that would be added, lost and moved.",
+		})
+	rest.Get(on, "/{name}", "getSchedule", "Get a schedule", s.getSchedule,
+		rest.Route{About: "Answers the schedule with its next times and its last one."})
+	rest.Patch(on, "/{name}", "patchSchedule", "Change a part of a schedule, or preview the change", s.patchSchedule,
+		rest.Route{
+			Body: schedulePatchRequest, MergePatch: true, Errors: []int{http.StatusTooManyRequests},
+			About: "The body is a merge patch (RFC 7396): objects merge at every depth, null removes a field or " +
+				"restores its default, and any other value replaces. A calendar of another form replaces the " +
+				"calendar, and another task brings its own settings. With dry_run=true nothing is written, and the " +
+				"answer lists the times of the next {=dry_run_days} days that would be added, lost and moved.",
+		})
+	rest.Delete(on, "/{name}", "deleteSchedule", "Delete a schedule", s.deleteSchedule, rest.Route{
 		About: "Nothing of the schedule starts after the time in the header Punctual-Effective-At; running jobs, " +
 			"named in Punctual-In-Flight, continue. The name is free for a new schedule, and the occurrences stay " +
 			"readable for {=finished_days} days.",
-	}, s.deleteSchedule)
-	rest.Register(s.Router, rest.Route{
-		Method: http.MethodGet, Path: "/v1/schedules", ID: "listSchedules", Tag: spec.TagSchedules, Scope: spec.MayRead,
-		Summary: "List schedules", About: "Lists schedules by name, without payloads and last runs.",
-	}, s.listSchedules)
-	rest.Register(s.Router, rest.Route{
-		Method: http.MethodPost, Path: "/v1/schedules/{name}/run-now", Status: http.StatusAccepted,
-		ID: "runScheduleNow", Tag: spec.TagSchedules, Scope: spec.MayWrite, Body: runNowRequest, OptionalBody: true,
-		Summary: "Run the job or the dag of a schedule once, now",
-		Errors:  []int{http.StatusNotFound, http.StatusConflict},
-		About: "Makes a job or a run in addition to the schedule's times. A pause of the schedule and max_runs do " +
-			"not apply to it, and the overlap policy applies only on request: with overlap obey, and an earlier run " +
-			"that has not ended, the answer is a job that is SKIPPED or waits for that run. A run that has not begun " +
-			"is also answered as a job, with the same id. The occurrences list it as manual.",
-	}, s.runScheduleNow)
-	s.schedulePauseRoutes()
+	})
+	rest.GetPage(on, "", "listSchedules", "List schedules", s.listSchedules,
+		rest.Route{About: "Lists schedules by name, without payloads and last runs."})
+	rest.Post(on, "/{name}/run-now", "runScheduleNow", "Run the job or the dag of a schedule once, now",
+		s.runScheduleNow, rest.Route{
+			Status: http.StatusAccepted, Body: runNowRequest, OptionalBody: true, Conflict: true,
+			About: "Makes a job or a run in addition to the schedule's times. A pause of the schedule and max_runs " +
+				"do not apply to it, and the overlap policy applies only on request: with overlap obey, and an " +
+				"earlier run that has not ended, the answer is a job that is SKIPPED or waits for that run. A run " +
+				"that has not begun is also answered as a job, with the same id. The occurrences list it as manual.",
+		})
+	rest.Post(on, "/{name}/pause", "pauseSchedule", "Pause a schedule", s.pauseSchedule, rest.Route{
+		Status: http.StatusOK, Body: spec.PauseRequest, OptionalBody: true,
+		About: "Nothing of the schedule starts after effective_at; running jobs, listed in in_flight, continue. " +
+			"Which of the nominal times in the pause run is decided when the schedule is resumed or until has " +
+			"passed; jobs that were due before the pause wait, and run then. A second pause replaces the first.",
+	})
+	rest.Post(on, "/{name}/resume", "resumeSchedule", "Resume a schedule", s.resumeSchedule, rest.Route{
+		Status: http.StatusOK, Body: resumeRequest, OptionalBody: true,
+		About: "Runs the nominal times in the pause that missed selects; default: the missed of the pause. Resuming " +
+			"a schedule that is not paused changes nothing.",
+	})
+	rest.GetPage(on, "/{name}/occurrences", "listOccurrences", "List the occurrences of a schedule", s.listOccurrences,
+		rest.Route{
+			About: "Lists the outcome of each nominal time, from now backwards, newest first. With outcome=pending " +
+				"the list goes forward instead, soonest first, from after, or else from the last {=pending_before} " +
+				"jobs before now. Consecutive times with the same outcome and reason may share one item, with until " +
+				"and count; if one of them has a job, the item of that job counts. A run on request is listed at the " +
+				"time of the request, marked manual. Occurrences are kept for {=finished_days} days, also after the " +
+				"schedule is deleted.",
+		})
+	rest.Post(on, "/preview", "previewCalendar", "Preview a calendar", s.previewDraft, rest.Route{
+		Status: http.StatusOK, Scope: tenant.Read, Body: previewRequest, AlsoName: true,
+		About: "Lists the times of a calendar and saves nothing. The exclusions are those of the tenant. All times " +
+			"may lie in the past, although a schedule with a calendar that has ended is refused.",
+	})
+	rest.Get(on, "/{name}/preview", "previewSchedule", "Preview a schedule", s.previewSchedule, rest.Route{
+		About: "Lists the times of the schedule's calendar, without regard to pauses, to overlap and to the number " +
+			"of runs so far.",
+	})
 }
 
-// ScheduleInput names a schedule, and its version in If-Match.
-type ScheduleInput struct {
-	Name    string `path:"name" doc:"Name of the schedule"`
-	IfMatch string `header:"If-Match" doc:"ETag of the version to change; the answer is 412 if the schedule has another version"`
+// One is the input of a request that changes a schedule, or one version of it.
+type One struct {
+	rest.Named
+	rest.Match
+	Key schedule.Key
+}
+
+// Prepare makes the key of the schedule and reads its version.
+func (in *One) Prepare(ctx context.Context, who tenant.Identity) error {
+	in.Key = schedule.Key{Tenant: who.Tenant, Name: in.Name}
+	return in.Match.Prepare(ctx, who)
 }
 
 type scheduleAnswer struct {
@@ -103,13 +120,7 @@ type scheduleAnswer struct {
 	Body   scheduleView
 }
 
-func errNoSchedule() error { return rest.NewProblem(rest.CodeNotFound, "there is no such schedule") }
-
-// asked returns the key of the schedule in the path, and the epoch that it must have, 0 for any.
-func (in *ScheduleInput) asked(ctx context.Context, who tenant.Identity) (schedule.Key, int64, error) {
-	epoch, err := rest.ReadMatch(rest.HeaderOf(ctx).Values("If-Match"))
-	return schedule.Key{Tenant: who.Tenant, Name: in.Name}, epoch, err
-}
+func errNoSchedule() error { return rest.NoSuch("schedule") }
 
 // checkVersion returns a problem unless the schedule exists and has that epoch; 0 is any.
 func checkVersion(found *schedule.Schedule, epoch int64) error {
@@ -170,22 +181,22 @@ func (s *Handler) updateSchedule(
 	return after, changed, nil
 }
 
-func (s *Handler) putSchedule(ctx context.Context, who tenant.Identity, in *ScheduleInput) (*scheduleAnswer, error) {
+func (s *Handler) putSchedule(ctx context.Context, who tenant.Identity, in *One) (*scheduleAnswer, error) {
 	status := http.StatusOK
 	after, changed, err := s.putOrTry(ctx, who, in,
-		func(k schedule.Key, old *schedule.Schedule, c scheduleChange, now time.Time) ([]item.Write, error) {
+		func(old *schedule.Schedule, c scheduleChange, now time.Time) ([]item.Write, error) {
 			status = http.StatusOK
 			if old == nil || old.Deleted() {
 				status = http.StatusCreated
 			}
-			return s.changeWrites(ctx, who, k, old, c, now)
+			return s.changeWrites(ctx, who, in.Key, old, c, now)
 		})
 	if changed {
 		s.promote(ctx, after.Key)
 	}
 	out, err := s.answerSchedule(ctx, after, status, err)
 	if err == nil && changed && status == http.StatusOK {
-		out.Body.EffectiveAt = rest.Instant{Time: after.UpdatedAt}
+		out.Body.EffectiveAt = rest.At(after.UpdatedAt)
 	}
 	return out, err
 }
@@ -207,11 +218,11 @@ func (s *Handler) promoteFirst(ctx context.Context, k schedule.Key) error {
 
 type dryRunAnswer struct{ Body scheduleDiff }
 
-func (s *Handler) dryRunSchedule(ctx context.Context, who tenant.Identity, in *ScheduleInput) (*dryRunAnswer, error) {
+func (s *Handler) dryRunSchedule(ctx context.Context, who tenant.Identity, in *One) (*dryRunAnswer, error) {
 	out := &dryRunAnswer{}
 	_, _, err := s.putOrTry(ctx, who, in,
-		func(k schedule.Key, old *schedule.Schedule, c scheduleChange, now time.Time) (_ []item.Write, err error) {
-			out.Body, err = s.dryRun(ctx, who, k, old, c, now)
+		func(old *schedule.Schedule, c scheduleChange, now time.Time) (_ []item.Write, err error) {
+			out.Body, err = s.dryRun(ctx, who, in.Key, old, c, now)
 			return nil, err
 		})
 	return out, err
@@ -220,34 +231,30 @@ func (s *Handler) dryRunSchedule(ctx context.Context, who tenant.Identity, in *S
 // putOrTry reads a whole schedule, and calls decide with it and with what is there: nil for nothing, or what is left of
 // a deleted one.
 func (s *Handler) putOrTry(
-	ctx context.Context, who tenant.Identity, in *ScheduleInput,
-	decide func(schedule.Key, *schedule.Schedule, scheduleChange, time.Time) ([]item.Write, error),
+	ctx context.Context, who tenant.Identity, in *One,
+	decide func(*schedule.Schedule, scheduleChange, time.Time) ([]item.Write, error),
 ) (after schedule.Schedule, changed bool, err error) {
 	if err := rest.CheckName(in.Name, "a schedule"); err != nil {
-		return after, false, err
-	}
-	k, epoch, err := in.asked(ctx, who)
-	if err != nil {
 		return after, false, err
 	}
 	doc, err := scheduleBody(ctx)
 	if err != nil {
 		return after, false, err
 	}
-	if err := s.promoteFirst(ctx, k); err != nil {
+	if err := s.promoteFirst(ctx, in.Key); err != nil {
 		return after, false, err
 	}
-	return s.updateSchedule(ctx, k, func(old *schedule.Schedule, now time.Time) ([]item.Write, error) {
+	return s.updateSchedule(ctx, in.Key, func(old *schedule.Schedule, now time.Time) ([]item.Write, error) {
 		c, err := s.readSchedule(ctx, doc, true, who.Tenant, now)
-		if err == nil && epoch != 0 {
-			if err = checkVersion(old, epoch); rest.IsNotFound(err) {
+		if err == nil && in.Version != 0 {
+			if err = checkVersion(old, in.Version); rest.IsNotFound(err) {
 				err = rest.NewProblem(spec.CodeStaleVersion, "the schedule no longer exists")
 			}
 		}
 		if err != nil {
 			return nil, err
 		}
-		return decide(k, old, c, now)
+		return decide(old, c, now)
 	})
 }
 
@@ -376,6 +383,7 @@ func (s *Handler) promote(ctx context.Context, k schedule.Key) {
 	}
 }
 
+// answerSchedule answers with a schedule, or with the error that there was.
 func (s *Handler) answerSchedule(
 	ctx context.Context, after schedule.Schedule, status int, err error,
 ) (*scheduleAnswer, error) {
@@ -383,10 +391,7 @@ func (s *Handler) answerSchedule(
 		return nil, err
 	}
 	v, err := s.showSchedule(ctx, after)
-	if err != nil {
-		return nil, err
-	}
-	return &scheduleAnswer{status, spec.Etag(after.Epoch), v}, nil
+	return &scheduleAnswer{status, spec.Etag(after.Epoch), v}, err
 }
 
 func (s *Handler) getSchedule(ctx context.Context, who tenant.Identity, in *rest.Named) (*scheduleAnswer, error) {
@@ -395,7 +400,7 @@ func (s *Handler) getSchedule(ctx context.Context, who tenant.Identity, in *rest
 }
 
 type patchScheduleInput struct {
-	ScheduleInput
+	One
 	DryRun string `query:"dry_run" doc:"Whether to answer what the patch would change, and to write nothing; default: false"`
 }
 
@@ -410,19 +415,15 @@ func (s *Handler) patchSchedule(
 	if in.DryRun != "" && in.DryRun != "true" && in.DryRun != "false" {
 		return nil, rest.OneMistake("dry_run", rest.CodeInvalidValue, "true, false", "this is neither true nor false")
 	}
-	k, epoch, err := in.asked(ctx, who)
-	if err != nil {
-		return nil, err
-	}
 	doc, err := scheduleBody(ctx)
 	if err != nil {
 		return nil, err
 	}
-	if err := s.promoteFirst(ctx, k); err != nil {
+	if err := s.promoteFirst(ctx, in.Key); err != nil {
 		return nil, err
 	}
 	out := &patchScheduleAnswer{}
-	after, changed, err := s.changeSchedule(ctx, k, epoch,
+	after, changed, err := s.changeSchedule(ctx, in.Key, in.Version,
 		func(old schedule.Schedule, now time.Time) ([]item.Write, error) {
 			merged, err := s.mergedSchedule(ctx, old, doc)
 			if err != nil {
@@ -433,14 +434,14 @@ func (s *Handler) patchSchedule(
 				return nil, err
 			}
 			if in.DryRun == "true" {
-				diff, err := s.dryRun(ctx, who, k, &old, c, now)
+				diff, err := s.dryRun(ctx, who, in.Key, &old, c, now)
 				out.Body.Other = &diff
 				return nil, err
 			}
-			return s.changeWrites(ctx, who, k, &old, c, now)
+			return s.changeWrites(ctx, who, in.Key, &old, c, now)
 		})
 	if changed {
-		s.promote(ctx, k)
+		s.promote(ctx, in.Key)
 	}
 	if err != nil {
 		return nil, err
@@ -452,7 +453,7 @@ func (s *Handler) patchSchedule(
 			return nil, err
 		}
 		if changed {
-			v.EffectiveAt = rest.Instant{Time: after.UpdatedAt}
+			v.EffectiveAt = rest.At(after.UpdatedAt)
 		}
 		out.Body.One = &v
 	}
@@ -490,27 +491,23 @@ func changedParts(was, is schedule.Schedule, now time.Time) []string {
 	return changed
 }
 
-func (s *Handler) deleteSchedule(ctx context.Context, who tenant.Identity, in *ScheduleInput) (*deletedAnswer, error) {
-	k, epoch, err := in.asked(ctx, who)
-	if err != nil {
-		return nil, err
-	}
-	_, _, err = s.changeSchedule(ctx, k, epoch, func(old schedule.Schedule, now time.Time) ([]item.Write, error) {
-		has, err := s.Store.HaveJobs(ctx, k, old.Leaves(now))
+func (s *Handler) deleteSchedule(ctx context.Context, _ tenant.Identity, in *One) (*deletedAnswer, error) {
+	leave := func(old schedule.Schedule, now time.Time) ([]item.Write, error) {
+		has, err := s.Store.HaveJobs(ctx, in.Key, old.Leaves(now))
 		if err != nil {
 			return nil, err
 		}
 		_, writes := schedule.Delete(old, has, now)
-		return append(writes, s.takeQuota(k.Tenant, -weightOf(old))), nil
-	})
-	if err != nil {
+		return append(writes, s.takeQuota(in.Key.Tenant, -weightOf(old))), nil
+	}
+	if _, _, err := s.changeSchedule(ctx, in.Key, in.Version, leave); err != nil {
 		return nil, err
 	}
 	// The delete happened just now; a worker may still use what it read before.
 	out := &deletedAnswer{EffectiveAt: s.Now().Add(contract.EffectiveAfter).Format(rest.InstantLayout)}
-	running, err := s.inFlight(ctx, k)
+	running, err := s.inFlight(ctx, in.Key)
 	if err != nil { // the schedule is deleted anyway, and a second DELETE would be 404
-		s.warn(ctx, "the running jobs of a deleted schedule could not be read", k, err)
+		s.warn(ctx, "the running jobs of a deleted schedule could not be read", in.Key, err)
 	}
 	out.InFlight = strings.Join(rest.WordsOf(running), ", ")
 	return out, nil
@@ -522,25 +519,22 @@ type deletedAnswer struct {
 }
 
 func (s *Handler) listSchedules(
-	ctx context.Context, who tenant.Identity, in *rest.PageInput,
-) (*rest.Listing[scheduleView], error) {
-	l := rest.NewList(who.Tenant, "schedules")
-	return rest.ReadPage(l, in.Paging, func(after string, limit int) (page rest.Found[scheduleView], err error) {
-		found, more, err := s.Store.Schedules(ctx, who.Tenant, after, limit)
-		now := s.Now()
-		for _, f := range found {
-			if f.Err != nil { // the others are still listed
-				s.unreadable(ctx, f)
-				continue
-			}
-			page.Items = append(page.Items, viewSchedule(f.Schedule, now))
+	ctx context.Context, who tenant.Identity, _ *rest.PageInput, after string, limit int,
+) (page rest.Found[scheduleView], err error) {
+	found, more, err := s.Store.Schedules(ctx, who.Tenant, after, limit)
+	now := s.Now()
+	for _, f := range found {
+		if f.Err != nil { // the others are still listed
+			s.unreadable(ctx, f)
+			continue
 		}
-		if more {
-			page.Next = found[len(found)-1].Name
-		}
-		page.At = func(i int) string { return page.Items[i].Name }
-		return page, err
-	})
+		page.Items = append(page.Items, viewSchedule(f.Schedule, now))
+	}
+	if more {
+		page.Next = found[len(found)-1].Name
+	}
+	page.At = func(i int) string { return page.Items[i].Name }
+	return page, err
 }
 
 // unreadable reports a schedule that cannot be read.
@@ -635,7 +629,7 @@ func (s *Handler) decideNow(ctx context.Context, r job.Row) job.Row {
 }
 
 func (s *Handler) answerRunNow(ctx context.Context, r job.Row) (*runNowAnswer, error) {
-	out, err := s.AnswerJob(ctx, r, http.StatusAccepted, true)
+	out, err := s.AnswerJob(ctx, r, http.StatusAccepted)
 	if err != nil {
 		return nil, err
 	}

@@ -93,8 +93,8 @@ func viewSchedule(c schedule.Schedule, now time.Time) scheduleView {
 		CatchUp: catchUpView{c.CatchUp.Policy, span.Format(c.CatchUp.Window), c.CatchUp.Cap,
 			span.Format(cmp.Or(c.CatchUp.After, schedule.DefaultAfter))},
 		PauseAfterFailures: c.PauseAfter,
-		Version:            c.Epoch, CreatedAt: rest.Instant{Time: c.CreatedAt},
-		UpdatedAt: rest.Instant{Time: c.UpdatedAt}, Next: []rest.Instant{}, EndedBy: c.EndedBy,
+		Version:            c.Epoch, CreatedAt: rest.At(c.CreatedAt),
+		UpdatedAt: rest.At(c.UpdatedAt), Next: []rest.Instant{}, EndedBy: c.EndedBy,
 		FailuresInARow: c.Failures,
 	}
 	if c.Template.Dag != "" {
@@ -104,8 +104,8 @@ func viewSchedule(c schedule.Schedule, now time.Time) scheduleView {
 	}
 	from := now
 	if p := c.Paused; p != nil {
-		v.Paused.Value = &schedulePauseView{p.Reason, p.By, rest.Instant{Time: p.Since},
-			rest.Instant{Time: p.EffectiveAt}, rest.Instant{Time: p.Until}, p.Missed}
+		v.Paused.Value = &schedulePauseView{p.Reason, p.By, rest.At(p.Since),
+			rest.At(p.EffectiveAt), rest.At(p.Until), p.Missed}
 		from = p.Until
 	}
 	cal, err := c.Calendar()
@@ -119,7 +119,7 @@ func viewSchedule(c schedule.Schedule, now time.Time) scheduleView {
 			from = now
 		}
 		for _, o := range cal.Preview(from, NextShown) {
-			v.Next = append(v.Next, rest.Instant{Time: o.NominalAt})
+			v.Next = append(v.Next, rest.At(o.NominalAt))
 		}
 	}
 	return v

@@ -19,7 +19,6 @@ import (
 	"punctual/shared/schema"
 	"punctual/shared/store"
 	"punctual/shared/telemetry"
-	"punctual/shared/tenant"
 )
 
 // Deps holds what the stage needs.
@@ -75,7 +74,7 @@ func NewCore(d Deps) *Core {
 	return c
 }
 
-// The tags of the OpenAPI document, and short names of the scopes.
+// The tags of the OpenAPI document.
 const (
 	TagJobs       = "jobs"
 	TagDead       = "dead letters"
@@ -86,10 +85,6 @@ const (
 	TagDags       = "dags"
 	TagRuns       = "runs"
 	TagSystem     = "system"
-	MayRead       = tenant.Read
-	MayWrite      = tenant.Write
-	MayManage     = tenant.Admin
-	Anybody       = tenant.Scope("") // any scope, but an identity
 )
 
 // Entropy makes a reader safe for concurrent use.

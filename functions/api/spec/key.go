@@ -17,21 +17,6 @@ import (
 	"punctual/shared/tenant"
 )
 
-// KeyOf returns the key of the job with that id. A text that is no id is a job that does not exist.
-func KeyOf(who tenant.Identity, id string) (job.Key, error) {
-	parsed, err := job.ParseID(id)
-	if err != nil {
-		return job.Key{}, ErrNoJob()
-	}
-	return job.Key{Tenant: who.Tenant, ID: parsed}, nil
-}
-
-// ErrNoJob returns the problem of an absent job.
-func ErrNoJob() error { return rest.NewProblem(rest.CodeNotFound, "there is no such job") }
-
-// AsNoJob turns fault.NotFound into the problem of an absent job.
-func AsNoJob(err error) error { return rest.Absent(err, "job") }
-
 // Freed returns the id that a key stands for if there is neither such a job nor such a run any more; "" if there is.
 func (s *Core) Freed(ctx context.Context, t tenant.ID, seen store.Remembered) (job.ID, error) {
 	if _, err := s.Store.Row(ctx, job.Key{Tenant: t, ID: seen.JobID}); fault.KindOf(err) != fault.NotFound {
@@ -55,8 +40,8 @@ func Reused(seen store.Remembered, bodyHash string) error {
 // KeyAllowed describes an idempotency key, for the "allowed" of an error.
 var KeyAllowed = fmt.Sprintf("1 to %d printable ASCII characters", contract.MaxIdempotencyKey)
 
-// ReadKey reads the Idempotency-Key header; "" is none.
-func ReadKey(values []string) (string, error) {
+// readKey reads the Idempotency-Key header; "" is none.
+func readKey(values []string) (string, error) {
 	switch {
 	case len(values) == 0:
 		return "", nil
@@ -74,14 +59,6 @@ func ReadKey(values []string) (string, error) {
 func ValidKey(key string) bool {
 	bad := func(c rune) bool { return c < ' ' || c > '~' }
 	return len(key) >= 1 && len(key) <= contract.MaxIdempotencyKey && !slices.ContainsFunc([]rune(key), bad)
-}
-
-// NoJob returns the problem of an absent job for a row that stands for a run, and nil for a job.
-func NoJob(row job.Row) error {
-	if row.StartsRun() {
-		return ErrNoJob()
-	}
-	return nil
 }
 
 // Rows reads up to store.ReadAtOnce rows. A row that cannot be read is reported and left out, so the others are still

@@ -42,27 +42,22 @@ func (s *Core) EffectiveAt(stored time.Time) time.Time {
 func Passed(p job.Pause, now time.Time) bool { return !p.Until.IsZero() && !now.Before(p.Until) }
 
 // ReadPause reads the body of a pause; without a body it is a pause without an end.
-func ReadPause(ctx context.Context, now time.Time) (job.Pause, error) {
-	var p job.Pause
-	doc, err := rest.ReadBody(ctx, contract.MaxBody)
-	if err != nil || doc == nil {
-		return p, err
-	}
-	r := NewReader(doc)
-	f := PauseRequest.Body(r)
-	if pauseReason.Into(r, f, &p.Reason) {
-		r.NoSecrets(f[pauseReason.Name()], nil)
-	}
-	if v, ok := f[pauseUntil.Name()]; ok {
-		if t, ok := r.Ahead(v, now); ok {
-			p.Until = t
-			if !t.After(now) {
-				r.Mistake(v.Pointer, rest.CodeInThePast, "a time ahead", "a pause cannot end before it begins")
+func ReadPause(ctx context.Context, now time.Time) (p job.Pause, err error) {
+	err = OptionalBody(ctx, PauseRequest, func(r *rest.Reader, f rest.Fields) {
+		if pauseReason.Into(r, f, &p.Reason) {
+			r.NoSecrets(f[pauseReason.Name()], nil)
+		}
+		if v, ok := f[pauseUntil.Name()]; ok {
+			if t, ok := r.Ahead(v, now); ok {
+				p.Until = t
+				if !t.After(now) {
+					r.Mistake(v.Pointer, rest.CodeInThePast, "a time ahead", "a pause cannot end before it begins")
+				}
 			}
 		}
-	}
-	pauseMissed.Into(r, f, &p.Missed)
-	return p, r.Wrong.Err()
+		pauseMissed.Into(r, f, &p.Missed)
+	})
+	return p, err
 }
 
 // WakeParked lets dispatch look at all parked jobs of a tenant at a given time: by a message, or by a timer if the time

@@ -43,16 +43,13 @@ type JobAnswer struct {
 	Body       JobView
 }
 
-// AnswerJob answers with one job; all adds its payload, labels and result.
-func (s *Core) AnswerJob(ctx context.Context, r job.Row, status int, all bool) (*JobAnswer, error) {
+// AnswerJob answers with one job and all its contents.
+func (s *Core) AnswerJob(ctx context.Context, r job.Row, status int) (*JobAnswer, error) {
 	v, err := s.Show(ctx, r)
-	if err == nil && all {
+	if err == nil {
 		err = s.Detail(ctx, r, &v)
 	}
-	if err != nil {
-		return nil, err
-	}
-	return &JobAnswer{Status: status, ETag: Etag(r.Version), Body: v}, nil
+	return &JobAnswer{Status: status, ETag: Etag(r.Version), Body: v}, err
 }
 
 // JobView shows a job. Absent values are left out.
@@ -131,18 +128,18 @@ func ViewRetry(p job.RetryPolicy) *RetryView {
 func ViewJob(r job.Row, c job.Claim, paused bool, now time.Time) JobView {
 	v := JobView{
 		JobID: r.ID, Status: job.ReadStatus(r, c, now), Task: r.Task, Pool: r.Pool, Priority: r.Priority,
-		DueAt: rest.Instant{Time: r.DueAt}, NominalAt: rest.Instant{Time: r.NominalAt}, Version: r.Version,
+		DueAt: rest.At(r.DueAt), NominalAt: rest.At(r.NominalAt), Version: r.Version,
 		Attempt: r.Attempt, MaxAttempts: r.Retry.MaxAttempts,
-		CreatedAt: rest.Instant{Time: r.CreatedAt}, StartedAt: rest.Instant{Time: job.StartedAt(r, c, now)},
-		FinishedAt: rest.Instant{Time: r.FinishedAt},
-		WaitingFor: job.WaitingFor(r, c, paused, now), CancelRequestedAt: rest.Instant{Time: r.CancelRequestedAt},
+		CreatedAt: rest.At(r.CreatedAt), StartedAt: rest.At(job.StartedAt(r, c, now)),
+		FinishedAt: rest.At(r.FinishedAt),
+		WaitingFor: job.WaitingFor(r, c, paused, now), CancelRequestedAt: rest.At(r.CancelRequestedAt),
 		RedriveOf: r.RedriveOf, RedrivenBy: r.RedrivenBy, Schedule: r.Schedule(), Manual: r.ManualOf != "",
 		RunID: r.RunID, Node: r.Node, PayloadSize: r.PayloadSize,
 	}
 	if of, ok, err := dag.AfterOf(r); ok && err == nil {
 		v.After, v.RunIf = of.IDs(), of.Rule
 		if r.Status == job.Blocked {
-			v.DueAt = rest.Instant{Time: of.Due(r.CreatedAt)}
+			v.DueAt = rest.At(of.Due(r.CreatedAt))
 		}
 	}
 	if !r.StartedAt.IsZero() {
@@ -167,10 +164,10 @@ func ViewJob(r job.Row, c job.Claim, paused bool, now time.Time) JobView {
 		v.StatusReason = &job.Reason{Code: job.CodeOverlap, Message: WaitsForEarlier}
 	}
 	if job.Owned(r, c, now) {
-		v.Worker, v.LeaseUntil = c.Worker, rest.Instant{Time: c.LeaseUntil}
+		v.Worker, v.LeaseUntil = c.Worker, rest.At(c.LeaseUntil)
 	}
 	if p := c.Progress; p != nil && c.Attempt == r.Attempt && r.Status.Open() {
-		v.Progress = &progressView{p.Done, p.Total, p.Note, rest.Instant{Time: p.At}}
+		v.Progress = &progressView{p.Done, p.Total, p.Note, rest.At(p.At)}
 	}
 	return v
 }

@@ -13,8 +13,8 @@ import (
 	"punctual/shared/tenant"
 )
 
-// ReadWait reads the parameter wait; "" is no wait.
-func ReadWait(s string) (time.Duration, error) {
+// readWait reads the parameter wait; "" is no wait.
+func readWait(s string) (time.Duration, error) {
 	if s == "" {
 		return 0, nil
 	}
@@ -44,14 +44,8 @@ func (s *Core) Await(
 	now := s.Now()
 	slot, ok, err := s.Store.TakeWaiting(ctx, t, s.Waiting, now.Add(wait+waitSlack), now)
 	if err != nil {
-		s.Log.WarnContext(
-			ctx,
-			"a request was answered without waiting",
-			telemetry.Tenant,
-			t,
-			telemetry.Err,
-			err.Error(),
-		)
+		s.Log.WarnContext(ctx, "a request was answered without waiting", telemetry.Tenant, t, telemetry.Err,
+			err.Error())
 	}
 	if err != nil || !ok {
 		return strconv.Itoa(int(contract.WaitingRetryAfter / time.Second)), nil

@@ -3484,7 +3484,7 @@ type GetDagParams struct {
 
 // CreateDagRunParams defines parameters for CreateDagRun.
 type CreateDagRunParams struct {
-	// IdempotencyKey Key in printable ASCII that identifies this request for 24 hours
+	// IdempotencyKey Idempotency key, printable ASCII, which identifies this request for 24 hours
 	IdempotencyKey *string `json:"Idempotency-Key,omitempty"`
 }
 
@@ -3565,7 +3565,7 @@ type GetJobParams struct {
 
 // PatchJobParams defines parameters for PatchJob.
 type PatchJobParams struct {
-	// IfMatch ETag that was read; if the version has changed since, the answer is 412
+	// IfMatch ETag of the version to change; the answer is 412 if the resource has another version
 	IfMatch *string `json:"If-Match,omitempty"`
 }
 
@@ -3625,13 +3625,13 @@ type ListRunsParamsStatus string
 
 // CreateRunParams defines parameters for CreateRun.
 type CreateRunParams struct {
-	// IdempotencyKey Key in printable ASCII that identifies this request for 24 hours
+	// IdempotencyKey Idempotency key, printable ASCII, which identifies this request for 24 hours
 	IdempotencyKey *string `json:"Idempotency-Key,omitempty"`
 }
 
 // GetRunParams defines parameters for GetRun.
 type GetRunParams struct {
-	// Wait Maximum wait for a final status. On timeout the current state is returned, and if too many requests of the tenant wait, at once, with Retry-After; 0s to 25s
+	// Wait Maximum wait for a final status. On timeout the current state is returned; it is returned at once, with Retry-After, when too many requests of the tenant wait; 0s to 25s
 	Wait *string `form:"wait,omitempty" json:"wait,omitempty"`
 }
 
@@ -3673,7 +3673,7 @@ type ListSchedulesParams struct {
 
 // DeleteScheduleParams defines parameters for DeleteSchedule.
 type DeleteScheduleParams struct {
-	// IfMatch ETag of the version to change; the answer is 412 if the schedule has another version
+	// IfMatch ETag of the version to change; the answer is 412 if the resource has another version
 	IfMatch *string `json:"If-Match,omitempty"`
 }
 
@@ -3682,19 +3682,19 @@ type PatchScheduleParams struct {
 	// DryRun Whether to answer what the patch would change, and to write nothing; default: false
 	DryRun *bool `form:"dry_run,omitempty" json:"dry_run,omitempty"`
 
-	// IfMatch ETag of the version to change; the answer is 412 if the schedule has another version
+	// IfMatch ETag of the version to change; the answer is 412 if the resource has another version
 	IfMatch *string `json:"If-Match,omitempty"`
 }
 
 // PutScheduleParams defines parameters for PutSchedule.
 type PutScheduleParams struct {
-	// IfMatch ETag of the version to change; the answer is 412 if the schedule has another version
+	// IfMatch ETag of the version to change; the answer is 412 if the resource has another version
 	IfMatch *string `json:"If-Match,omitempty"`
 }
 
 // DryRunScheduleParams defines parameters for DryRunSchedule.
 type DryRunScheduleParams struct {
-	// IfMatch ETag of the version to change; the answer is 412 if the schedule has another version
+	// IfMatch ETag of the version to change; the answer is 412 if the resource has another version
 	IfMatch *string `json:"If-Match,omitempty"`
 }
 
@@ -3721,7 +3721,7 @@ type ListOccurrencesParamsOutcome string
 
 // PauseScheduleParams defines parameters for PauseSchedule.
 type PauseScheduleParams struct {
-	// IfMatch ETag of the version to change; the answer is 412 if the schedule has another version
+	// IfMatch ETag of the version to change; the answer is 412 if the resource has another version
 	IfMatch *string `json:"If-Match,omitempty"`
 }
 
@@ -3736,7 +3736,7 @@ type PreviewScheduleParams struct {
 
 // ResumeScheduleParams defines parameters for ResumeSchedule.
 type ResumeScheduleParams struct {
-	// IfMatch ETag of the version to change; the answer is 412 if the schedule has another version
+	// IfMatch ETag of the version to change; the answer is 412 if the resource has another version
 	IfMatch *string `json:"If-Match,omitempty"`
 }
 
