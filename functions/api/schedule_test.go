@@ -3,6 +3,7 @@ package api_test
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -1051,4 +1052,115 @@ func TestRunNow_ObeysOverlapWhenAsked(t *testing.T) {
 		b.do(t, "POST", "/v1/schedules/s/run-now", `{"overlap":"skip"}`))
 	requireRefused(t, b, wrong{"another field", "", 400, "unknown_field", "/x"},
 		b.do(t, "POST", "/v1/schedules/s/run-now", `{"x":1}`))
+}
+
+// A pause holds times of which some became jobs before it and some never did. An edit during the pause decides about
+// none of them: the pause does, by its missed, and those that run keep the job of then.
+func TestSchedules_DecideWhatAPauseHoldsBeforeAnEdit(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		missed, catchUp string
+		runs            []int // minutes after noon
+	}{
+		"drop":                         {`{"missed":"drop"}`, `{"policy":"all"}`, nil},
+		"last":                         {`{"missed":"last"}`, `{"policy":"none"}`, []int{60}},
+		"all":                          {`{"missed":"all"}`, `{"policy":"none"}`, []int{10, 20, 30, 40, 50, 60}},
+		"all, with a cap":              {`{"missed":"all"}`, `{"policy":"all","cap":4}`, []int{30, 40, 50, 60}},
+		"the schedule's own, none":     {`{}`, `{"policy":"none"}`, nil},
+		"the schedule's own, a window": {`{}`, `{"policy":"all","window":"25m"}`, []int{40, 50, 60}},
+	} {
+		for kind, change := range map[string]func(b *bench, t *testing.T){
+			"a patch": func(b *bench, t *testing.T) {
+				b.want(t, 200, "PATCH", "/v1/schedules/s", `{"job":{"payload":"new"}}`)
+			},
+			"a put": func(b *bench, t *testing.T) {
+				b.want(t, 200, "PUT", "/v1/schedules/s",
+					`{"calendar":{"cron":"0 15 * * *"},"job":{"task":"echo","payload":"new"}}`)
+			},
+			"an exclusion": func(b *bench, t *testing.T) { b.want(t, 200, "PUT", "/v1/exclusions/x", `{"weekly":["mon"]}`) },
+		} {
+			t.Run(name+", before "+kind, func(t *testing.T) {
+				t.Parallel()
+				b := setup(t)
+				b.want(t, 201, "PUT", "/v1/exclusions/x", `{"weekly":["sun"]}`)
+				b.want(t, 201, "PUT", "/v1/schedules/s", `{"calendar":{"cron":"*/10 * * * *","exclude":["x"]},`+
+					`"job":{"task":"echo","payload":"old"},"catch_up":`+c.catchUp+`}`)
+				b.clock.at = noon.Add(time.Second)
+				b.want(t, 200, "POST", "/v1/schedules/s/pause", c.missed)
+				b.clock.at = noon.Add(time.Hour + time.Second)
+				change(b, t)
+				b.clock.at = noon.Add(time.Hour + 5*time.Second)
+				b.want(t, 200, "POST", "/v1/schedules/s/resume", "")
+				b.heldTimesAre(t, c.runs)
+			})
+		}
+	}
+}
+
+// heldTimesAre verifies which of the times every ten minutes of an hour run, with the payload "old", and that the
+// others are shown as skipped by a pause.
+func (b *bench) heldTimesAre(t *testing.T, runs []int) {
+	t.Helper()
+	shown := map[time.Time]string{}
+	for _, list := range []string{"pending", "skipped", "missed", "superseded"} {
+		for _, o := range b.want(t, 200, "GET", "/v1/schedules/s/occurrences?outcome="+list, "").items() {
+			first, err := time.Parse(time.RFC3339, fmt.Sprint(o["nominal_at"]))
+			if err != nil {
+				t.Fatal(err)
+			}
+			count, _ := o["count"].(float64)
+			for n := range int(max(count, 1)) {
+				shown[first.Add(time.Duration(n)*10*time.Minute)] += fmt.Sprint(o["outcome"], " ", o["reason"])
+			}
+		}
+	}
+	for at := 10; at <= 60; at += 10 {
+		nominal := noon.Add(time.Duration(at) * time.Minute)
+		want := "skipped " + job.CodePaused
+		if slices.Contains(runs, at) {
+			want = "pending <nil>"
+			row := b.row(t, string(b.schedule(t, "s").JobID(nominal)))
+			if row.Payload != `"old"` || b.schedule(t, "s").ValidityOf(row, false) != schedule.Current {
+				t.Errorf("the job of minute %d is %s with payload %s", at, row.Status, row.Payload)
+			}
+		}
+		if got := shown[nominal]; got != want {
+			t.Errorf("minute %d is shown as %q, want %q; all: %v", at, got, want, shown)
+		}
+	}
+}
+
+func TestSchedules_DecideWhatAPauseOfTheTaskHoldsBeforeAnEdit(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	b.want(t, 201, "PUT", "/v1/schedules/s", `{"calendar":{"cron":"*/10 * * * *"},"job":{"task":"echo","payload":"old"}}`)
+	b.clock.at = noon.Add(time.Second)
+	b.want(t, 201, "PUT", "/v1/pauses/task:echo", `{"missed":"last"}`)
+	b.clock.at = noon.Add(time.Hour + time.Second)
+	b.want(t, 200, "PATCH", "/v1/schedules/s", `{"job":{"payload":"new"}}`)
+	if row := b.row(t, string(b.schedule(t, "s").JobID(noon.Add(time.Hour)))); row.Payload != `"old"` {
+		t.Errorf("the job of 13:00 has payload %s", row.Payload)
+	}
+	skipped := b.want(t, 200, "GET", "/v1/schedules/s/occurrences?outcome=skipped", "").items()
+	if len(skipped) != 1 || skipped[0]["nominal_at"] != "2027-03-01T12:40:00.000Z" || skipped[0]["count"] != 2.0 {
+		t.Errorf("skipped are %v, want 12:40 and 12:50", skipped)
+	}
+}
+
+// Each edit decides about the times before it; what changes nothing must not, or a "last" would keep one each time.
+func TestSchedules_DecideNothingThatAPauseHoldsIfNothingChanges(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	const body = `{"calendar":{"cron":"*/10 * * * *"},"job":{"task":"echo"}}`
+	b.want(t, 201, "PUT", "/v1/schedules/s", body)
+	b.want(t, 200, "POST", "/v1/schedules/s/pause", `{"missed":"last"}`)
+	before := b.schedule(t, "s")
+	b.clock.at = noon.Add(time.Hour + time.Second)
+	b.want(t, 200, "PUT", "/v1/schedules/s", body)
+	b.want(t, 200, "PATCH", "/v1/schedules/s?dry_run=true", `{"overlap":"skip"}`)
+	b.want(t, 200, "POST", "/v1/schedules/s/dry-run", `{"calendar":{"cron":"0 15 * * *"},"job":{"task":"echo"}}`)
+	b.do(t, "PATCH", "/v1/schedules/s", `{"overlap":"never"}`)
+	if after := b.schedule(t, "s"); !after.Next.Equal(before.Next) || after.Epoch != before.Epoch {
+		t.Errorf("next is %s, before %s", after.Next, before.Next)
+	}
 }

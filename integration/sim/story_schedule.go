@@ -177,7 +177,7 @@ var Recurring = []Story{
 		w.Want([]int{200}, "PATCH", "/schedules/s", object{"calendar": every("15s", 2*time.Minute)})
 		time.Sleep(30 * time.Second)
 		w.Do("s", "resume", object{})
-		return func() { w.Came("s", map[string]int{ran: 11, superseded: 4}) }
+		return func() { w.Came("s", map[string]int{ran: 15}) } // four were due under the pause before the edit
 	}},
 	{Recurs: true, Name: "everything is paused while a schedule goes on", Held: true, Play: func(w *Client) func() {
 		w.Put("s", every("10s", 3*time.Minute), nil)

@@ -43,6 +43,10 @@ func (s Schedule) dueBefore(r job.Row) bool {
 	return n >= 0 && n < int64(len(s.Raised)) && !r.DueAt.After(s.Raised[n])
 }
 
+// KeepsWaiting reports whether a job runs when the pause that holds it ends, whatever that decides: it was due before a
+// change, and keeps its own rule.
+func (s Schedule) KeepsWaiting(r job.Row) bool { return s.dueBefore(r) }
+
 // MayStart reports whether the schedule allows the worker to start the attempt.
 func (s Schedule) MayStart(r job.Row, started bool) (bool, string) {
 	validity := s.ValidityOf(r, started)

@@ -31,9 +31,26 @@ type Plan struct {
 // neither paused nor deleted nor held. has says which times have jobs already: those are not
 // recorded. It may be nil, and matters only where a plan has Passed some.
 func (s Schedule) PlanNext(cal calendar.Calendar, now time.Time, has map[time.Time]bool) Plan {
+	return s.planUntil(cal, Bound(now), now, has)
+}
+
+// PlanHeld plans the next step by which the times up to now are decided while a pause holds the schedule: as if the
+// pause ended now. It comes before an edit, so that the edit does not decide about them.
+func (s Schedule) PlanHeld(cal calendar.Calendar, now time.Time, has map[time.Time]bool) Plan {
+	return s.planUntil(cal, now.Add(time.Millisecond), now, has)
+}
+
+// HoldsTimes reports whether a pause, of the schedule or of its task, holds times up to now that are not decided.
+func (s Schedule) HoldsTimes(now time.Time) bool {
+	held := s.Paused != nil || s.Parked
+	return held && !s.Deleted() && !s.Next.IsZero() && !s.Next.After(now)
+}
+
+// planUntil plans a step that ends before the bound.
+func (s Schedule) planUntil(cal calendar.Calendar, bound, now time.Time, has map[time.Time]bool) Plan {
 	r := recorder{of: s, cal: cal, now: now}
 	p := Plan{Next: s.Next, Seen: s.Seen}
-	list, next, whole := s.upcoming(cal, now)
+	list, next, whole := s.upcoming(cal, bound, now)
 	list, next, whole = s.decideTimes(&r, &p, list, next, whole, has, now)
 	p.Next, p.More = next, !whole
 	s.leftOut(&r, &p, cal, list, now)
@@ -76,12 +93,12 @@ func (s Schedule) moved(r *recorder, now time.Time) {
 
 // upcoming returns the nominal times before the bound, at most maxTimes; next is the time after
 // them, zero for none. whole says that these are all.
-func (s Schedule) upcoming(cal calendar.Calendar, now time.Time) (list []calendar.Occurrence, next time.Time,
+func (s Schedule) upcoming(cal calendar.Calendar, bound, now time.Time) (list []calendar.Occurrence, next time.Time,
 	whole bool) {
 	if s.Next.IsZero() {
 		return nil, time.Time{}, true
 	}
-	bound, at := Bound(now), s.start(now)
+	at := s.start(now)
 	for range maxTimes + s.CatchUp.Cap + 1 {
 		o, ok := cal.Next(at)
 		if !ok {

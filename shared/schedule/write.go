@@ -70,7 +70,7 @@ func Create(old *Schedule, s Schedule, now time.Time) (Schedule, item.Write, err
 // becomes the first time after now, or an earlier one that both calendars have and that is still
 // due, so that a job which waits for its share of the spread keeps its time. A pause stays in
 // force. has says which of old.Leaves have jobs: those are not recorded. The error is a
-// *calendar.Error.
+// *calendar.Error. The times that a pause holds are to be decided before (PlanHeld).
 func Edit(old, edited Schedule, has map[time.Time]bool, now time.Time) (Schedule, []item.Write, error) {
 	s := raise(old, now)
 	s.Spec, s.Exclusions, s.Template = edited.Spec, edited.Exclusions, edited.Template
@@ -92,7 +92,7 @@ func Edit(old, edited Schedule, has map[time.Time]bool, now time.Time) (Schedule
 	}
 	s.Seen, s.Edited, s.Held = now, now, nil
 	if s.Paused != nil {
-		s.Held = &Stretch{From: now, Missed: s.Paused.Missed}
+		s.Held = (&Stretch{From: now, Missed: s.Paused.Missed}).follow(old.Held, old.Next, now)
 	}
 	s.setWakeUp(now)
 	return s, append(with(write("schedule.edit", old, s, notDeleted), left), letGo(old, s, now)...), nil

@@ -233,7 +233,15 @@ func (s *Handler) followOne(ctx context.Context, k schedule.Key, name string, e 
 			if !slices.Contains(old.Spec.Exclude, name) {
 				return nil, nil
 			}
-			_, writes, err := s.edited(ctx, old, withExclusion(old, name, e), now)
+			wanted := withExclusion(old, name, e)
+			if !schedule.Unchanged(old, wanted) {
+				settled, err := s.Engine.Recur.Settle(ctx, old, now)
+				if err != nil {
+					return nil, err
+				}
+				old = settled
+			}
+			_, writes, err := s.edited(ctx, old, wanted, now)
 			if bad := new(calendar.Error); errors.As(err, &bad) { // its calendar was invalid before
 				return nil, nil
 			}

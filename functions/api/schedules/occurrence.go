@@ -351,6 +351,9 @@ func pending(of schedule.Schedule, r job.Row, c job.Claim) (outcome, reason, why
 	switch {
 	case stale && state == schedule.IsDeleted:
 		return schedule.Superseded, job.CodeDeleted, "the schedule was deleted before it started"
+	case state == schedule.IsPaused && r.Status != job.Running && of.KeepsWaiting(r):
+		return schedule.Pending, job.CodePaused,
+			"the schedule is paused; this time, which was due before a change, runs when the schedule is resumed"
 	case state == schedule.IsPaused && r.Status != job.Running:
 		return schedule.Pending, job.CodePaused,
 			"the schedule is paused; whether this time runs is decided when the schedule is resumed"

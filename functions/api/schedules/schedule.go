@@ -205,8 +205,12 @@ func (s *Handler) putSchedule(ctx context.Context, who tenant.Identity, in *One)
 // pause takes effect. Usually they exist already.
 func (s *Handler) promoteFirst(ctx context.Context, k schedule.Key) error {
 	found, err := s.Store.Schedule(ctx, k)
-	if err != nil || found.Deleted() || found.Paused != nil || found.Next.IsZero() || found.Next.After(s.Now()) {
+	now := s.Now()
+	if err != nil || found.Deleted() || found.Next.IsZero() || found.Next.After(now) {
 		return nil // the change itself reports what is wrong
+	}
+	if found.Paused != nil && !found.Paused.Over(now) {
+		return nil // changeWrites decides about its times, if something changes
 	}
 	within, cancel := context.WithTimeout(ctx, promoteTimeout)
 	defer cancel()
@@ -305,6 +309,12 @@ func (s *Handler) changeWrites(
 	ctx context.Context, who tenant.Identity, k schedule.Key, old *schedule.Schedule, c scheduleChange, now time.Time,
 ) ([]item.Write, error) {
 	after, writes, err := s.plan(ctx, who, k, old, c, now)
+	if err == nil && len(writes) > 0 && old != nil && old.HoldsTimes(now) {
+		var settled schedule.Schedule
+		if settled, err = s.Engine.Recur.Settle(ctx, *old, now); err == nil {
+			after, writes, err = s.plan(ctx, who, k, &settled, c, now)
+		}
+	}
 	if err != nil || len(writes) == 0 {
 		return nil, err
 	}

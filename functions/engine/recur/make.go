@@ -174,7 +174,7 @@ func (m *maker) adopt(ctx context.Context, old, row job.Row, now time.Time) (hel
 	if old.Status != job.Scheduled || old.Attempt != 1 || old.Stop != job.NoStop {
 		return false, nil
 	}
-	if m.s.ValidityOf(old, false) == schedule.Current && old.Epoch < m.s.Epoch {
+	if m.s.KeepsWaiting(old) {
 		return false, nil // it was due before the change, and keeps its own template and rule
 	}
 	if old.Epoch >= m.s.Epoch {

@@ -143,32 +143,44 @@ func (r *Recurrer) step(ctx context.Context, s schedule.Schedule, did *Promoted)
 	if err != nil {
 		return false, fault.New(fault.Undecodable, err, "reading the calendar of schedule %q", s.Name)
 	}
-	p := s.PlanNext(cal, now, nil)
+	p, _, err := r.advance(ctx, s, now, did, func(has map[time.Time]bool) schedule.Plan {
+		return s.PlanNext(cal, now, has)
+	})
+	if fault.KindOf(err) == fault.NotFound { // an edit may have replaced the payload meanwhile
+		if is, readErr := r.Store.Schedule(ctx, s.Key); readErr == nil && is.Epoch != s.Epoch {
+			return true, nil
+		}
+	}
+	return p.More, err
+}
+
+// advance makes the jobs of one step, records the other times of it, and moves the schedule on. plan plans the step,
+// for what is known of the times that have jobs already.
+func (r *Recurrer) advance(
+	ctx context.Context, s schedule.Schedule, now time.Time, did *Promoted,
+	plan func(has map[time.Time]bool) schedule.Plan,
+) (p schedule.Plan, after schedule.Schedule, err error) {
+	p = plan(nil)
 	if len(p.Passed) > 0 {
 		has, err := r.Store.HaveJobs(ctx, s.Key, p.Passed)
 		if err != nil {
-			return false, err
+			return p, s, err
 		}
 		if len(has) > 0 {
-			p = s.PlanNext(cal, now, has)
+			p = plan(has)
 		}
 	}
 	if err := r.makeAll(ctx, s, p.Make, now, did); err != nil {
-		if fault.KindOf(err) == fault.NotFound { // an edit may have replaced the payload meanwhile
-			if is, readErr := r.Store.Schedule(ctx, s.Key); readErr == nil && is.Epoch != s.Epoch {
-				return true, nil
-			}
-		}
-		return false, err
+		return p, s, err
 	}
-	_, writes := schedule.Advance(s, p, r.Clock.Now().UTC().Truncate(time.Millisecond))
+	after, writes := schedule.Advance(s, p, r.Clock.Now().UTC().Truncate(time.Millisecond))
 	if len(writes) == 1 { // a transaction of one would cost twice
 		err = r.Store.Put(ctx, writes[0])
 	} else {
 		err = r.Store.Commit(ctx, writes...)
 	}
 	if err != nil {
-		return false, err
+		return p, s, err
 	}
 	for _, e := range p.Ledger {
 		did.Recorded += e.Count
@@ -176,7 +188,7 @@ func (r *Recurrer) step(ctx context.Context, s schedule.Schedule, did *Promoted)
 		r.Log.InfoContext(ctx, "nominal times passed without a job", telemetry.Tenant, s.Tenant, "schedule", s.Name,
 			"from", e.From, "to", e.To, "count", e.Count, "outcome", e.Outcome, "reason", e.Reason)
 	}
-	return p.More, nil
+	return p, after, nil
 }
 
 // Reread makes the next promotion read a tenant's pauses from the table; the caller knows that one has just changed.
