@@ -393,15 +393,16 @@ const (
 
 // Keeps says until when everything of the run must be kept from now on; the zero time is for no longer than it is. idle
 // says that no job of the run is open. What ends later is kept for contract.NodeKept after its end, so only for a run
-// in which nothing can end it is more.
+// in which nothing can end it is more. It is a midnight: a wake-up that continues what another one has begun on the
+// same day finds what that one has kept.
 func (r Run) Keeps(now time.Time, idle bool) time.Time {
 	idle = idle && (r.Paused || r.Status == Held) && r.Stop == NoStop && r.Operation == nil
 	switch {
 	case r.Status.Final(), !now.Before(r.Kept()): // what is lost already is not kept
 	case idle && r.Kept().Before(now.Add(keptIdle)):
-		return now.Add(contract.MaxAhead)
+		return now.Add(contract.MaxAhead).Truncate(24 * time.Hour)
 	case r.Kept().Before(now.Add(keptAhead)):
-		return now.Add(contract.NodeKept)
+		return now.Add(contract.NodeKept).Truncate(24 * time.Hour)
 	}
 	return time.Time{}
 }

@@ -241,15 +241,15 @@ func (s *Store) KeepEvents(ctx context.Context, k runs.Key, until time.Time) err
 	}
 }
 
-// KeepRun lets the items of a run live until then, besides those of its jobs: its entry in the list, contents,
-// counters, the line and the places. What lives longer stays as it is; so do the run itself and its events.
-func (s *Store) KeepRun(ctx context.Context, r runs.Run, until time.Time) error {
+// RunItems names the items of a run that expire before that time, besides those of its jobs: its entry in the list,
+// contents, counters, the line and the places. The run itself and its events are not among them.
+func (s *Store) RunItems(ctx context.Context, r runs.Run, until time.Time) ([]item.Ref, error) {
 	refs := []item.Ref{r.ListRef()}
 	q := item.Query{Table: contract.Runs, PK: r.Ref().PK, Limit: ReadAtOnce, Consistent: true}
 	for {
 		page, err := s.table.Query(ctx, q)
 		if err != nil {
-			return fmt.Errorf("keeping run %s: %w", r.ID, err)
+			return nil, fmt.Errorf("reading the items of run %s: %w", r.ID, err)
 		}
 		for _, i := range page.Items {
 			sk := i.Str(contract.AttrSK)
@@ -259,15 +259,9 @@ func (s *Store) KeepRun(ctx context.Context, r runs.Run, until time.Time) error 
 			}
 		}
 		if q.Cursor = page.Cursor; q.Cursor == "" {
-			break
+			return refs, nil
 		}
 	}
-	for _, ref := range refs {
-		if err := s.Put(ctx, r.KeepItem(ref, until)); err != nil && Refused(err) == nil {
-			return fmt.Errorf("keeping run %s: %w", r.ID, err)
-		}
-	}
-	return nil
 }
 
 // RunQuery asks for runs of a tenant, newest first. Zero values ask for all.

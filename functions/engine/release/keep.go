@@ -52,7 +52,7 @@ func (r *Releaser) keep(ctx context.Context, k run.Key) error {
 	if err := r.keepRows(ctx, rows, until); err != nil {
 		return err
 	}
-	if err := r.Store.KeepRun(ctx, f.run, until); err != nil {
+	if err := r.keepItems(ctx, f.run, until); err != nil {
 		return err
 	}
 	_, write := f.run.Keep(until)
@@ -96,18 +96,38 @@ func (r *Releaser) allRows(ctx context.Context, f *facts) (rows []job.Row, err e
 // keepRows lets rows, with their contents and claims, live until then. It skips those that do already: the row of a
 // job is written after all else of it.
 func (r *Releaser) keepRows(ctx context.Context, rows []job.Row, until time.Time) error {
-	var g errgroup.Group
-	g.SetLimit(cmp.Or(r.AtOnce, keptAtOnce))
+	var keys []job.Key
 	for _, row := range rows {
 		if row.Status.Final() && !row.ExpiresAt.Before(until.Truncate(time.Second)) ||
 			row.Unfinished() && until.Before(row.CreatedAt.Add(contract.MaxAhead)) {
 			continue
 		}
+		keys = append(keys, row.Key)
+	}
+	return r.keepEach(ctx, len(keys), func(i int) error { return r.Store.KeepJob(ctx, keys[i], until) })
+}
+
+// keepItems lets what lies beside the run live until then.
+func (r *Releaser) keepItems(ctx context.Context, is run.Run, until time.Time) error {
+	refs, err := r.Store.RunItems(ctx, is, until)
+	if err != nil {
+		return err
+	}
+	return r.keepEach(ctx, len(refs), func(i int) error {
+		return ignoreRefused(r.Store.Put(ctx, is.KeepItem(refs[i], until)))
+	})
+}
+
+// keepEach calls keep for the numbers below n, several at a time, as long as there is time.
+func (r *Releaser) keepEach(ctx context.Context, n int, keep func(i int) error) error {
+	var g errgroup.Group
+	g.SetLimit(cmp.Or(r.AtOnce, keptAtOnce))
+	for i := range n {
 		if !scan.TimeLeft(ctx, keepTime) {
 			_ = g.Wait()
-			return fault.New(fault.Unavailable, nil, "keeping the jobs of a run: there is more than time")
+			return fault.New(fault.Unavailable, nil, "keeping what belongs to a run: there is more than time")
 		}
-		g.Go(func() error { return r.Store.KeepJob(ctx, row.Key, until) })
+		g.Go(func() error { return keep(i) })
 	}
 	return g.Wait()
 }

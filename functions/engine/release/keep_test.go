@@ -2,10 +2,12 @@ package release_test
 
 import (
 	"cmp"
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -14,9 +16,11 @@ import (
 
 	"punctual/functions/engine"
 	"punctual/functions/engine/release"
+	"punctual/functions/engine/scan"
 	"punctual/functions/stagetest"
 	"punctual/shared/contract"
 	"punctual/shared/dag"
+	"punctual/shared/fault"
 	"punctual/shared/item"
 	"punctual/shared/job"
 	"punctual/shared/memory"
@@ -400,4 +404,67 @@ func TestRun_LeavesNothingBehind(t *testing.T) {
 			m.noneOf(e.left(m), run.DefinitionRef(m.key.Tenant, d.Hash()).String())
 		})
 	}
+}
+
+// TestRun_IsKeptInSeveralWakeUps has a run of which one wake-up cannot keep everything: the next ones continue, and the
+// run is brought on at each of them.
+func TestRun_IsKeptInSeveralWakeUps(t *testing.T) {
+	t.Parallel()
+	wakeUps := func(m *months, most int, before func()) {
+		m.Helper()
+		time.Sleep(20 * day)
+		for n := range most {
+			before()
+			at := m.run().WakeAt
+			ctx, cancel := context.WithTimeout(m.Context(), scan.EntryTime)
+			m.must(m.Release.Due(ctx, m.key.Tenant, m.key.ID))
+			cancel()
+			is := m.run()
+			if !is.WakeAt.After(at) {
+				m.Fatalf("at wake-up %d the run was not brought on", n+1)
+			}
+			if !is.KeptUntil.IsZero() {
+				return
+			}
+			time.Sleep(time.Until(is.WakeAt))
+		}
+		m.Errorf("after %d wake-ups the run is not kept", most)
+	}
+	d := def("a1", "a2", "a3", "a4", "a5", "a6", "a7", "a8", "z: a1 a2 a3 a4 a5 a6 a7 a8")
+	inMonths(t, "because calls fail", d, func(m *months) {
+		m.work(8)
+		left := 0
+		var mu sync.Mutex // held briefly
+		m.World.SetFaults(func(c memory.Call) memory.Fault {
+			mu.Lock()
+			defer mu.Unlock()
+			if c.Name != "row.keep" {
+				return memory.Fault{}
+			}
+			if left--; left < 0 {
+				return memory.Fault{Fail: fault.Throttled}
+			}
+			return memory.Fault{}
+		})
+		wakeUps(m, 4, func() {
+			mu.Lock()
+			defer mu.Unlock()
+			left = 3
+		})
+	})
+	inMonths(t, "because calls take long", def("a", "z: a"), func(m *months) {
+		m.work(1)
+		for n := range 2000 {
+			ref := m.run().JoinRef(strconv.Itoa(n), 1)
+			_, err := m.Store.Count(m.Context(), m.key, ref, 1, time.Now())
+			m.must(err)
+		}
+		m.World.SetFaults(func(c memory.Call) memory.Fault {
+			if c.Name == "run.keep_item" {
+				return memory.Fault{Wait: 100 * time.Millisecond}
+			}
+			return memory.Fault{}
+		})
+		wakeUps(m, 4, func() {})
+	})
 }

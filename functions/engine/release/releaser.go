@@ -64,8 +64,8 @@ type Store interface {
 	RunContent(ctx context.Context, k run.Key, name string) (string, error)
 	// KeepEvents keeps all events of a run until then, give or take a day.
 	KeepEvents(ctx context.Context, k run.Key, until time.Time) error
-	// KeepRun lets what lies beside a run, such as contents and counters, live until then, if it would go earlier.
-	KeepRun(ctx context.Context, r run.Run, until time.Time) error
+	// RunItems names what lies beside a run, such as contents and counters, and expires before that time.
+	RunItems(ctx context.Context, r run.Run, until time.Time) ([]item.Ref, error)
 
 	// Followers reads up to 100 of the jobs that come after parent and were not judged since it ended.
 	Followers(ctx context.Context, parent job.Key) ([]job.Key, error)
