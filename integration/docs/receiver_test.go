@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"punctual/integration/emulator/environment"
 	"punctual/shared/executor"
 	"punctual/shared/job"
 	"punctual/shared/memory"
@@ -23,7 +24,7 @@ import (
 func TestReceiver_InPythonTakesWhatAWorkerSigns(t *testing.T) {
 	t.Parallel()
 	if _, err := exec.LookPath("python3"); err != nil {
-		t.Skip("python3 is not here")
+		environment.SkipOrFail(t, "python3 is not here")
 	}
 	const (
 		secret = "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw"

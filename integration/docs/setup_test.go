@@ -20,7 +20,7 @@ func whole() machine {
 		"gcc":  "exit 0",
 		"node": "echo v22.1.0",
 	}
-	for _, name := range []string{"make", "git", "bash", "zsh", "fish", "chromium", "aws", "npm", "python3"} {
+	for _, name := range []string{"make", "git", "bash", "zsh", "fish", "chromium", "aws", "npm", "npx", "python3", "pip"} {
 		m[name] = "exit 0"
 	}
 	return m
@@ -76,10 +76,11 @@ func TestSetup_ListsAllThatIsMissingInOneMessage(t *testing.T) {
 			append(slices.Clone(all), "sudo dnf install zsh fish chromium awscli2 gcc glibc-devel python3")},
 		{"where packages cannot be installed", machine{"apt-get": "exit 100", "id": "echo 0"},
 			append(slices.Clone(all), "apt-get has not installed it")},
-		{"where Node.js is too old", machine{"node": "echo v18.20.4", "npm": "exit 0"},
+		{"where Node.js is too old", machine{"node": "echo v18.20.4", "npm": "exit 0", "npx": "exit 0"},
 			[]string{"the one that is here is 18"}},
 		{"where Go is too old", machine{"go": `case $1 in list) exit 1 ;; version) echo go version go1.19.8 ;; esac`},
 			[]string{"https://go.dev/dl; here is go version go1.19.8"}},
+		{"where pip has another name", machine{"python3": "exit 0", "pip3": "exit 0"}, []string{"python3 and pip, "}},
 		{"where curl is too old", machine{"curl": "echo --data"}, []string{"- curl 7.82 or later"}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
