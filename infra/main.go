@@ -56,7 +56,7 @@ func main() {
 const askWithin = 15 * time.Second
 
 // within reduces the settings to what the account allows, if there are credentials to ask it. It refuses to move a
-// fleet that stands there.
+// fleet that is deployed there.
 func within(s target.Settings) (target.Settings, error) {
 	if s.Emulated || os.Getenv("CDK_DEFAULT_ACCOUNT") == "" {
 		return s, nil

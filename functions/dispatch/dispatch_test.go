@@ -206,7 +206,7 @@ func TestDispatch_MakesATimerForASlice(t *testing.T) {
 			b.Fatal("it is to be redelivered")
 		}
 	}
-	// fired pumps the dispatch queue until the slice is over, and returns how often each job was fired.
+	// fired pumps the dispatch queue until the slice has been read, and returns how often each job was fired.
 	fired := func(b *bundle, slice horizon.Slice) map[string]int {
 		for time.Now().Before(slice.Minute.Add(time.Minute)) {
 			b.pump(b.Context(), time.Second)
@@ -584,7 +584,7 @@ func TestDispatch_DeletesTheContentsOfAnExpiredRow(t *testing.T) {
 		if err := b.Store.PutPayload(b.Context(), r, []byte("{}")); err != nil {
 			b.Fatal(err)
 		}
-		open := r // contents are put before the job is over
+		open := r // contents are put before the job has ended
 		open.ExpiresAt = time.Time{}
 		for _, w := range []item.Write{open.PutContent(job.TagsContent, "{}"),
 			open.PutAttempt(job.Attempt{Attempt: 1, Outcome: "failed"})} {

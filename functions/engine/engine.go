@@ -39,7 +39,7 @@ type Deps struct {
 	Shards int // of the due index; 0: contract.DefaultShards
 	// RateLimit is what each tenant may do; what runs release draws on it. The zero RateLimit is no bound.
 	RateLimit store.RateLimit
-	// Schemas judges payloads and params. Nil: a schema.Cache of its own.
+	// Schemas validates payloads and params. Nil: a schema.Cache of its own.
 	Schemas release.Schemas
 }
 
@@ -119,7 +119,7 @@ func (j *jobs) SendDeadLetter(ctx context.Context, row job.Row) error {
 // fails for minutes would hand itself on as fast as messages travel.
 const laterBy = time.Second
 
-// EndedLater has the children of an ended job judged in an invocation of its own.
+// EndedLater has the children of an ended job evaluated in an invocation of its own.
 func (j *jobs) EndedLater(ctx context.Context, row job.Row) error {
 	return j.decider.AnnounceLater(ctx, row, laterBy)
 }

@@ -48,7 +48,7 @@ func (b *bundle) pass() forecast.Summary {
 
 func long(r *job.Row) { r.Pool = "long" }
 
-// ran puts a job as it stands after one attempt of that length.
+// ran puts a job as it is after one attempt of that length.
 func (b *bundle) ran(r job.Row, took time.Duration) {
 	r.Status, r.WakeAt = job.Succeeded, time.Time{}
 	r.FinishedAt = r.DueAt.Add(took)

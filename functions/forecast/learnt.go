@@ -74,7 +74,7 @@ func (m *learnt) average(pool string) time.Duration {
 	return firstGuess
 }
 
-// forecast is how many jobs of the pool were expected in the minute that comes, false if nobody
+// forecast is how many jobs of the pool were expected in the minute that comes, false if no process
 // looked then.
 func (m *learnt) forecast(pool string, now time.Time) (int, bool) {
 	pools, ok := m.Seen[minuteOf(now.Add(time.Minute))]

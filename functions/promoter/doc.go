@@ -4,7 +4,7 @@
 //
 // What always holds: a pass continues where the last one ended, not at the clock, so a pass that takes longer than a
 // minute, overlaps the next one or never ran leaves no gap. Slices are visited for ten more minutes, because an index
-// entry may show late. Asking for a slice twice changes nothing. Jobs that the sweeper has put off are left to it, and
+// entry may show late. Asking for a slice twice changes nothing. Jobs that the sweeper has deferred are left to it, and
 // jobs that are due soon to the stream consumer.
 //
 // How it fails: a slice that could not be asked for is noted, and each later pass visits it until it succeeds. Slices

@@ -70,7 +70,7 @@ func (s *Stage) collect(ctx context.Context, d message.Delivery) error {
 }
 
 // overOf returns the receipts of the dead letters whose jobs were redriven or are gone. One that cannot be read is
-// kept for an operator or for newer code, and so is one whose row cannot be read. A request to collect is over, too:
+// kept for an operator or for newer code, and so is one whose row cannot be read. A request to collect has ended, too:
 // code that did not know it yet let it come here, and what it asks for is being done.
 func (s *Stage) overOf(ctx context.Context, dead []message.Delivery) (over []string, err error) {
 	var keys []job.Key

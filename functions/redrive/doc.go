@@ -1,7 +1,7 @@
 // Package redrive handles dead letters in both directions.
 //
 //	status ─▶ redrive queue ─▶ bury ─▶ (SQS, after three receives) ─▶ dead-letter queue
-//	dead-letter queue ─▶ somebody's redrive to source ─▶ redrive queue ─▶ a new job, or a node retried
+//	dead-letter queue ─▶ an operator's redrive to source ─▶ redrive queue ─▶ a new job, or a node retried
 //
 // A new dead letter is buried and refused at once on every receive, until the queue's own redrive policy moves it. A
 // message that SQS has moved carries its source, which makes the console's "redrive to source" work. A message that we

@@ -109,7 +109,7 @@ func (s *Setup) Overdue(n int, ago time.Duration, change ...func(*job.Row)) job.
 	return s.Put(jobtest.Row(n, due, due.Add(-time.Second), change...))
 }
 
-// Spoil makes an item unreadable: of a schema that nobody knows.
+// Spoil makes an item unreadable: of a schema that no version knows.
 func (s *Setup) Spoil(ref item.Ref) {
 	s.Helper()
 	s.Write(item.Write{Ref: ref, Name: "test.spoil", Set: map[string]any{"schema_v": int64(99)}})
@@ -154,7 +154,7 @@ func (s *Setup) Lift(scope string) {
 	s.Write(item.Write{Ref: job.PauseRef(jobtest.Tenant, scope), Name: "test.lift", Delete: true})
 }
 
-// Schedule is one of jobtest's tenant that nobody has created yet.
+// Schedule is one of jobtest's tenant that no caller has created yet.
 func Schedule(name, cron string, change ...func(*schedule.Schedule)) schedule.Schedule {
 	s := schedule.Schedule{
 		Key: schedule.Key{Tenant: jobtest.Tenant, Name: name}, Spec: calendar.Spec{Cron: &cron},
@@ -336,8 +336,8 @@ func (s *Setup) DieAt(n int, lost bool) (asked *int) {
 	return asked
 }
 
-// Crashes prepares job 0, 1, 2 … and acts on it, crashing one call later each time, until the act
-// gets through; after each crash, recovered looks what becomes of the job. What the act uses may
+// Crashes prepares job 0, 1, 2 … and acts on it, crashing one call later each time, until the operation
+// gets through; after each crash, recovered checks what becomes of the job. What the operation uses may
 // remember nothing of the crash: recovered begins with a new process.
 func (s *Setup) Crashes(lost bool, prepare func(n int), operation func() error, recovered func(n int)) {
 	s.Helper()
@@ -358,7 +358,7 @@ func (s *Setup) Crashes(lost bool, prepare func(n int), operation func() error, 
 }
 
 // Twice makes the next write of that name happen twice, as an SDK does that never saw the first
-// answer; what the second is told is the first one's own effect.
+// answer; what the second is answered is the first one's own effect.
 func (s *Setup) Twice(write string) {
 	done := false
 	s.World.SetFaults(func(c memory.Call) memory.Fault {

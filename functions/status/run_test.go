@@ -71,7 +71,7 @@ func TestStatus_SettlesReportsBeforeChildrenInABacklog(t *testing.T) {
 	}
 }
 
-// Whoever ends such a node sends its dead letter at once: the sweeper would come minutes later.
+// The process that ends such a node sends its dead letter at once: the sweeper would come minutes later.
 func TestStatus_SendsTheDeadLetterOfANodeThatNeverRan(t *testing.T) {
 	t.Parallel()
 	for name, fails := range map[string]bool{

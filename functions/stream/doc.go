@@ -4,7 +4,7 @@
 //
 // What always holds: it acts only if version, attempt or due time changed, by the lane that is right when it reads the
 // change. It never writes the table, so it never triggers itself. It makes no timer, so that one that fails holds up no
-// firing. A record that it cannot read is set aside and blocks nothing.
+// firing. A record that it cannot read is quarantined and blocks nothing.
 //
 // How it fails: a record whose message could not be sent is redelivered, with the later records of its shard. If a
 // record is lost, its job starts late: the promoter or the sweeper finds it in the due index.

@@ -109,7 +109,7 @@ func evaluate(c item.Change, now time.Time) (d decision, err error) {
 	if c.New == nil {
 		return gone(c.Old), nil
 	}
-	if c.New.Str(contract.AttrNear) == "" { // the event source filters these; without one nobody does
+	if c.New.Str(contract.AttrNear) == "" { // the event source filters these; without one nothing does
 		return d, nil
 	}
 	row, err := job.ParseRow(c.New)

@@ -8,8 +8,8 @@
 // retried a quarter of an hour later. Passes may take longer than a minute and overlap: if two act on one job, one of
 // the writes is refused.
 //
-// It also unparks jobs whose pause is over, in case the message that does so was lost; starts jobs that are queued
-// behind a run that is over; and promotes schedules that the promoter has missed.
+// It also unparks jobs whose pause has ended, in case the message that does so was lost; starts jobs that are queued
+// behind a run that has ended; and promotes schedules that the promoter has missed.
 //
 // Runs of graphs are derived at their wake-ups, without the grace: nothing else ends a run that has expired.
 //

@@ -38,12 +38,12 @@ func (b *bundle) stuck(heeds bool) run.Key {
 	return k
 }
 
-// TestSweeper_GoesOnWithoutARunThatDoesNotEnd sweeps for hours beside a run whose derivation never returns.
+// TestSweeper_GoesOnWithoutARunThatDoesNotEnd sweeps for hours while the reconcile of one run never returns.
 func TestSweeper_GoesOnWithoutARunThatDoesNotEnd(t *testing.T) {
 	t.Parallel()
 	for _, heeds := range []bool{true, false} {
 		bubble(t, fmt.Sprintf("the work heeds its context: %v", heeds), memory.Options{}, func(b *bundle) {
-			b.sweep() // the watermarks stand
+			b.sweep() // the watermarks do not move
 			k := b.stuck(heeds)
 			at := time.Now()
 			for n := range 8 * 60 {

@@ -86,7 +86,7 @@ type Summary struct {
 	Repeated scan.Walked `json:"again"`  // slices of the last day
 	Parked   scan.Walked `json:"parked"` // parking places
 	Runs     scan.Walked `json:"runs"`   // slices of runs since the cutoff
-	// Deadlines counts the slices of the last minutes in which deadlines were looked for.
+	// Deadlines counts the slices of the last minutes that were read for deadlines.
 	Deadlines scan.Walked    `json:"deadlines"`
 	Came      map[string]int `json:"came,omitempty"` // jobs by the step taken
 	Held      []string       `json:"held,omitempty"` // tables that were restored: nothing was done
@@ -247,8 +247,8 @@ func (s *Stage) parkedEntry(ctx context.Context, e store.Entry) (job.Step, error
 	return s.decider.Parked(ctx, e.Key)
 }
 
-// one decides about one job. A job that cannot be read is set aside, and one that cannot be handled is put off, so that
-// none is forgotten.
+// one decides about one job. A job that cannot be read is quarantined, and one that cannot be handled is deferred, so
+// that none is forgotten.
 func (s *Stage) one(ctx context.Context, f store.Found, slice string, came *scan.Counter, decide handler) error {
 	found := scan.Found{
 		Entry: scan.Entry{Ref: f.Ref, Slice: slice, WakeAt: f.WakeAt}, Err: f.Err,

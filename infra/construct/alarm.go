@@ -16,7 +16,7 @@ import (
 // Topic notifies people of alarms. It is encrypted and takes alarms of this account only.
 type Topic struct{ sns awssns.Topic }
 
-// NewTopic makes the topic and subscribes mail to it; "" subscribes nobody.
+// NewTopic makes the topic and subscribes mail to it; "" subscribes no one.
 func NewTopic(scope constructs.Construct, id, name string, key Key, mail string) Topic {
 	topic := awssns.NewTopic(scope, jsii.String(id), &awssns.TopicProps{
 		TopicName: jsii.String(name), DisplayName: jsii.String("Punctual"), MasterKey: key.kms,
@@ -55,8 +55,8 @@ type AlarmProps struct {
 	Below   bool    // bad is below Over instead of above
 	Bad, Of int     // so many of the last so many minutes
 	Missing Missing
-	Notify  Topic // the zero Topic notifies nobody: the alarm only ends a canary
-	Quiet   bool  // it shows its state and notifies nobody
+	Notify  Topic // the zero Topic notifies no one: the alarm only ends a canary
+	Quiet   bool  // it shows its state and notifies no one
 }
 
 // NewAlarm makes an alarm.

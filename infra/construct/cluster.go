@@ -21,7 +21,7 @@ type ClusterProps struct {
 	Network    awsec2.Vpc
 	Kubectl    string // zip of the kubectl layer
 	// Operators is the role of people who may read everything, and change what is in the namespaces Theirs; ""
-	// is nobody.
+	// is no one.
 	Operators string
 	Theirs    []string
 	Reach     []string // CIDRs that reach the API over the internet; none by default

@@ -61,7 +61,7 @@ func NewFunction(scope constructs.Construct, id string, p FunctionProps) Functio
 		Code:    awslambda.Code_FromAsset(jsii.String(p.Folder), nil),
 		Timeout: awscdk.Duration_Seconds(jsii.Number(p.Timeout.Seconds())), MemorySize: jsii.Number(p.MiB),
 		Environment: &env, Role: role, LogGroup: p.Log,
-		// Versions stay until somebody deletes them: a rollback points the alias at one.
+		// Versions stay until an operator deletes them: a rollback points the alias at one.
 		CurrentVersionOptions: &awslambda.VersionOptions{RemovalPolicy: removal(true)},
 	}
 	if p.Layer != "" {

@@ -44,7 +44,7 @@ func (k Key) GrantUse(role awsiam.IRole, services ...string) {
 	}))
 }
 
-// GrantService lets a service of AWS that acts for nobody in particular, such as alarms, use
+// GrantService lets a service of AWS that acts for no principal in particular, such as alarms, use
 // the key, when it acts for this account.
 func (k Key) GrantService(principal string) {
 	k.kms.AddToResourcePolicy(awsiam.NewPolicyStatement(&awsiam.PolicyStatementProps{

@@ -46,7 +46,7 @@ type REST struct {
 	signed bool
 }
 
-// NewREST makes it, without routes: functions may be told its address before it is told of them.
+// NewREST makes it, without routes: functions may get its address before it has them.
 func NewREST(scope constructs.Construct, id string, p RESTProps) REST {
 	api := awsapigateway.NewRestApi(scope, jsii.String(id), &awsapigateway.RestApiProps{
 		RestApiName: jsii.String(p.Name), Description: jsii.String("Punctual: say what to run and when"),
@@ -69,7 +69,7 @@ func NewREST(scope constructs.Construct, id string, p RESTProps) REST {
 }
 
 // ConsoleURL is the address of the console page. It waits for nothing but the API itself: the API's own Url waits
-// for all routes, and thus for the functions, which are told of the client that has this address.
+// for all routes, and thus for the functions, which get the client that has this address.
 func (r REST) ConsoleURL() *string {
 	return jsii.String("https://" + *r.RestApiId() + ".execute-api." + *awscdk.Stack_Of(r.RestApi).Region() +
 		".amazonaws.com/" + Version + "/" + consolePath)

@@ -61,7 +61,7 @@ func (f Function) FeedFromStream(t Tables, logical string, dead awssqs.Queue, pa
 			ParallelizationFactor: jsii.Number(parallel),
 			Filters:               shown(),
 		})
-	// Named by hand: CDK's own destination would grant the role more than to send.
+	// Named here: CDK's own destination would grant the role more than to send.
 	source.Node().DefaultChild().(awslambda.CfnEventSourceMapping).
 		AddPropertyOverride(jsii.String("DestinationConfig.OnFailure.Destination"), dead.QueueArn())
 }

@@ -28,7 +28,7 @@ type UserPoolProps struct {
 	Keep    bool     // retain, and refuse deletion
 }
 
-// UserPool gives out tokens to programs, and to people at the console page. Nobody can sign up to it, and it sends
+// UserPool gives out tokens to programs, and to people at the console page. No one can sign up to it, and it sends
 // no mail.
 type UserPool struct {
 	pool    awscognito.UserPool

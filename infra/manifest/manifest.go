@@ -41,7 +41,7 @@ type Queue struct{ Priority, URL string }
 // App is the name of everything of a pool.
 func (p Pool) App() string { return "worker-" + p.Name }
 
-// nodeLabel tells the nodes of a pool.
+// nodeLabel marks the nodes of a pool.
 const nodeLabel = "punctual.dev/pool"
 
 func (p Pool) labels() Object {
@@ -101,7 +101,7 @@ func NamespaceObject() Object {
 }
 
 // Isolation are the objects that keep every pod of the workers from being reached, by one another
-// as by anybody else: they call, and nobody calls them. The first has Auto Mode heed the second.
+// as by anybody else: they call, and nothing calls them. The first has Auto Mode heed the second.
 func Isolation() []Object {
 	return []Object{
 		{

@@ -28,7 +28,7 @@ type schema struct {
 	IntOrText  bool `json:"x-kubernetes-int-or-string"`
 }
 
-// wrong lists the mistakes in v, each with its path.
+// wrong lists the violations in v, each with its path.
 func (s *schema) wrong(at string, v any) []string {
 	var list []string
 	say := func(format string, args ...any) { list = append(list, at+" "+fmt.Sprintf(format, args...)) }

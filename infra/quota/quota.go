@@ -27,7 +27,7 @@ type Source interface {
 type need struct {
 	service, code string
 	name          *regexp.Regexp // of the quota, where its code is not known
-	used          kind           // what others may hold already; "": nobody
+	used          kind           // what others may hold already; "": nothing
 	what          string         // completes "the account is allowed 5 …"
 	least         float64        // to deploy and to run idle
 	ask           float64        // to run at its most

@@ -33,7 +33,7 @@ func zonesIn(answer []byte) ([]string, error) {
 	return slices.Compact(v.Zones), nil
 }
 
-// Moved says why a fleet that stands cannot be deployed with the settings: CloudFormation would have to move subnets in
+// Moved says why a deployed fleet cannot be deployed with the settings: CloudFormation would have to move subnets in
 // which machines run, and fails half-way. It returns nil where nothing moves, or where the account cannot be asked.
 func Moved(ctx context.Context, s target.Settings, a Source) error {
 	fleet := s.Prefix + "-fleet"

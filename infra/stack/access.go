@@ -32,7 +32,7 @@ type query struct {
 // blobs is what may be done with large payloads and results.
 type blobs struct{ read, write, remove bool }
 
-// jobAccess is what deciding about a job takes, with every step that may follow.
+// jobAccess is what a decision about a job takes, with every step that may follow.
 func jobAccess() access {
 	return access{
 		items: []items{

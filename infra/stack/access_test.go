@@ -82,7 +82,7 @@ func TestPolicies_AllowNoWildcards(t *testing.T) {
 	}
 }
 
-// isRoot tells the statement by which a key's account may give its use away in IAM.
+// isRoot finds the statement by which a key's account may give its use away in IAM.
 func isRoot(st statement) bool {
 	return strings.Contains(compact(at(st.whole, "Principal")), ":root") && regexp.MustCompile(`key`).
 		MatchString(strings.ToLower(st.id))
@@ -107,7 +107,7 @@ func TestFunctions_HaveARoleEachWithoutManagedPolicies(t *testing.T) {
 }
 
 // mayDo lists what the role of a function may do, as action and the part of the resource that
-// tells it, without its log and the key.
+// shows it, without its log and the key.
 func mayDo(d *synthesized, function string) map[string]bool {
 	may := map[string]bool{}
 	for _, st := range d.statements() {
@@ -129,7 +129,7 @@ func mayDo(d *synthesized, function string) map[string]bool {
 
 var resourceIs = regexp.MustCompile(`(?:Table|Queue)[a-z]+|Payloads|TimerRole|schedule/`)
 
-// nameOf tells a resource's name within the deployment by what a template says of it.
+// nameOf returns a resource's name within the deployment by what a template says of it.
 func nameOf(said string) string {
 	switch {
 	case strings.Contains(said, "Payloads"):

@@ -21,7 +21,7 @@ type alarm struct {
 	metric  awscloudwatch.IMetric
 	math    bool // an expression over several metrics, which emulators refuse
 	pages   bool // it pages the person on call; others go by mail, and dev has none of them
-	quiet   bool // it notifies nobody while the deployment is held, for what it watches is then turned off
+	quiet   bool // it notifies no one while the deployment is held, for what it watches is then turned off
 	over    float64
 	below   bool
 	bad, of int // minutes, or periods where the metric has longer ones
@@ -159,13 +159,13 @@ func alarms(s target.Settings) []alarm {
 		means:  "The time zone rules are over 120 days old; schedules of all tenants may run at outdated hours.",
 		metric: own(5, telemetry.ZoneRulesAge, "Maximum"), over: contract.MaxZoneRulesAge.Hours() / 24, bad: 1, of: 1})
 
-	if s.Hold { // in dev, too: somebody must remember to end it
+	if s.Hold { // in dev, too: a person must remember to end it
 		list = append(list, alarm{name: "held", runbook: "restore",
 			means:  "The setting hold=yes holds the deployment: no job of any tenant starts until a deploy without it.",
 			metric: fn(Promoter, "Invocations", "Sum"), over: 1, below: true, bad: 1, of: 1, missing: construct.Bad})
 	}
 
-	// The passes of each minute: the watermarks stand still without them.
+	// The passes of each minute: the watermarks do not move without them.
 	for _, pass := range passes {
 		add(alarm{name: pass.function + "-silent", runbook: "pass-silent",
 			means:  "The pass of each minute has not succeeded for three minutes; jobs of all tenants may start late.",

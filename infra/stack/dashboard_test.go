@@ -8,7 +8,7 @@ import (
 )
 
 // board reads a dashboard: its panels' titles, and all of its text. References to other stacks
-// stand in it as their JSON.
+// are in it as their JSON.
 func board(t *testing.T, suffix string) (titles []string, body string) {
 	t.Helper()
 	prod().each("AWS::CloudWatch::Dashboard", func(_ template, _ string, r object) {
@@ -44,7 +44,7 @@ func board(t *testing.T, suffix string) (titles []string, body string) {
 	return titles, body
 }
 
-// TestDashboard_ShowsTheExpectedPanels holds the panels that somebody on call looks for, by what
+// TestDashboard_ShowsTheExpectedPanels holds the panels that the person on call needs, by what
 // they show.
 func TestDashboard_ShowsTheExpectedPanels(t *testing.T) {
 	t.Parallel()

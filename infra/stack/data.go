@@ -29,7 +29,7 @@ func NewData(scope constructs.Construct, s target.Settings) Data {
 	names := contract.Env{Prefix: s.Prefix}
 	d := Data{Stack: stack}
 	d.Key = construct.NewKey(stack, "Key", s.Prefix, s.Keep)
-	d.Key.GrantService("cloudwatch.amazonaws.com") // alarms tell an encrypted topic
+	d.Key.GrantService("cloudwatch.amazonaws.com") // alarms notify an encrypted topic
 	d.Tables = construct.NewTables(stack, construct.TablesProps{
 		Name: names.TableName, Key: d.Key, Keep: s.Keep,
 		Least: s.Tables.Provisioned.Least, Most: s.Tables.Provisioned.Most,

@@ -145,7 +145,7 @@ func TestPods_FitTheSmallestMachineTogetherWithScalerAndLogShipper(t *testing.T)
 	}
 }
 
-// after tells whether the resource id comes after one of a type whose id begins with prefix,
+// after says whether the resource id comes after one of a type whose id begins with prefix,
 // at any remove.
 func after(s template, id, kind, prefix string) bool {
 	seen := map[string]bool{}
@@ -281,7 +281,7 @@ func TestWorkerRole_ReachesOnlyResourcesTaggedForATenant(t *testing.T) {
 		}
 		service, _, _ := strings.Cut(st.actions[0], ":")
 		if service != "lambda" && (service != "sqs" || !strings.Contains(st.resources[0], ":*")) {
-			continue // its own queues stand by name
+			continue // its own queues are named
 		}
 		found[service]++
 		if got := at(st.whole, "Condition.Null"); compact(got) != `{"aws:ResourceTag/punctual:tenant":"false"}` {

@@ -64,7 +64,8 @@ func (v vars) blobs() []construct.Var {
 	return append(v.base(), construct.Var{Name: "PUNCTUAL_BUCKET", Value: *v.bucket})
 }
 
-// releasing is what whoever releases nodes of runs needs: what a release weighs draws on its tenant's rate limit.
+// releasing is what a function that releases nodes of runs needs: what a release weighs draws on its tenant's rate
+// limit.
 func (v vars) releasing() []construct.Var {
 	return append(v.blobs(),
 		construct.Var{Name: "PUNCTUAL_TENANT_RATE", Value: strconv.Itoa(v.s.API.TenantRate)},
@@ -360,7 +361,7 @@ func (f Flow) feed(s target.Settings, d Data) {
 
 // canaries deploy each function by a canary. It ends if the new version fails more often than the old version does in
 // the same minutes. What both versions meet alike, such as a table that is down or a caller who sends tokens that
-// nobody signed, ends no deploy and no roll-back. Failures are:
+// no caller signed, ends no deploy and no roll-back. Failures are:
 //   - of every function, the calls that end with an error;
 //   - of the API, also the requests that it answers with 5xx;
 //   - of the authorizer, the tokens that it refuses, which are errors of Lambda's;

@@ -15,7 +15,7 @@ var update = flag.Bool("update", false, "write infra/testdata/alarms.json anew")
 type goldenAlarm struct {
 	Name       string         `json:"name"`
 	Pages      bool           `json:"pages"`           // it notifies the paging topic
-	Quiet      bool           `json:"quiet,omitempty"` // it notifies nobody
+	Quiet      bool           `json:"quiet,omitempty"` // it notifies no one
 	Metrics    []goldenMetric `json:"metrics"`
 	Expression string         `json:"expression,omitempty"`
 	Threshold  float64        `json:"threshold"`
@@ -34,7 +34,7 @@ type goldenMetric struct {
 	Period    float64           `json:"period"` // seconds
 }
 
-// goldenAlarms lists the alarms of a deployment that notify somebody.
+// goldenAlarms lists the alarms of a deployment that notify a person.
 func (d *synthesized) goldenAlarms() (all []goldenAlarm) {
 	for _, id := range sorted(d.template("watch").resources) {
 		r := d.template("watch").resources[id]

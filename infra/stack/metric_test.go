@@ -283,7 +283,7 @@ func TestMetrics_AreAskedForByValuesThatAreWritten(t *testing.T) {
 }
 
 // theirs are the metrics of AWS that are asked for, with the keys of their dimensions, as the services' documentation
-// names them. A name with a mistake in it is a metric without values: an alarm that never rings.
+// names them. A misspelt name is a metric without values: an alarm that never rings.
 var theirs = map[string]string{
 	"AWS/ApiGateway 4XXError":                 "ApiName",
 	"AWS/ApiGateway 5XXError":                 "ApiName",

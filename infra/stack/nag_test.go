@@ -9,7 +9,7 @@ import (
 	"testing"
 )
 
-// finding is what a judge of templates says of one construct.
+// finding is what a rule about templates says of one construct.
 type finding struct{ rule, path, says string }
 
 // findings reads what cdk-nag and CDK's own validation said of a deployment.

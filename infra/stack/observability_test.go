@@ -234,7 +234,7 @@ func TestAlarm_NotifiesByItself(t *testing.T) {
 		t.Errorf("%s is one alarm for several: while it is on, it hides the next", id)
 	})
 	d.each("AWS::CloudWatch::Alarm", func(s template, id string, r object) {
-		if s.name == "flow" { // it ends a canary, and notifies nobody
+		if s.name == "flow" { // it ends a canary, and notifies no one
 			return
 		}
 		if len(list(at(r, "Properties.AlarmActions"))) != 1 || len(list(at(r, "Properties.OKActions"))) != 1 {

@@ -22,7 +22,7 @@ import (
 // root is the repository's.
 const root = "../.."
 
-// temp is a folder for the templates and the stand-ins of built files. It is deleted at the end.
+// temp is a folder for the templates and the placeholders of built files. It is deleted at the end.
 var temp string
 
 func TestMain(m *testing.M) {
@@ -101,7 +101,7 @@ const zoneLayer = "arn:aws:lambda:us-east-1:123456789012:layer:punctual-zoneinfo
 // one synthesis at a time: the process of CDK answers one caller.
 var one sync.Mutex
 
-// synth builds a target with stand-ins for what is built, and judges it by cdk-nag on the way.
+// synth builds a target with placeholders for what is built, and checks it by cdk-nag on the way.
 func synth(name, into string, more ...string) *synthesized {
 	one.Lock()
 	defer one.Unlock()
@@ -122,7 +122,7 @@ func synth(name, into string, more ...string) *synthesized {
 		awscdk.Aspects_Of(app).Add(cdknag.NewAwsSolutionsChecks(&cdknag.NagPackProps{Reports: jsii.Bool(false)}), nil)
 	}
 	func() {
-		// Findings end the synthesis after the templates are written; a test of its own judges them.
+		// Findings end the synthesis after the templates are written; a test of its own checks them.
 		defer func() {
 			if said := recover(); said != nil && !strings.Contains(fmt.Sprint(said), "validation-report.json") {
 				panic(said)

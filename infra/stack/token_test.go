@@ -144,7 +144,7 @@ func TestSignatures_AreVerifiedByTheGateway(t *testing.T) {
 	d.each("AWS::ApiGateway::GatewayResponse", func(_ template, _ string, r object) {
 		answers[text(at(r, "Properties.ResponseType"))] = at(r, "Properties.StatusCode")
 	})
-	for kind, want := range map[string]string{ // DEFAULT_4XX: keys of nobody, or a token
+	for kind, want := range map[string]string{ // DEFAULT_4XX: keys of no caller, or a token
 		"MISSING_AUTHENTICATION_TOKEN": "401", "INVALID_SIGNATURE": "401", "EXPIRED_TOKEN": "401", "DEFAULT_4XX": "401",
 		"ACCESS_DENIED": "403", "BAD_REQUEST_BODY": "400", "BAD_REQUEST_PARAMETERS": "400",
 	} {

@@ -36,7 +36,7 @@ func (d Data) grantWorkers(role awsiam.IRole, prefix, pool string) {
 }
 
 // NewWorkerRoles makes what an emulator can have of the Fleet: the role of each pool's workers, with
-// the same grants, for whoever of the account starts a worker by hand.
+// the same grants, for a person of the account who starts a worker.
 func NewWorkerRoles(scope constructs.Construct, s target.Settings, d Data) awscdk.Stack {
 	// The stack keeps its former name: under another one CloudFormation would make a second stack.
 	stack := newStack(scope, s, "crew", "the workers' roles, without a cluster", false)

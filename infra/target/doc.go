@@ -4,6 +4,6 @@
 // call) are given by `-c key=value`, too. Everything else is decided here, in code, so that a commit decides what is
 // deployed.
 //
-// What always holds: Load returns settings that passed Check, or an error that names every mistake at once, each with
+// What always holds: Load returns settings that passed Check, or an error that names every violation at once, each with
 // what is allowed. Nothing here knows of CDK.
 package target

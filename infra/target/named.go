@@ -85,7 +85,7 @@ var provisioned = map[string]Capacity{"dev": {1, 500}, "prod": {1, 10_000}, "emu
 // each tenant, a second and at once), auth (token, cognito or iam), tenants (of auth=cognito,
 // comma-separated), issuer, audience (comma-separated), jwks, audience_claim, tenant_claim, tenant_scope,
 // group_claim, scope_claim, scope_prefix, console_client, console_scope (comma-separated), console_audience,
-// console_origins (comma-separated), mail (address for alarms), page (for those that wake somebody; mail without it),
+// console_origins (comma-separated), mail (address for alarms), page (for those that wake a person; mail without it),
 // http_allow (CIDRs, comma-separated; link-local and metadata addresses stay closed), capacity (demand, the default, or
 // provisioned: a third of the price at steady load, and it throttles while load grows faster than DynamoDB scales),
 // zones (of the fleet, by name, comma-separated), operators (ARN of the role of those who

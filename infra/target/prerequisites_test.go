@@ -9,7 +9,7 @@ import (
 	"testing"
 )
 
-// machine is a PATH that holds only stand-ins for the named tools, each of which prints a line
+// machine is a PATH that holds only placeholders for the named tools, each of which prints a line
 // and exits with a code.
 type machine map[string]struct{ says, exit string }
 

@@ -38,7 +38,7 @@ type Settings struct {
 	JobsStream string
 	// ZoneLayer is the ARN of a version of a layer whose zoneinfo.zip holds newer time zone rules; "": those built in
 	ZoneLayer string
-	// BackupAccount is the account that takes a copy of tables and payloads each day; "": there are none beside the
+	// BackupAccount is the account that takes a copy of tables and payloads each day; "": there are none besides the
 	// recovery of 35 days in the deployment's own account
 	BackupAccount string
 	Keep          bool    // data outlives its stack: retain and deletion protection
@@ -123,7 +123,7 @@ const (
 // infra/auth.md has what fits Cognito and Auth0.
 type Tokens struct {
 	Auth    Auth
-	Tenants []string // for each of whom ByCognito makes a client and a group; nobody else's otherwise
+	Tenants []string // for each of whom ByCognito makes a client and a group; of no other tenant
 
 	Issuer        string // the tokens' iss: an https URL
 	Audience      string // what the audience claim must be or contain: one of these, separated by commas
@@ -139,11 +139,11 @@ type Tokens struct {
 }
 
 // Console is what the console page needs to get tokens of Tokens' issuer for people. Without a client
-// the page is served and nobody can sign in. ByCognito makes the client: there only Scope may be said.
+// the page is served and no one can sign in. ByCognito makes the client: there only Scope may be said.
 type Console struct {
 	Client   string // the id of a client at the issuer: public, by authorization code with PKCE
 	Scope    string // asked for, with commas between scopes; "" is openid and all three of the API
-	Audience string // asked for where the issuer wants to be told, such as Auth0; "" asks for none
+	Audience string // asked for where the issuer wants the audience, such as Auth0; "" asks for none
 	// Origins are those of the issuer's endpoints that are not at its own, such as the domain of a Cognito
 	// user pool: https://NAME.auth.REGION.amazoncognito.com.
 	Origins []string
@@ -236,7 +236,7 @@ type Fleet struct {
 	ScalerSeconds int
 
 	// Operators is the ARN of a role whose holders may look at everything in the cluster and change
-	// what is the workers', with kubectl as the runbook says; "" lets nobody.
+	// what is the workers', with kubectl as the runbook says; "" lets no one.
 	Operators string
 	// Reach are CIDRs from which the cluster's API is reached over the internet; none leaves it to
 	// what is in the VPC.

@@ -35,6 +35,9 @@ func TestWords_NoNameAndNoDescriptionUsesOneThatGoes(t *testing.T) {
 		for _, n := range list.names(f) {
 			found[n.where], why[n.where] = true, n.why
 		}
+		for _, n := range list.comments(f) {
+			t.Errorf("%s: the comment %s", n.where, n.why)
+		}
 		texts := list.texts(f)
 		for i, n := range texts {
 			line := fmt.Sprintf("%s %d", n.where, i+1)
@@ -94,6 +97,11 @@ func TestWords_FindsWhatIsPlanted(t *testing.T) {
 		"a good doc tag": {"functions/api/jobs/a.go", "type T struct{ A int `doc:\"Time at which it began\"` }", ""},
 		"a dangling description": {"functions/api/jobs/a.go", `var f = field.Text("name", "What is " + "sent", nil)`,
 			"functions/api/jobs/a.go"},
+		"a comment": {"shared/job/a.go", "// Row is what\n// a worker has told.\ntype Row int", "shared/job/a.go"},
+		"a comment beside a statement": {"shared/job/a.go", "var n int // put off",
+			"shared/job/a.go"},
+		"a good comment":                {"shared/job/a.go", "// Row looks like a line of text, in place.", ""},
+		"a comment of a folder to come": {"functions/api/jobs/a.go", "// told", ""},
 		"a dangling summary": {"functions/api/jobs/a.go", `var r = Route{Summary: "Those that ended"}`,
 			"functions/api/jobs/a.go"},
 	} {
@@ -105,7 +113,7 @@ func TestWords_FindsWhatIsPlanted(t *testing.T) {
 				t.Fatal(err)
 			}
 			var got []string
-			for _, n := range append(list.names(f), list.texts(f)...) {
+			for _, n := range slices.Concat(list.names(f), list.texts(f), list.comments(f)) {
 				got = append(got, n.where)
 			}
 			if c.want == "" && len(got) > 0 || c.want != "" && !slices.Equal(got, []string{c.want}) {

@@ -12,7 +12,7 @@ import (
 	"punctual/shared/text"
 )
 
-// After says which jobs a single job comes after. It is judged as a node of a run is.
+// After says which jobs a single job comes after. It is evaluated as a node of a run is.
 type After struct {
 	Rule    Rule
 	Parents []Parent
@@ -150,7 +150,7 @@ func (a After) Due(now time.Time) time.Time {
 }
 
 // Admit gives a new row the state with which it is accepted: BLOCKED while a parent has not ended, else
-// SCHEDULED, or over already. send tells whether the writer must send the firing itself.
+// SCHEDULED, or ended already. send says whether the writer must send the firing itself.
 func (a After) Admit(r job.Row, now time.Time) (after job.Row, send bool) {
 	r.Parents = a.Encode()
 	switch v, why := a.Evaluate(); v {
@@ -163,8 +163,8 @@ func (a After) Admit(r job.Row, now time.Time) (after job.Row, send bool) {
 	case Cancel, Skip:
 		r, _ = job.AcceptEnded(r, v.Status(), why, now)
 	default:
-		// It has no due time yet. The due index is told one that lies before its wake-up, so that nobody
-		// but the sweeper looks at it.
+		// It has no due time yet. The due index gets one that lies before its wake-up, so that no process
+		// but the sweeper reads it.
 		r.Status, r.DueAt, r.ExpiryAt, r.WakeAt = job.Blocked, now, time.Time{}, now.Add(contract.Grace)
 	}
 	return r, send

@@ -15,11 +15,11 @@ type Constant struct {
 }
 
 // Constants returns the texts of all templates and expressions, so that a check can look into them. Constant parts of a
-// template that stand side by side are one text.
+// template that follow each other are one text.
 func (g *Graph) Constants() (all []Constant) {
 	for _, name := range g.names {
 		x := g.exprs[name]
-		if x == nil { // there are too many mistakes
+		if x == nil { // there are too many violations
 			continue
 		}
 		for field, e := range map[string]*expr{"when": x.when, "for_each": x.forEach} {

@@ -12,6 +12,6 @@
 // that Compile accepts has no cycle, names only nodes, parameters and fields that exist, and its
 // expressions end within a bounded number of steps and bytes (package expression).
 //
-// How it fails: Compile names every mistake by JSON pointer and code. An expression that fails
+// How it fails: Compile names every violation by JSON pointer and code. An expression that fails
 // when it is evaluated gives an *ExpressionError, which names the expression and shows no value.
 package dag

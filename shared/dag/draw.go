@@ -16,7 +16,7 @@ type NodeView struct {
 	Note   string     // a second line, such as "3 of 10 items"; "": none
 }
 
-// drawn is how a status is drawn: by colour and by shape, so that either alone tells it.
+// drawn is how a status is drawn: by colour and by shape, so that either alone shows it.
 type drawn struct {
 	fill, line  string
 	word        string // the colour of its name, "" for that of line
@@ -228,7 +228,7 @@ func (l *layout) spread() {
 	}
 }
 
-// SVG draws the graph, parents above children. It stands alone: no script, no style and no font of others.
+// SVG draws the graph, parents above children. It is complete in itself: no script, no style and no font of others.
 func (g *Graph) SVG(title string, appearances map[string]NodeView) string {
 	l := g.layOut(appearances)
 	top := func(level int) float64 { return margin + titleHeight + float64(level)*(boxHeight+gapDown) }

@@ -20,7 +20,7 @@ const (
 	MaxExpression = 1 << 10 // bytes
 )
 
-// Codes of mistakes in graphs.
+// Codes of violations in graphs.
 const (
 	CodeCycle             = "cycle"
 	CodeUnknownNode       = "unknown_node"
@@ -97,7 +97,7 @@ func (g *Graph) Below(node string) []string {
 	return sortedKeys(seen)
 }
 
-// Compile checks a definition and returns its graph, or every mistake by JSON pointer. The caller
+// Compile checks a definition and returns its graph, or every violation by JSON pointer. The caller
 // checks the fields that a job has, too (task, pool, timeout …).
 func Compile(d Definition) (*Graph, error) {
 	g, err := CompileContext(context.Background(), d)
@@ -107,7 +107,7 @@ func Compile(d Definition) (*Graph, error) {
 	return g, nil
 }
 
-// CompileContext is Compile that ends with its context. With mistakes it also returns what has been compiled, for
+// CompileContext is Compile that ends with its context. With violations it also returns what has been compiled, for
 // Constants alone.
 func CompileContext(ctx context.Context, d Definition) (*Graph, error) { return compile(ctx, d, false) }
 
@@ -186,10 +186,10 @@ func (g *Graph) belowAll(names []string) map[string]bool {
 	return below
 }
 
-// violations collects the mistakes of a definition, up to a bound.
+// violations collects the violations of a definition, up to a bound.
 type violations struct{ list fault.Violations }
 
-// maxViolations bounds the mistakes of one answer.
+// maxViolations bounds the violations of one answer.
 const maxViolations = 50
 
 func (m *violations) full() bool { return len(m.list) >= maxViolations }

@@ -33,7 +33,7 @@ func mustCompile(t *testing.T, d dag.Definition) *dag.Graph {
 	return g
 }
 
-// violationsOf returns the mistakes of a definition that Compile must refuse.
+// violationsOf returns the violations of a definition that Compile must refuse.
 func violationsOf(t *testing.T, d dag.Definition) fault.Violations {
 	t.Helper()
 	_, err := dag.Compile(d)
@@ -306,7 +306,7 @@ func TestCompile_RefusesACycleBesideAsManyMistakesAsAreTold(t *testing.T) {
 	}
 }
 
-// pointers are where mistakes are, each with its code.
+// pointers are where violations are, each with its code.
 func pointers(m fault.Violations) (all []string) {
 	for _, f := range m {
 		all = append(all, f.Pointer+" "+f.Code)

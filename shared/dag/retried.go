@@ -12,12 +12,13 @@ func StateOf(r job.Row) NodeState {
 	}
 }
 
-// NodesToRetry lists the nodes that begin a new generation by that act, in alphabetical order; none says that
+// NodesToRetry lists the nodes that begin a new generation by that operation, in alphabetical order; none says that
 // there is nothing to do. rows are those of the generations that count; a node without one is BLOCKED,
-// or was ended by hand just now.
+// or was ended by an operator just now.
 func (g *Graph) NodesToRetry(r run.Run, a run.Operation, rows map[string]job.Row) []string {
 	retried := map[string]bool{}
-	// fallsWith says that a node falls with a parent that runs again, or was to be judged by it.
+	// isDownstream says that a node is cancelled by a parent that begins a new generation, or waits to be evaluated
+	// after it.
 	isDownstream := func(name string) bool {
 		below := false
 		for _, p := range g.Nodes[name].DependsOn {
@@ -65,9 +66,9 @@ func (g *Graph) NodesToRetry(r run.Run, a run.Operation, rows map[string]job.Row
 // CountFrom is how many parents a node must have before their ends are counted.
 const CountFrom = 5
 
-// JoinNeeds is how many ends must have been counted at a node before it is worth a look: those of the
+// JoinNeeds is how many ends must have been counted at a node before it is worth an evaluation: those of the
 // parents whose generation began no earlier than its own. The others had ended before, or count as well.
-// 0 says that it is always looked at.
+// 0 says that it is always evaluated.
 func (g *Graph) JoinNeeds(r run.Run, node string) int {
 	parents := g.Nodes[node].DependsOn
 	if len(parents) < CountFrom {

@@ -14,13 +14,13 @@ import (
 
 func TestNodesToRetry_AreThoseThatFailedAndThoseCancelledByThem(t *testing.T) {
 	t.Parallel()
-	// b falls with a, c with b; d is after a, too; z is apart.
+	// a cancels b, b cancels c; d is after a, too; z is apart.
 	lines := []string{"a", "b: a", "c: b", "d: a", "z"}
 	override := map[string]run.Node{"b": {Generation: 2, Since: 2, Override: job.ForcedComplete}}
 	for name, c := range map[string]struct {
 		operation run.Operation
 		nodes     map[string]run.Node
-		rows      string // status of the nodes that have a row; ! ended by hand
+		rows      string // status of the nodes that have a row; ! ended by an operator
 		want      string
 	}{
 		"a retry of a run in which nothing failed": {run.Operation{Kind: run.OperationRetry}, nil,

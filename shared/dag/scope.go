@@ -173,7 +173,7 @@ type scope struct {
 	kept     bool                   // the definition was accepted before: what is refused today fails when used
 	before   func(node string) bool // says that the node has ended before
 	nodes    map[string]Node
-	reported func(node string) bool // says that an unknown node is told already: it is a parent
+	reported func(node string) bool // says that an unknown node is reported already: it is a parent
 	params   map[string]bool        // declared
 	mapped   bool                   // item and index are known
 	parts    *int                   // of all expressions so far
@@ -184,7 +184,7 @@ type naming struct {
 	scope
 	found    *[]string
 	results  *[]string // those of them whose results it reads
-	reported *bool     // an error is told elsewhere
+	reported *bool     // an error is reported elsewhere
 }
 
 // nodeNames are the members of nodes.
@@ -272,7 +272,7 @@ func (p position) moved(e *expression.Error) position {
 
 func (p position) String() string { return fmt.Sprintf("line %d, column %d", p.line, p.column) }
 
-// violation is an error in an expression, and its position. Without a detail it is told elsewhere.
+// violation is an error in an expression, and its position. Without a detail it is reported elsewhere.
 type violation struct {
 	at     position
 	detail string
@@ -360,7 +360,7 @@ func (e *ExpressionError) Error() string {
 	return fmt.Sprintf("%s, %s, in %q: %s", e.Pointer, e.At, shorten(e.Text), e.Detail)
 }
 
-// eval evaluates the expression. The error is a *mistake, or the context's.
+// eval evaluates the expression. The error is a *violation, or the context's.
 func (e *expr) eval(ctx context.Context, facts map[string]any, meter *expression.Meter) (any, error) {
 	if e.wrong != nil {
 		return nil, e.wrong

@@ -30,7 +30,7 @@ var echoKind = Kind{
 	}},
 }
 
-// checkEcho judges the two fields that echo understands; anything else it repeats.
+// checkEcho checks the two fields that echo understands; anything else it repeats.
 func checkEcho(r Reader, v Value, _ Site) {
 	for name, node := range r.Members(v) {
 		switch name {

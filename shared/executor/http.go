@@ -117,7 +117,7 @@ func inClear(r Reader, v Value, allow []netip.Prefix) bool {
 	return err == nil && u.Scheme == "http" && !target.OpenLoopback(u.Hostname(), allow)
 }
 
-// checkURL judges a target as far as its text goes; what a name resolves to is judged when connecting.
+// checkURL checks a target as far as its text goes; what a name resolves to is checked when connecting.
 func checkURL(r Reader, v Value, text string, s Site) {
 	const allowed = "an absolute http or https URL to a public address"
 	refuse := func(detail string) { r.Violation(v, CodeTargetRefused, allowed, detail) }

@@ -19,7 +19,7 @@ type Kind struct {
 	BuiltIn bool
 	// Payload is the zero value of the type that a payload is decoded into. Nil: anything is taken.
 	Payload any
-	// Loose says that a payload may be anything beside Payload, or be left out.
+	// Loose says that a payload may be anything besides Payload, or be left out.
 	Loose bool
 	// Bounds are what the fields of Payload may hold, beyond their Go types: keywords of JSON
 	// Schema, by the type's name and the field's.
@@ -34,7 +34,7 @@ type Fields map[string]Keywords
 // Keywords are those of one JSON Schema.
 type Keywords map[string]any
 
-// Site is where a payload is judged: for whom, and what the deployment opens.
+// Site is where a payload is validated: for whom, and what the deployment opens.
 type Site struct {
 	Tenant tenant.ID
 	// Deployment is the deployment's prefix, which names of its tenants' secrets carry; "" is
@@ -53,7 +53,7 @@ func Kinds() []Kind { return slices.Clone(kinds) }
 // Go is the name of the executor that runs the user's own handlers.
 const Go = "go"
 
-// goKind runs the user's own handlers, which judge their payloads themselves.
+// goKind runs the user's own handlers, which validate their payloads themselves.
 var goKind = Kind{Name: Go, About: "the handler that your workers registered under the task's name"}
 
 // Named returns the executor of that name; false if there is none.

@@ -5,7 +5,7 @@ import (
 	"iter"
 )
 
-// Codes of mistakes, as the API's catalogue of problems explains them.
+// Codes of violations, as the API's catalogue of problems explains them.
 const (
 	CodeInvalidValue      = "invalid_value"
 	CodeOutOfRange        = "out_of_range"
@@ -21,7 +21,7 @@ type Value struct {
 	Pointer string // JSON pointer
 }
 
-// Reader takes values out of a payload and gathers every mistake on the way. What its methods
+// Reader takes values out of a payload and gathers every violation on the way. What its methods
 // cannot read they note themselves, unless they say otherwise.
 type Reader interface {
 	// Object returns the fields of an object that may have only these. Nil: it is no object.
@@ -49,7 +49,7 @@ type Reader interface {
 	Span(v Value)
 	// Missing notes that an object lacks a field.
 	Missing(v Value, name string)
-	// Violation notes any other mistake: its code, what would be taken, what is wrong.
+	// Violation notes any other violation: its code, what would be taken, what is wrong.
 	Violation(v Value, code, allowed, detail string)
 	// Quoted writes a name of the payload so that it can be a part of a detail.
 	Quoted(name string) string

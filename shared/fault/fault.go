@@ -14,7 +14,7 @@ type Kind string
 const (
 	NotFound    Kind = "not_found"   // it does not exist
 	Refused     Kind = "refused"     // a condition did not hold; decide once more from facts
-	Conflict    Kind = "conflict"    // somebody else holds it for a moment; a retry helps
+	Conflict    Kind = "conflict"    // another writer holds it for a moment; a retry helps
 	Throttled   Kind = "throttled"   // too many requests; a later retry helps
 	Unavailable Kind = "unavailable" // the service or the way to it failed; a retry helps
 	Invalid     Kind = "invalid"     // the request can never work
@@ -71,7 +71,7 @@ func Retryable(err error) bool {
 	return false
 }
 
-// Field is one mistake in a request.
+// Field is one violation in a request.
 type Field struct {
 	Pointer string `json:"pointer"`           // JSON pointer into the body, or the parameter's name
 	Code    string `json:"code"`              // stable, from the catalogue in contract
@@ -90,7 +90,7 @@ func (m Violations) Error() string {
 	return strings.Join(parts, "; ")
 }
 
-// Err returns nil when there are no mistakes, so that an empty list is no error.
+// Err returns nil when there are no violations, so that an empty list is no error.
 func (m Violations) Err() error {
 	if len(m) == 0 {
 		return nil

@@ -1,6 +1,6 @@
 package item
 
-// Counts is what calls have cost so far, in AWS's billing units. A twin counts by the published
+// Counts is what calls have cost so far, in AWS's billing units. An in-memory implementation counts by the published
 // rules; an adapter adds up the consumption that answers report.
 type Counts struct {
 	Tables map[string]Units // by logical table

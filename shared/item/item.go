@@ -65,7 +65,7 @@ type Ref struct{ Table, PK, SK string }
 
 func (r Ref) String() string { return r.Table + "/" + r.PK + "/" + r.SK }
 
-// Identity tells a table from any other, also from those that had its name before.
+// Identity distinguishes a table from any other, also from those that had its name before.
 type Identity struct {
 	ID       string // given to each table when it is made, and to no other
 	Restored bool   // it was made from another table's backup

@@ -9,13 +9,13 @@ import (
 )
 
 // A job that comes after others is BLOCKED from the start. Its row names them, as package dag writes
-// them, and has a wake-up of its own. Beside each of them lies an entry that names the job, and their rows
-// say that they are followed: whoever ends one tells those whose entries it finds.
+// them, and has a wake-up of its own. Each of them has an attached entry that names the job, and their rows
+// say that they are followed: the process that ends one notifies those whose entries it finds.
 
 // entryPrefix begins the name of an entry, which goes on with the id of the job that waits.
 const entryPrefix = "after#"
 
-// entryRange is where the entries beside a job lie; '$' comes after '#'.
+// entryRange is where the entries of a job lie; '$' comes after '#'.
 func (k Key) entryRange() (first, end item.Ref) {
 	return k.ContentRef(entryPrefix), k.ContentRef(strings.TrimSuffix(entryPrefix, "#") + "$")
 }
@@ -28,7 +28,7 @@ func (k Key) Followers(limit int) item.Query {
 	}
 }
 
-// FollowerOf is the job of an entry beside parent.
+// FollowerOf is the job of an entry of parent.
 func FollowerOf(parent Key, i item.Item) (Key, error) {
 	_, name, _ := strings.Cut(i.Str(contract.AttrJobID), "#")
 	id, err := ParseID(strings.TrimPrefix(name, entryPrefix))
@@ -36,7 +36,7 @@ func FollowerOf(parent Key, i item.Item) (Key, error) {
 }
 
 // PutFollower writes the entry of a job that comes after parent. It outlives every wait, and goes as soon
-// as the job was told.
+// as the job was notified.
 func PutFollower(parent, child Key, now time.Time) item.Write {
 	ref := parent.ContentRef(entryPrefix + string(child.ID))
 	return item.Write{Ref: ref, Name: "follower.put", Put: item.Item{
@@ -49,14 +49,14 @@ func DeleteFollower(parent, child Key) item.Write {
 	return item.Write{Ref: parent.ContentRef(entryPrefix + string(child.ID)), Name: "follower.delete", Delete: true}
 }
 
-// Follow marks a job that is not over as one that others come after: whoever ends it tells them.
+// Follow marks a job that has not ended as one that others come after: the process that ends it notifies them.
 func Follow(parent Key) item.Write {
 	set := map[string]any{"followed": "1"}
 	return item.Write{Ref: parent.Ref(), Name: "row.follow", When: from("row.follow"), Set: set}
 }
 
-// followedAsRead refuses the end of a job that somebody has begun to follow since it was read: its row
-// would not say that they are to be told.
+// followedAsRead refuses the end of a job that another process has begun to follow since it was read: its row
+// would not say that they are to be notified.
 func followedAsRead(r Row) item.Cond {
 	if r.Followed {
 		return item.Cond{Attr: "followed", Op: item.Exists}
@@ -65,7 +65,7 @@ func followedAsRead(r Row) item.Cond {
 }
 
 // Release makes a job due whose parents have ended as its rule asks. parents is what is known of them by
-// now. send tells whether the writer must send the firing itself.
+// now. send says whether the writer must send the firing itself.
 func Release(r Row, due time.Time, parents string, now time.Time) (after Row, w item.Write, send bool) {
 	after = r
 	after.Status, after.DueAt, after.Parents = Scheduled, due, parents
@@ -96,7 +96,7 @@ func EditBlocked(r Row, e Edit, parents string) (Row, item.Write) {
 }
 
 // KeepBlocked gives a job that still waits its next wake-up, and keeps what is known of its parents: the
-// table may forget one that is over before the last has ended.
+// table may forget one that has ended before the last has ended.
 func KeepBlocked(r Row, parents string, now time.Time) (Row, item.Write) {
 	after := r
 	after.Parents, after.WakeAt, after.Postponed = parents, now.Add(Postpone(r.Postponed)), r.Postponed+1

@@ -119,20 +119,20 @@ func (c Claim) WaitsFor(attempt int64) string {
 	return c.Waits.For
 }
 
-// Live says whether the claim stands for that attempt: an unsettled outcome counts as live.
+// Live says whether the claim is of that attempt and its worker may be alive: an unsettled outcome counts as live.
 func (c Claim) Live(attempt int64, now time.Time) bool {
 	return c.Attempt == attempt && (!c.LeaseUntil.Before(now) || c.Outcome != nil)
 }
 
-// MayRun says whether a worker may still be at the job of a row that nobody can read. No attempt
-// of it can start; one whose outcome is recorded is over, though nobody can settle it.
+// MayRun says whether a worker may still be at the job of a row that no process can read. No attempt
+// of it can start; one whose outcome is recorded has ended, though no process can settle it.
 func (c Claim) MayRun(now time.Time) bool { return c.Outcome == nil && !c.LeaseUntil.Before(now) }
 
 // lostKept bounds how many lost starts a claim remembers: the newest. Only drains bring more.
 const lostKept = 10
 
 // LostStart is the start that the claim's owner made, whose lease has ended without an outcome;
-// false: there is none, the owner let go. Nobody knows when exactly it started, so it is when it
+// false: there is none, the owner let go. No process knows when exactly it started, so it is when it
 // can have at the earliest; and it ended, at the latest, with its lease.
 func (c Claim) LostStart(due time.Time) (Attempt, bool) {
 	if c.LeaseUntil.UnixMilli() <= 0 || c.Outcome != nil || c.ClaimedAt.IsZero() {
@@ -149,7 +149,7 @@ func (c Claim) LostStart(due time.Time) (Attempt, bool) {
 	}, true
 }
 
-// Starts lists the starts of an attempt that ended without an outcome, oldest first, once nobody owns it any
+// Starts lists the starts of an attempt that ended without an outcome, oldest first, once no worker owns it any
 // more: those that the claim remembers, and its last owner's. due is the attempt's.
 func (c Claim) Starts(attempt int64, due time.Time) []Attempt {
 	if c.Attempt != attempt {
@@ -237,7 +237,7 @@ func goesBefore(at time.Time) item.Cond {
 // KeepContent lets a sibling item of a job live until then; refused where it lives longer.
 func KeepContent(ref item.Ref, until time.Time) item.Write { return keep(ref, "content.keep", until) }
 
-// KeepRow lets the row of a job that is over, or its tombstone, live until then; refused where it lives longer.
+// KeepRow lets the row of a job that has ended, or its tombstone, live until then; refused where it lives longer.
 func KeepRow(k Key, until time.Time) item.Write {
 	w := keep(k.Ref(), "row.keep", until)
 	w.When = from("row.keep", goesBefore(until))
@@ -260,7 +260,7 @@ func owned(o Owner) map[string]any {
 	}
 }
 
-// ClaimNew takes an attempt that nobody has claimed yet.
+// ClaimNew takes an attempt that no worker has claimed yet.
 func ClaimNew(k Key, attempt int64, o Owner) item.Write {
 	set := owned(o)
 	set["attempt"], set["takeovers"], set["outcome"], set["progress"], set["lost"] = attempt, int64(1), nil, nil, nil
@@ -273,8 +273,8 @@ func ClaimNew(k Key, attempt int64, o Owner) item.Write {
 	}
 }
 
-// NoteWaits notes on the claim of an attempt that nobody holds what its firing waits for. The
-// attempt stays unclaimed. Refused means that somebody holds it: then there is nothing to note.
+// NoteWaits notes on the claim of an attempt that no worker holds what its firing waits for. The
+// attempt stays unclaimed. Refused means that a worker holds it: then there is nothing to note.
 func NoteWaits(k Key, w Waits, due, now time.Time) item.Write {
 	return item.Write{
 		Ref: k.ClaimRef(), Name: "claim.note_waits",
@@ -333,7 +333,7 @@ func Heartbeat(k Key, attempt, token int64, leaseUntil, due time.Time, p *Progre
 	return item.Write{Ref: k.ClaimRef(), Name: "claim.heartbeat", When: holder(attempt, token), Set: set}
 }
 
-// RecordOutcome ends the attempt. Refused means that somebody fenced us: then nothing may be reported.
+// RecordOutcome ends the attempt. Refused means that another process fenced us: then nothing may be reported.
 func RecordOutcome(k Key, attempt, token int64, o Outcome) item.Write {
 	return item.Write{Ref: k.ClaimRef(), Name: "claim.outcome", When: holder(attempt, token),
 		Set: map[string]any{"outcome": EncodeOutcome(o)}}
@@ -403,7 +403,7 @@ func LetGo(k Key, attempt, token int64) item.Write {
 	}
 }
 
-// Fence makes sure that no worker owns the attempt that a row stands at, or can believe so. If the claim, as it was
+// Fence makes sure that no worker owns the attempt of a row, or can believe so. If the claim, as it was
 // read, has an owner whose lease has ended without an outcome, the start is remembered, as by a takeover. due is the
 // attempt's from now on. Refused means that the claim is live, or has changed: decide again.
 func Fence(r Row, old Claim, due, now time.Time) item.Write {

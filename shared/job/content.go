@@ -66,14 +66,14 @@ func (r Row) PutLabels(l Labels) item.Write {
 // ParseLabels decodes what PutLabels wrote.
 func ParseLabels(i item.Item) Labels { return Labels{i.Str("body"), i.Str("metadata")} }
 
-// Literals is what somebody declared to be no secret, though it looks like one. It is recorded for people
+// Literals is what a caller declared to be no secret, though it looks like one. It is recorded for people
 // to read, and is not copied with a job: it speaks of one request.
 type Literals struct {
 	Pointers []string `json:"pointers"` // JSON pointers below the job
 	By       string   `json:"by"`
 }
 
-// Same says that the two declare the same, whoever did.
+// Same says that the two declare the same, by whichever caller.
 func (l *Literals) Same(as *Literals) bool {
 	return l == as || l != nil && as != nil && slices.Equal(l.Pointers, as.Pointers)
 }
@@ -107,7 +107,7 @@ func (r Row) PutContents(c Contents) []item.Write {
 const contentKept = contract.MaxAhead + contract.DeadKept
 
 // PutContent writes a sibling item of the job: anything that is not for lists to read. That of a
-// job which is over expires with its row.
+// job which has ended expires with its row.
 func (r Row) PutContent(name, body string) item.Write {
 	ref := r.ContentRef(name)
 	until := r.CreatedAt.Add(contentKept)

@@ -17,9 +17,9 @@ func DeadLetterOf(r Row, l Labels, sentAt time.Time) message.DeadLetter {
 	}
 }
 
-// CameBack says whether a letter that was received is one that somebody redrove: a redrive
+// CameBack says whether a letter that was received is one that an operator redrove: a redrive
 // enqueues it anew, long after the send that its body is stamped with, or names the queue it
-// came from. A flag on the row could not tell, since letters are sent more than once.
+// came from. A flag on the row could not say, since letters are sent more than once.
 func CameBack(l message.DeadLetter, d message.Delivery) bool {
 	return d.Source != "" || d.SentAt.Sub(l.SentAt) > contract.DeadLetterCameBackAfter
 }

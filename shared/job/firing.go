@@ -11,7 +11,7 @@ import (
 )
 
 // Firing is one attempt that becomes due: what its sender needs to know, and all of it. Rows,
-// stream records and entries of the due index carry the same, so whoever sees one of them
+// stream records and entries of the due index carry the same, so each process that sees one of them
 // sends in the same way.
 type Firing struct {
 	Key
@@ -27,7 +27,7 @@ func (r Row) Firing() Firing {
 		DueAt: r.DueAt}
 }
 
-// OfRun says that the firing is of a row that stands for a run: no worker takes it, dispatch begins the run.
+// OfRun says that the firing is of a row that represents a run: no worker takes it, dispatch begins the run.
 func (f Firing) OfRun() bool { return f.Pool == contract.RunPool }
 
 // Queue is the logical name of the queue that the firing travels on.
@@ -75,15 +75,15 @@ func (f Firing) AtDue(now time.Time) message.Outgoing {
 // has brought the jobs back anyway.
 const timerMaxAge = contract.TimerLead + contract.Grace
 
-// FiredBySlice says that whoever reads the slice of a wake-up sends its firing. It does not where
+// FiredBySlice says that the process that reads the slice of a wake-up sends its firing. It does not where
 // the wake-up lies after the due time: either the stream consumer sends the firing ([Place]), or
 // the sweeper has put the job off, to decide then about one that it has fired, that runs, or that
 // waits in a deep queue.
 func FiredBySlice(dueAt, wakeAt time.Time) bool { return !wakeAt.After(dueAt) }
 
 // WaitsForSlice says that the stream consumer leaves the row's firing to its slice: the row says
-// so, and there is time enough to have the slice read. What it leaves to nobody it sends itself.
-// Of rows written before the direct lane was told apart, only the time tells.
+// so, and there is time enough to have the slice read. What it does not leave to a slice it sends itself.
+// Of rows written before the direct lane was marked, only the time shows it.
 func WaitsForSlice(r Row, now time.Time) bool {
 	return FiredBySlice(r.DueAt, r.WakeAt) && r.DueAt.Sub(now) > contract.DirectLane
 }
@@ -97,7 +97,7 @@ func AskSlice(s horizon.Slice) message.Outgoing {
 }
 
 // SliceTimer sends AskSlice at the slice's time. Its name is the slice's, so that arming twice is
-// arming once, whoever comes first.
+// arming once, whichever process comes first.
 func SliceTimer(s horizon.Slice) message.Timer {
 	return message.Timer{
 		Name: "s-" + s.Minute.UTC().Format("2006-01-02T1504") + "-" + strconv.Itoa(s.Shard),
@@ -106,7 +106,7 @@ func SliceTimer(s horizon.Slice) message.Timer {
 }
 
 // Rearm says that a change of a row calls for a firing on its way. What a change made stale is
-// taken back by nobody: a slice is read as it is by then, and a firing that was sent is refused at
+// never taken back: a slice is read as it is by then, and a firing that was sent is refused at
 // its claim. old is nil when there was no row, or none that could be read.
 func Rearm(old *Row, r Row) bool {
 	switch {

@@ -71,15 +71,15 @@ func TestSliceTimer_IsOneForEachSlice(t *testing.T) {
 	}
 }
 
-// Each row is sent by whoever wrote it, by the stream consumer, or by whoever reads its slice, and only
-// a row whose clocks disagree by two.
+// Each row is sent by the process that wrote it, by the stream consumer, or by the process that reads its slice, and
+// only a row whose clocks disagree by two.
 func TestRow_SaysWhoFiresIt(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
 		name    string
 		ahead   time.Duration // of due when it is written
 		seen    time.Duration // of due when the stream shows it
-		bySlice bool          // whoever reads the slice sends it
+		bySlice bool          // the process that reads the slice sends it
 		waits   bool          // the stream consumer does not
 	}{
 		{"within the direct lane", contract.DirectLane, contract.DirectLane - time.Second, false, false},

@@ -27,7 +27,7 @@ func (f Forced) Status() Status {
 	return Skipped
 }
 
-// IsMapped says that the row stands for a node with items, and is no job of its own.
+// IsMapped says that the row represents a node with items, and is no job of its own.
 func (r Row) IsMapped() bool { return r.Items > 0 }
 
 // Unfinished reports whether there is such a row, which the zero Row says there is not, and it has not ended.
@@ -51,7 +51,7 @@ func AcceptMapped(r Row) (Row, item.Write) {
 var isNew = []item.All{{{Attr: contract.AttrJobID, Op: item.Missing}}}
 
 // CheckNotEnded holds while a mapped node is BLOCKED, with a row or without; it goes in one transaction with what
-// whoever ends the node has to find.
+// the process that ends the node has to find.
 func CheckNotEnded(node Key) item.Write {
 	return item.Write{Ref: node.Ref(), Name: "row.check_not_ended", Check: true, When: []item.All{
 		isNew[0], {{Attr: "status", Op: item.Eq, Value: string(Blocked)}},
@@ -76,7 +76,7 @@ func Force(r Row, f Forced, why Reason, now time.Time) (Row, item.Write) {
 		from("row.force", atAttempt(r.Attempt), stopIs(NoStop), followedAsRead(r)))
 }
 
-// SetResult gives a row that is about to end its result. What does not fit is to be put beside it first.
+// SetResult gives a row that is about to end its result. What does not fit is to be put as an attachment first.
 func (r *Row) SetResult(result json.RawMessage) []item.Write {
 	return storeResult(r, Outcome{Result: result})
 }

@@ -13,7 +13,7 @@ import (
 	"punctual/shared/text"
 )
 
-// Reason says why a job stands where it stands.
+// Reason says why a job has its status.
 type Reason struct {
 	Code    string `json:"code"`
 	Message string `json:"message,omitempty"`
@@ -72,8 +72,8 @@ type Row struct {
 	ScheduleID string // set together with Epoch
 	Epoch      int64
 	Rule       string // of the schedule when the job was made: written by package schedule; "" for none
-	ManualOf   string // instead of ScheduleID: the schedule of which somebody asked for a run
-	Dag        string // the dag of the run that the row stands for; "" for a job
+	ManualOf   string // instead of ScheduleID: the schedule of which a caller asked for a run
+	Dag        string // the dag of the run that the row represents; "" for a job
 	DagVersion int64  // 0: the newest when the run begins
 	RunID      string // set together with Node
 	Node       string
@@ -84,7 +84,7 @@ type Row struct {
 	Slot       int64  // in a run made before places lay in buckets: its slot of max_concurrency, from 1; 0 for none
 	Permit     int64  // bucket of its place in its run's max_concurrency, from 1; 0 for none
 	NodePermit int64  // bucket of its place in its node's max_parallel, from 1; 0 for none
-	Items      int64  // how many items a mapped node's own row stands for; 0 for any other job
+	Items      int64  // how many items a mapped node's own row has; 0 for any other job
 	Forced     Forced // how an operator ended the node
 
 	RootID     ID // of the first job of a chain of redrives; "" when it is this one
@@ -94,7 +94,7 @@ type Row struct {
 	Shard        int       // of the due index; fixed when accepted
 	WakeAt       time.Time // zero: no wake-up left
 	Parked       bool      // held by a pause: the wake-up is in a parking place
-	QueuedBehind bool      // parked in its schedule's line instead, behind a run that is not over
+	QueuedBehind bool      // parked in its schedule's line instead, behind a run that has not ended
 	Near         bool      // the stream consumer must see this write
 	ReadyAt      time.Time // when a pause or another run last let it go on; zero: nothing has held it
 	Postponed    int64     // times in a row that the sweeper found it without being able to do more
@@ -128,9 +128,9 @@ type Row struct {
 // allSecrets is DefinedSecrets of a payload that a user wrote in place of the rendered one.
 const allSecrets = "*"
 
-// MayResolve reports whether a field of the payload names a secret. Whoever wrote the payload of a plain job wrote its
-// secrets too. The payload of a node may hold what another service answered, so of that only those fields count which
-// name a secret in the definition.
+// MayResolve reports whether a field of the payload names a secret. The caller that wrote the payload of a plain job
+// wrote its secrets too. The payload of a node may hold what another service answered, so of that only those fields
+// count which name a secret in the definition.
 func (r *Row) MayResolve(field string) bool {
 	return r.RunID == "" || r.DefinedSecrets == allSecrets ||
 		slices.Contains(strings.Fields(r.DefinedSecrets), field)
@@ -152,7 +152,7 @@ func (r Row) Schedule() string {
 	return r.ScheduleID
 }
 
-// OccurredAt is where it is listed there: at its nominal time, or when somebody asked for it.
+// OccurredAt is where it is listed there: at its nominal time, or when a caller asked for it.
 func (r Row) OccurredAt() time.Time {
 	if r.ManualOf != "" {
 		return r.CreatedAt
@@ -420,7 +420,7 @@ func DeadShard(k Key) string {
 }
 
 // ParseRow decodes what Item encoded. An item that this code cannot read is a fault of kind
-// Undecodable; the caller reports it, sets it aside and goes on with the rest.
+// Undecodable; the caller reports it, quarantines it and goes on with the rest.
 func ParseRow(i item.Item) (Row, error) {
 	bad := func(what string) (Row, error) {
 		return Row{}, fault.New(fault.Undecodable, nil, "reading the row of job %q: %s", i.Str(contract.AttrJobID),

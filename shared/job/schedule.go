@@ -25,7 +25,7 @@ func GroupKey(t tenant.ID, schedule string) string { return string(t) + "#" + sc
 
 const groupLayout = "2006-01-02T15:04:05.000Z"
 
-// GroupSort is where a nominal time stands in it.
+// GroupSort is the position of a nominal time in it.
 func GroupSort(nominal time.Time) string { return nominal.UTC().Format(groupLayout) }
 
 // Adopt makes a schedule's job of an older epoch into one of the current epoch: made is the
@@ -62,7 +62,7 @@ func epochAsRead(r Row) item.Cond {
 	return item.Cond{Attr: "epoch", Op: item.Eq, Value: r.Epoch}
 }
 
-// StartsRun says that the row stands for a run of a dag, and is no job of its own. The run has the row's id.
+// StartsRun says that the row represents a run of a dag, and is no job of its own. The run has the row's id.
 func (r Row) StartsRun() bool { return r.Dag != "" }
 
 // BeginRun notes that the run of a row has begun; it goes in one transaction with the run. From here on the

@@ -9,7 +9,7 @@ import (
 	"punctual/shared/item"
 )
 
-// ErrTransition says that the row no longer stands where the change could start from: it is
+// ErrTransition says that the row no longer has a status from which the change could start: it is
 // final, or its attempt has moved on. A replayed report meets it and changes nothing.
 var ErrTransition = errors.New("the job does not stand where this change could start")
 

@@ -169,8 +169,8 @@ func TestSettle_IsDeterministic(t *testing.T) {
 	}
 }
 
-// Whoever is to send a firing must be exactly one: the writer in the now lane, the stream
-// consumer when the row is near, nobody (the promoter) beyond.
+// Exactly one process sends a firing: the writer in the now lane, the stream
+// consumer when the row is near, the slice beyond.
 func TestSettle_GivesARetryExactlyOneSender(t *testing.T) {
 	t.Parallel()
 	for _, wait := range []time.Duration{0, time.Second, 2 * time.Second, 3 * time.Second, 13 * time.Minute,
@@ -295,7 +295,7 @@ func TestSettle_GivesAnAttemptThatNeverStartedNoTimes(t *testing.T) {
 }
 
 // No attempt and no result may be lost when the row is full: what leaves the row must be put
-// beside it.
+// into an attached item.
 func TestSettle_MovesNothingOutOfTheRowWithoutASibling(t *testing.T) {
 	t.Parallel()
 	r := scheduled()

@@ -2,7 +2,7 @@ package job
 
 import "slices"
 
-// Status is where a job stands. QUEUED and a short job's RUNNING are never stored: see [View].
+// Status is the state of a job. QUEUED and a short job's RUNNING are never stored: see [View].
 type Status string
 
 // The statuses.
@@ -61,7 +61,7 @@ const (
 // DeadLetter reports whether the dead letter is still to be sent.
 func (o PendingEffects) DeadLetter() bool { return o == PendingDeadLetter || o == PendingBoth }
 
-// Children says whether the children still have to be told.
+// Children says whether the children still have to be notified.
 func (o PendingEffects) Children() bool { return o == PendingChildren || o == PendingBoth }
 
 // WithoutDeadLetter is what is left once the letter is delivered.

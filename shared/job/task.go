@@ -109,7 +109,7 @@ type Pause struct {
 	EffectiveAt time.Time `json:"effective_at"`       // nothing that it holds starts later
 	Until       time.Time `json:"until,omitzero"`     // zero: until it is lifted
 	Missed      string    `json:"missed"`             // drop, last or all; of schedules' nominal times
-	LiftedAt    time.Time `json:"lifted_at,omitzero"` // zero: it stands, or came to its end by Until
+	LiftedAt    time.Time `json:"lifted_at,omitzero"` // zero: it holds, or ended at Until
 
 	// Unreadable says that the stored pause could not be read. Its key still says what it is to
 	// hold, and a stop that is misspelt is still a stop: it holds until it is put anew or lifted.

@@ -13,10 +13,10 @@ import (
 // functions below build the writes; this table is what they, the tests and the README share.
 type Transition struct {
 	Name string
-	From []Status // the row must stand in one of these; nil: it must not exist
+	From []Status // the row must have one of these; nil: it must not exist
 	To   []Status // where it may end; the same status for changes that keep it
 	// Sets lists the attributes that the change decides. It writes them even where they are as
-	// they were read: somebody else may have changed them since, and the condition lets that pass.
+	// they were read: another process may have changed them since, and the condition lets that pass.
 	Sets []string
 }
 
@@ -27,7 +27,7 @@ var (
 	status = []string{"status", "waiting"}
 	why    = []string{"reason", "reason_text"}
 	// A wake-up is written all or none: if something of an earlier one stayed, the row would say
-	// that it is parked and lie where lifting the pause does not look.
+	// that it is parked and lie where the end of the pause does not search.
 	wakeUp  = []string{contract.AttrWakeSlice, contract.AttrWakeAt, contract.AttrNear, "parked", "behind", "postponed"}
 	effects = []string{"owes"}
 	ending  = slices.Concat(status, why, wakeUp, effects)
@@ -77,7 +77,7 @@ var Transitions = []Transition{
 // Gone is the tombstone of a forgotten job: for a day it keeps a late put of the same id out.
 const Gone Status = "GONE"
 
-// sources holds, for each transition, that the row exists and stands in an allowed status.
+// sources holds, for each transition, that the row exists and has an allowed status.
 var sources = func() map[string]item.All {
 	m := make(map[string]item.All, len(Transitions))
 	for _, t := range Transitions {
@@ -125,7 +125,7 @@ var decided = func() map[string][]string {
 }()
 
 // change writes what differs between two states of a row and what the transition decides, and
-// nothing else: what somebody else changed meanwhile stays as they left it.
+// nothing else: what another process changed meanwhile stays as they left it.
 func change(name string, before, after Row, when []item.All) item.Write {
 	var was, is space
 	return changed(name, before.Ref(), before.encode(&was), after.encode(&is), when)
@@ -156,9 +156,9 @@ func Accept(r Row) item.Write {
 
 // Route gives a SCHEDULED row its wake-up for DueAt and says by which lane its firing goes: true means that the writer
 // sends it itself, once the row is written. The wake-up of what goes by the direct lane lies just after due: only the
-// stream consumer sends it, and whoever reads the slice passes it by. So the row itself says who fires it, and no two
-// clocks have to agree. A deadline soon after due is the wake-up of what goes by these two lanes; of what its slice
-// fires the wake-up then lies just before due.
+// stream consumer sends it, and the process that reads the slice passes it by. So the row itself says who fires it, and
+// no two clocks have to agree. A deadline soon after due is the wake-up of what goes by these two lanes; of what its
+// slice fires the wake-up then lies just before due.
 func Route(r *Row, now time.Time) (send bool) {
 	r.Parked, r.QueuedBehind, r.Postponed = false, false, 0
 	r.WakeAt = r.DueAt
@@ -166,7 +166,7 @@ func Route(r *Row, now time.Time) (send bool) {
 	switch {
 	case soon && (lane == horizon.Now || lane == horizon.Direct):
 		r.WakeAt = r.untilDeadline(r.DueAt.Add(contract.Grace), r.DueAt)
-	case soon: // whoever reads the slice still sends it, and the sweeper sees that it has a deadline
+	case soon: // the process that reads the slice still sends it, and the sweeper sees that it has a deadline
 		r.WakeAt = r.DueAt.Add(-contract.AfterDue)
 	case lane == horizon.Direct:
 		r.WakeAt = r.DueAt.Add(contract.AfterDue)
@@ -280,7 +280,7 @@ type Payload struct {
 
 // Reschedule edits a job that no attempt is running. The write goes in one transaction with a
 // Fence of the attempt and the items of the new payload and labels; the version grows, so older firings are stale.
-// send tells whether the writer must send the firing itself.
+// send says whether the writer must send the firing itself.
 func Reschedule(r Row, e Edit, now time.Time) (after Row, w item.Write, send bool) {
 	after = r
 	after.Version++
@@ -320,7 +320,7 @@ func Rewake(r Row, at, now time.Time, postponed int64) (Row, item.Write) {
 		after.WakeAt = now
 	}
 	after.WakeAt = r.untilDeadline(after.WakeAt, now)
-	// Parking keeps wake_at: only the place tells that somebody parked it.
+	// Parking keeps wake_at: only the slice shows that another process parked it.
 	slice := item.Cond{Attr: contract.AttrWakeSlice, Op: item.Eq, Value: r.Slice()}
 	return after, change("row.rewake", r, after, from("row.rewake", atAttempt(r.Attempt), wakeAsRead(r), slice))
 }
@@ -339,7 +339,7 @@ func wakeAsRead(r Row) item.Cond {
 
 // Park moves the wake-up of a job that a pause holds to its tenant's parking place; its time is the job's deadline. A
 // row that its worker left RUNNING when it died waits again; one that became RUNNING since it was read stays so, and
-// whoever wakes the parked finds its claim live.
+// the process that unparks finds its claim live.
 func Park(r Row, now time.Time) (Row, item.Write) {
 	after := r
 	after.Status = Scheduled
@@ -349,7 +349,7 @@ func Park(r Row, now time.Time) (Row, item.Write) {
 		from("row.park", atVersion(r.Version), atAttempt(r.Attempt), stopIs(NoStop)))
 }
 
-// ParkQueuedBehind moves the wake-up of a schedule's job to the line behind a run that is not over.
+// ParkQueuedBehind moves the wake-up of a schedule's job to the line behind a run that has not ended.
 func ParkQueuedBehind(r Row, now time.Time) (Row, item.Write) {
 	after, _ := Park(r, now)
 	after.QueuedBehind = true
@@ -426,7 +426,7 @@ func RedriveOf(r Row, now time.Time) Row {
 	return n
 }
 
-// Forget replaces a finished row by its tombstone. A dead one may still owe its letter: the
+// Forget replaces a finished row by its tombstone. A dead one may still have its letter pending: the
 // letter is deleted when it finds the row gone.
 func Forget(r Row, now time.Time) item.Write {
 	ref := r.Ref()
@@ -439,7 +439,7 @@ func Forget(r Row, now time.Time) item.Write {
 		Put: item.Item{
 			contract.AttrPK: ref.PK, contract.AttrJobID: ref.SK, "schema_v": int64(1), "status": string(Gone),
 			contract.AttrExpiresAt: now.Add(contract.TombstoneKept).Unix(),
-			"ended":                string(r.Status), // jobs that come after it are judged by that
+			"ended":                string(r.Status), // jobs that come after it are evaluated by that
 		},
 	}
 	if r.Forced != NotForced {

@@ -191,7 +191,7 @@ func Wake(r Row, c Claim, paused bool, now time.Time) (step Step, window string)
 	return StepFire, ""
 }
 
-// Postpone is how long the sweeper waits before it looks at a row again that it found n times
+// Postpone is how long the sweeper waits before it reads a row once more that it found n times
 // in a row: 3, 6, 12 … minutes.
 func Postpone(n int64) time.Duration {
 	d := contract.Grace
@@ -240,7 +240,7 @@ func StartedAt(r Row, c Claim, now time.Time) time.Time {
 	return c.ClaimedAt
 }
 
-// WaitingFor says what a job that is not running waits for, "" when it is or is over.
+// WaitingFor says what a job that is not running waits for, "" when it is or has ended.
 func WaitingFor(r Row, c Claim, paused bool, now time.Time) string {
 	switch ReadStatus(r, c, now) {
 	case Blocked:
@@ -257,7 +257,7 @@ func WaitingFor(r Row, c Claim, paused bool, now time.Time) string {
 		switch {
 		case r.Parked && !r.QueuedBehind || paused && !r.DueAt.After(now):
 			return "pause"
-		case r.QueuedBehind: // until the run before it is over no worker takes it
+		case r.QueuedBehind: // until the run before it has ended no worker takes it
 			return "worker"
 		case r.Waiting != "":
 			return r.Waiting

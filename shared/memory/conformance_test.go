@@ -12,7 +12,7 @@ import (
 	"punctual/shared/store"
 )
 
-// virtual makes every wait run in virtual time: the twins do no I/O.
+// virtual makes every wait run in virtual time: the in-memory implementations do no I/O.
 var virtual = conformance.Knobs{Virtual: true}
 
 func open(t *testing.T, o memory.Options) *memory.World {

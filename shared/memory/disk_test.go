@@ -89,7 +89,7 @@ func (f *diskFile) Sync() error {
 	return f.File.Sync()
 }
 
-// lost collects what Options.Lost is told.
+// lost collects what Options.Lost gets.
 type lost struct {
 	mu   sync.Mutex
 	errs []error

@@ -1,4 +1,4 @@
-// Package memory is the twin of our AWS adapters: a table with sparse, lagging indexes and a
+// Package memory is the in-memory implementation of our AWS adapters: a table with sparse, lagging indexes and a
 // stream, queues, timers, blobs, secrets and functions, all in one process and with the semantics
 // that AWS documents. Tests, the simulation, the benchmarks and the product on localhost run on it.
 //

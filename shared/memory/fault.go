@@ -38,7 +38,7 @@ const (
 	TenantQueueSend    = "tenant-queue.send"
 )
 
-// Call is one call of a twin, as Options.Faults sees it.
+// Call is one call of an in-memory implementation, as Options.Faults sees it.
 type Call struct {
 	Op   string
 	N    int64      // counts calls of this Op since the hook was set, from 1

@@ -154,7 +154,7 @@ func (x *index) apply(now time.Time, lag time.Duration, base itemKey, old, next 
 	heap.Push(&x.waiting, change{due: due, n: x.n, base: base, old: old, next: next})
 }
 
-// catchUp applies the changes whose lag is over.
+// catchUp applies the changes whose lag has ended.
 func (x *index) catchUp(now time.Time) {
 	x.mu.Lock()
 	defer x.mu.Unlock()

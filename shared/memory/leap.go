@@ -31,7 +31,7 @@ func (w *World) Resting() (next time.Time, resting bool) {
 	return next, w.table.stream.handledAll()
 }
 
-// Leapt tells the World that its clock has leapt forward: what waits for an instant looks at it again.
+// Leapt notifies the World that its clock has leapt forward: what waits for an instant looks at it again.
 func (w *World) Leapt() {
 	now := w.now()
 	for _, q := range w.queues.queues {

@@ -46,8 +46,8 @@ type log struct {
 	folder Folder
 	least  int64
 	state  func() []kept
-	unkept func(error) // is told that a snapshot cannot be written
-	lost   func(error) // is told that nothing can be written any more
+	unkept func(error) // is called when a snapshot cannot be written
+	lost   func(error) // is called when nothing can be written any more
 
 	mu      sync.Mutex // held while a change is written and made, so that records are in the order of the changes
 	file    File
@@ -191,7 +191,7 @@ func (l *log) write(facts []kept) error {
 	return l.append(facts...)
 }
 
-// breaks ends all writing: what was written cannot be relied on, or nobody will find it. The lock is held.
+// breaks ends all writing: what was written cannot be relied on, or no reader will find it. The lock is held.
 func (l *log) breaks(err error) error {
 	if l.broken == nil {
 		l.broken, l.failed = err, err
@@ -209,7 +209,7 @@ func (l *log) append(facts ...kept) error {
 		return err
 	}
 	if _, err := l.file.Write(entry); err != nil {
-		// Half a record must not stand before the next one.
+		// Half a record must not precede the next one.
 		if undo := l.file.Truncate(l.size); undo != nil {
 			return l.breaks(errors.Join(err, undo))
 		}

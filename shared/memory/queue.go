@@ -66,7 +66,7 @@ func (q *queue) show(l *stored) {
 	q.wake()
 }
 
-// ripen makes every message visible whose delay or visibility timeout is over.
+// ripen makes every message visible whose delay or visibility timeout has ended.
 func (q *queue) ripen(now time.Time) {
 	for len(q.later) > 0 && !q.later[0].visibleAt.After(now) {
 		l := heap.Pop(&q.later).(*stored)
@@ -78,7 +78,7 @@ func (q *queue) ripen(now time.Time) {
 }
 
 // take receives up to most messages. dead holds those that the redrive policy removes. With stays,
-// received messages stay visible, to be received once more. note is told what becomes of each.
+// received messages stay visible, to be received once more. note gets what becomes of each.
 func (q *queue) take(now time.Time, most int, visibility time.Duration, stays bool,
 	note func(kept)) (out []message.Delivery, dead []*stored) {
 	q.ripen(now)
@@ -238,7 +238,7 @@ func (q *queue) giveUp(ch chan struct{}, now time.Time) {
 	q.watch(now)
 }
 
-// receive waits until there is a message, or the wait or the context is over, or the World is
+// receive waits until there is a message, or the wait or the context has ended, or the World is
 // closed.
 func (q *queue) receive(ctx context.Context, w *World, most int, wait, visibility time.Duration,
 	stays bool) (out []message.Delivery, dead []*stored, err error) {

@@ -10,7 +10,7 @@ import (
 type reading struct {
 	folder Folder
 	load   func(k kept, snapshot bool) error // takes over a fact
-	found  func(Damage) error                // is told of what is wrong; its error ends the reading
+	found  func(Damage) error                // gets what is wrong; its error ends the reading
 
 	snapshotSize int64
 	last         fileRead // the newest log; the zero value if there is none

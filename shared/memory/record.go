@@ -20,7 +20,7 @@ import (
 //	1c291ca3 2 79 [{"row":{…}}]
 //
 // The checksum covers all that follows it. The number shows a line that is missing, doubled or moved, and the
-// length tells the unfinished end of a write from damage. Format 1 has neither: a checksum and the body.
+// length distinguishes the unfinished end of a write from damage. Format 1 has neither: a checksum and the body.
 
 // keptFormat is the number of the format that is written here. Format 1 is still read; any other is refused.
 const keptFormat = 2

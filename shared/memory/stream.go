@@ -25,7 +25,7 @@ type stream struct {
 	first   int64         // the number of records[0]
 	read    int64         // the highest number that was read
 	done    int64         // the highest number that a reader has left behind: it is handled
-	added   chan struct{} // closed when one is added; nil while nobody waits
+	added   chan struct{} // closed when one is added; nil while no process waits
 }
 
 type record struct {

@@ -17,7 +17,7 @@ const (
 	maxGet    = 100
 )
 
-// Table holds every table of a World. What it returns is what it holds: nobody may change an item, and a write makes
+// Table holds every table of a World. What it returns is what it holds: no caller may change an item, and a write makes
 // a new one.
 type Table struct {
 	world  *World

@@ -50,18 +50,18 @@ type Options struct {
 	// LogSize is how large, in bytes, a log of Open becomes before a snapshot ends it, unless the snapshot is
 	// larger; 0 means 32 MiB.
 	LogSize int64
-	// Released makes the messages visible that were in flight when the files of Open were left: whoever had
+	// Released makes the messages visible that were in flight when the files of Open were left: the process that had
 	// received them has ended, too. Without it their visibility timeouts go on.
 	Released bool
-	// Unkept is told when a snapshot of Open could not be written: the logs grow until one can. Nil: nobody is.
+	// Unkept is called when a snapshot of Open could not be written: the logs grow until one can. Nil: nothing is.
 	Unkept func(error)
-	// Torn is told when Open cuts off the unfinished end of the last record: where it began, and its bytes.
+	// Torn is called when Open cuts off the unfinished end of the last record: where it began, and its bytes.
 	Torn func(path string, at, size int64)
-	// Lost is told once when nothing can be written to the files of Open any more. It must not call the World.
+	// Lost is called once when nothing can be written to the files of Open any more. It must not call the World.
 	Lost func(error)
 }
 
-// World holds one set of connected twins. It is safe for concurrent use.
+// World holds one set of connected in-memory implementations. It is safe for concurrent use.
 type World struct {
 	clock         clock.Clock
 	faults        faults
@@ -109,25 +109,25 @@ func New(o Options) *World {
 	return w
 }
 
-// Table is the twin of shared/aws/table.
+// Table is the in-memory implementation of shared/aws/table.
 func (w *World) Table() *Table { return w.table }
 
-// Queues is the twin of shared/aws/queue.
+// Queues is the in-memory implementation of shared/aws/queue.
 func (w *World) Queues() *Queues { return w.queues }
 
-// Timers is the twin of shared/aws/timer.
+// Timers is the in-memory implementation of shared/aws/timer.
 func (w *World) Timers() *Timers { return w.timers }
 
-// Blobs is the twin of shared/aws/blob.
+// Blobs is the in-memory implementation of shared/aws/blob.
 func (w *World) Blobs() *Blobs { return w.blobs }
 
-// Secrets is the twin of shared/aws/secret.
+// Secrets is the in-memory implementation of shared/aws/secret.
 func (w *World) Secrets() *Secrets { return w.secrets }
 
-// Functions is the twin of shared/aws/function.
+// Functions is the in-memory implementation of shared/aws/function.
 func (w *World) Functions() *Functions { return w.funcs }
 
-// TenantQueues is the twin of queue.Tenants of shared/aws/queue.
+// TenantQueues is the in-memory implementation of queue.Tenants of shared/aws/queue.
 func (w *World) TenantQueues() *TenantQueues { return w.tenants }
 
 // Close stops every timer and ends every wait; later calls may still be answered, but where a World is kept

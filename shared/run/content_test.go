@@ -12,7 +12,7 @@ import (
 	"punctual/shared/run"
 )
 
-// kept is when the items beside a run expire that were written at noon: as a node that ended then.
+// kept is when the attached items of a run expire that were written at noon: as a node that ended then.
 var kept = noon.Add(contract.NodeKept).Unix()
 
 func TestKey_GivesWhatLiesBesideARunAPlaceOfItsOwn(t *testing.T) {

@@ -32,7 +32,7 @@ const (
 	Cancelled Status = "CANCELLED"
 )
 
-// Final says whether a run with that status is over.
+// Final says whether a run with that status has ended.
 func (s Status) Final() bool {
 	return s == Succeeded || s == Failed || s == Cancelled
 }
@@ -171,8 +171,8 @@ type Run struct {
 	Paused     bool
 	Holds      bool       // a node is held: after any end it may be that nothing goes on
 	InBuckets  bool       // places of its limits lie in buckets; a run made before that has slots
-	Tagged     bool       // it has tags, which lie beside
-	Epoch      int64      // from 1; grows with every act
+	Tagged     bool       // it has tags, which are an attachment
+	Epoch      int64      // from 1; grows with every operation
 	Operation  *Operation // begun and not done: nothing starts and nothing is released
 	Nodes      map[string]Node
 
@@ -187,7 +187,7 @@ type Run struct {
 	Priority   job.Priority
 	Params     string // merged, JSON; "" for none, ParamsInItem when an item of their own holds them
 	Shard      int
-	WakeAt     time.Time // zero once it is over
+	WakeAt     time.Time // zero once it has ended
 	Tries      int64     // wake-ups in a row after which the run was not brought on
 	ExpiresAt  time.Time // when the table may forget the item
 	// KeptUntil is until when at least everything that belongs to the run is kept: rows, contents and claims of nodes
@@ -238,7 +238,7 @@ func (r Run) ListRef() item.Ref {
 }
 
 // List puts the run into the list of its tenant's runs; it goes in one transaction with the run. The entry
-// outlives a run that the table forgets: whoever lists passes over it.
+// outlives a run that the table forgets: a list passes over it.
 func (r Run) List() item.Write {
 	ref := r.ListRef()
 	i := item.Item{
@@ -265,7 +265,7 @@ type Event struct {
 }
 
 // PutEvent records what a write did; it goes in one transaction with that. The epoch that the write made
-// tells events of one instant apart.
+// separates events of one instant.
 func (r Run) PutEvent(e Event) item.Write {
 	sk := EventsFrom + e.At.UTC().Format(listedFormat) + fmt.Sprintf("#%010d", r.Epoch)
 	ref := r.ref(sk)
@@ -300,7 +300,7 @@ func ParseEvent(i item.Item) (Event, error) {
 	return e, err
 }
 
-// Forget deletes the item of a run that is over, as it was read, once its schedule knows of its end.
+// Forget deletes the item of a run that has ended, as it was read, once its schedule knows of its end.
 func (r Run) Forget() item.Write {
 	is := item.Cond{Attr: "epoch", Op: item.Eq, Value: r.Epoch}
 	return item.Write{Ref: r.Ref(), Name: "run.forget", Delete: true, When: []item.All{
@@ -347,7 +347,7 @@ const (
 	startSuperseded = "a newer generation of the node counts"
 )
 
-// MayStart says why a job of the run must not start, "" if it may. Whoever starts one reads the run
+// MayStart says why a job of the run must not start, "" if it may. The process that starts one reads the run
 // after it has claimed the attempt.
 func (r Run) MayStart(row job.Row, now time.Time) string {
 	switch {
@@ -578,7 +578,7 @@ func DefinitionRef(t tenant.ID, hash string) item.Ref {
 	return item.Ref{Table: contract.Dags, PK: "definition#" + string(t), SK: hash}
 }
 
-// Every write below is one of the protocol's, on the run as it was read: refused means that somebody has
+// Every write below is one of the protocol's, on the run as it was read: refused means that another process has
 // acted since, and everything is read and decided again.
 
 var (
@@ -591,7 +591,7 @@ var (
 )
 
 // change writes what differs between two states of the run, where its epoch still is the one read, and
-// nothing else: what somebody else changes in the same epoch stays.
+// nothing else: what another process changes in the same epoch stays.
 func (r Run) change(name string, after Run, more ...item.Cond) (Run, item.Write) {
 	set := map[string]any{}
 	before, is := r.Item(), after.Item()
@@ -673,7 +673,7 @@ func (r Run) Touch(now time.Time) (Run, item.Write) {
 	return r.change("run.touch", after, notOver, noStop, noOperation)
 }
 
-// Begin is an act's first write: from here on nothing starts until Finish or Withdraw.
+// Begin is an operation's first write: from here on nothing starts until Finish or Withdraw.
 func (r Run) Begin(a Operation, now time.Time) (Run, item.Write) {
 	after := r
 	after.WakeAt, after.Operation = now, &a
@@ -692,9 +692,9 @@ func (r Run) sameOperation() item.Cond {
 	return item.Cond{Attr: "act_id", Op: item.Eq, Value: r.Operation.ID}
 }
 
-// Finish is an act's second write: those nodes begin a new generation, before which there is what that says, and the
-// run goes on. A run that was over starts afresh: a pause that it was stopped under is lifted, and expire_after counts
-// anew, since what is retried the day after could not start otherwise.
+// Finish is an operation's second write: those nodes begin a new generation, before which there is what that says, and
+// the run goes on. A run that was over starts afresh: a pause that it was stopped under is lifted, and expire_after
+// counts anew, since what is retried the day after could not start otherwise.
 func (r Run) Finish(retried map[string]Before, now time.Time) (Run, item.Write) {
 	after := r.wake(now)
 	if r.Status.Final() {
@@ -731,7 +731,7 @@ func (r Run) expireAfter() time.Duration {
 	return r.ExpiryAt.Sub(r.RetriedAt)
 }
 
-// Withdraw takes an act back that found nothing to do.
+// Withdraw takes an operation back that found nothing to do.
 func (r Run) Withdraw() (Run, item.Write) {
 	after := r
 	after.Operation = nil
@@ -749,10 +749,10 @@ func (r Run) NoteHolds() (Run, item.Write) {
 	return r.change("run.holds", after, noOperation)
 }
 
-// MustNotify says that the row of the run's schedule does not know yet that the run is over.
+// MustNotify says that the row of the run's schedule does not know yet that the run has ended.
 func (r Run) MustNotify() bool { return r.Status.Final() && r.Schedule != "" && !r.Notified }
 
-// End gives the run the status that it has come to: a final one, or HELD. One whose schedule must be told
+// End gives the run the status that it has come to: a final one, or HELD. One whose schedule must be notified
 // keeps a wake-up for that.
 func (r Run) End(s Status, now time.Time) (Run, item.Write) {
 	after := r
@@ -774,7 +774,7 @@ func (r Run) NotifyDone() (Run, item.Write) {
 	return r.change("run.told", after, hasEnded, noOperation)
 }
 
-// Rest puts the wake-up off after the run was brought on; the zero time takes it from a run that is over.
+// Rest defers the wake-up after the run was brought on; the zero time takes it from a run that has ended.
 func (r Run) Rest(at time.Time) (Run, item.Write) {
 	after := r
 	after.WakeAt, after.Tries = at, 0
@@ -787,7 +787,7 @@ func (r Run) Rest(at time.Time) (Run, item.Write) {
 // waitersPerItem is how many nodes share an item of the line: it stays so small that a write of it is one unit.
 const waitersPerItem = 60
 
-// WaiterRefs are the items in which the first n nodes of a run stand in line for one of its slots.
+// WaiterRefs are the items in which the first n nodes of a run wait for one of its slots.
 func (k Key) WaiterRefs(n int) []item.Ref {
 	refs := make([]item.Ref, (n+waitersPerItem-1)/waitersPerItem)
 	for i := range refs {
@@ -800,7 +800,7 @@ func (k Key) waiterAt(no int) (item.Ref, string) {
 	return k.ref("line#" + strconv.Itoa(no/waitersPerItem)), "n" + strconv.Itoa(no%waitersPerItem)
 }
 
-// WaiterPage is the number of the item of WaiterRefs in which a node stands.
+// WaiterPage is the number of the item of WaiterRefs that holds a node.
 func WaiterPage(no int) int { return no / waitersPerItem }
 
 // AddWaiters has nodes, by number, wait for a place of the run, each in that generation: one write for each item of the
@@ -821,8 +821,8 @@ func (k Key) AddWaiters(nodes map[int]int64, now time.Time) []item.Write {
 	return writes
 }
 
-// ClaimWaiter takes a node out of the line that waits in that generation, for a job whose end is told: by is its mark.
-// Refused, another has taken it out, or a newer generation waits.
+// ClaimWaiter takes a node out of the line that waits in that generation, for a job whose end is propagated: by is its
+// mark. Refused, another has taken it out, or a newer generation waits.
 func (k Key) ClaimWaiter(no int, generation, by int64) item.Write {
 	ref, attr := k.waiterAt(no)
 	return item.Write{Ref: ref, Name: "run.claim_line", Set: map[string]any{attr: nil, claimed(no): by},

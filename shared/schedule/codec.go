@@ -97,7 +97,7 @@ func KeyOf(i item.Item) (Key, error) {
 }
 
 // Parse decodes an item of Item. An item that this code cannot read is a fault of kind Undecodable;
-// the caller reports it, sets it aside and continues with the rest. Calendar reports whether the
+// the caller reports it, quarantines it and continues with the rest. Calendar reports whether the
 // calendar can be read.
 func Parse(i item.Item) (Schedule, error) {
 	k, err := KeyOf(i)

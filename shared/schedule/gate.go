@@ -10,7 +10,7 @@ import (
 // Validity is what a schedule means for one of its jobs.
 type Validity string
 
-// The standings. Only with Current may the job start.
+// The validities. Only with Current may the job start.
 const (
 	Current     Validity = "current"
 	IsPaused    Validity = "paused"     // it waits; resuming decides about it
@@ -19,7 +19,7 @@ const (
 	ToBeAdopted Validity = "to_adopt"   // of an older epoch, and promotion will come to its time
 )
 
-// ValidityOf returns the schedule's standing for one of its jobs. A job that has not started (job.HasStarted) must be
+// ValidityOf returns what the schedule means for one of its jobs. A job that has not started (job.HasStarted) must be
 // of this epoch, or due before a later one began; one that has only depends on whether the schedule is paused or
 // deleted. A pause lasts until the write that ends it, even after its until: that write decides about the job.
 func (s Schedule) ValidityOf(r job.Row, started bool) Validity {
@@ -112,7 +112,7 @@ func (p Policy) missed() string {
 	return MissedLast
 }
 
-// DroppedBy reports whether a job fell due under a pause of its task, or of everything, that is over
+// DroppedBy reports whether a job fell due under a pause of its task, or of everything, that has ended
 // and drops it.
 func (s Schedule) DroppedBy(p job.Pause, r job.Row) bool {
 	last := p.LastHeld()

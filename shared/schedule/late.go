@@ -50,7 +50,7 @@ func (s Schedule) For(r job.Row) Schedule {
 }
 
 // countsFrom returns from when the wait of a job counts: its due time, or the end of what held it since. lifted are the
-// pauses of its task, or of everything, that are over.
+// pauses of its task, or of everything, that have ended.
 func (s Schedule) countsFrom(r job.Row, lifted job.Pauses) time.Time {
 	from := r.DueAt
 	later := func(at time.Time) {

@@ -160,7 +160,7 @@ func (s Schedule) Leaves(now time.Time) []time.Time {
 }
 
 // leave returns the ledger's entries for the times up to now that an epoch leaves without a job;
-// has says which have one. It looks at a bounded number of them and records the rest as one entry
+// has says which have one. It reads a bounded number of them and records the rest as one entry
 // without a count.
 func leave(s Schedule, cal calendar.Calendar, has map[time.Time]bool, now time.Time, reason string) []Entry {
 	r := recorder{of: s, cal: cal, now: now}

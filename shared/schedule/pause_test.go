@@ -206,7 +206,7 @@ func TestPause_UsesTheStricterOfTwoPolicies(t *testing.T) {
 	}
 }
 
-// Whoever resumes the schedule may come minutes late.
+// The resume of the schedule may come minutes late.
 func TestPause_HoldsNothingThatIsDueAtItsUntilOrLater(t *testing.T) {
 	t.Parallel()
 	paused, until := noon.Add(10*time.Second+500*time.Millisecond), noon.Add(17*time.Second)

@@ -114,7 +114,7 @@ func TestPlan_MakesTheTimesInsideTheHorizon(t *testing.T) {
 	if len(ran) != 1 || !ran[0].Equal(noon.Add(31*time.Minute)) {
 		t.Errorf("a minute later: %v", ran)
 	}
-	// A distant time is looked at once a day all the same.
+	// A distant time is evaluated once a day all the same.
 	if s := made(t, "0 0 1 1 *", noon); !s.WakeAt.Equal(noon.Add(ReviewEvery)) {
 		t.Errorf("a yearly schedule wakes at %s", s.WakeAt)
 	}

@@ -26,9 +26,9 @@ func (k Key) Ref() item.Ref {
 // ID returns the schedule's name in indexes and for derived values: "tenant#name".
 func (k Key) ID() string { return job.GroupKey(k.Tenant, k.Name) }
 
-// Overlap is the policy for a run that is due while an earlier one is not over. One that waits for
-// a retry is not over. Under buffer_all runs start in the order of their times: whoever takes the slot looks first
-// whether the job of an earlier time is open.
+// Overlap is the policy for a run that is due while an earlier one has not ended. One that waits for
+// a retry has not ended. Under buffer_all runs start in the order of their times: the process that takes the slot
+// checks first whether the job of an earlier time is open.
 type Overlap string
 
 // The overlap policies.
@@ -207,7 +207,7 @@ type Schedule struct {
 	Rules        string    // the zone rules that Next was derived with
 
 	Shard  int       // of the due index; fixed when created
-	WakeAt time.Time // zero: nobody needs to look
+	WakeAt time.Time // zero: no check is due
 	Parked bool      // a pause of its task or of everything holds it: the wake-up is in a parking place
 
 	Paused    *Pause   // nil: it is not paused
@@ -260,7 +260,7 @@ func (s *Schedule) zoned() bool {
 	return s.Spec.Timezone != nil && *s.Spec.Timezone != "UTC" && (s.Spec.Cron != nil || s.Spec.RRule != nil)
 }
 
-// setWakeUp sets the schedule's wake-up. Whoever writes it promotes the times inside the horizon;
+// setWakeUp sets the schedule's wake-up. The process that writes it promotes the times inside the horizon;
 // if they fail to, the sweeper finds the wake-up in the past.
 func (s *Schedule) setWakeUp(now time.Time) {
 	s.Parked = false

@@ -124,7 +124,7 @@ func (k Key) Wait(me job.ID, seen Slot) item.Write {
 	}
 }
 
-// OverlapAction says what happens to a job that is due while another of its schedule is not over.
+// OverlapAction says what happens to a job that is due while another of its schedule has not ended.
 type OverlapAction string
 
 // The actions of an overlap policy.

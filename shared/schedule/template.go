@@ -26,7 +26,7 @@ func TemplateOf(r job.Row, labels job.Labels) Template {
 // SetPayload decides where the template's payload is kept, by the row that it makes; nil is none.
 // store.PutSchedulePayload then keeps it. A payload outside of the schedule's item is named by its
 // content and by the epoch that is to be replaced. Only the write that replaces this epoch can have
-// put it, so whoever replaces it later may delete it safely.
+// put it, so a process that replaces it later may delete it safely.
 func (s *Schedule) SetPayload(payload []byte) {
 	s.Template.Payload, s.Template.PayloadIn, s.Template.PayloadHash, s.Template.PayloadSize = "", job.InRow, "", 0
 	if payload == nil {

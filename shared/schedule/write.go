@@ -80,7 +80,7 @@ func Edit(old, edited Schedule, has map[time.Time]bool, now time.Time) (Schedule
 		return s, nil, err
 	}
 	var left []Entry
-	if oldCal, err := old.Calendar(); err == nil { // a schedule that was set aside has no times to record
+	if oldCal, err := old.Calendar(); err == nil { // a schedule that was quarantined has no times to record
 		s.AdoptThrough = time.Time{}
 		left = leave(old, oldCal, has, now, job.CodeEdited)
 		s.first(cal, now)
@@ -172,7 +172,7 @@ func PauseSchedule(old Schedule, p Pause, now time.Time) (Schedule, item.Write) 
 }
 
 // decidedUnderPause returns up to where promotion has decided about the times of the last pause,
-// which is over; zero if there was none. Times that did not run then do not run under the next
+// which has ended; zero if there was none. Times that did not run then do not run under the next
 // pause.
 func (s Schedule) decidedUnderPause() time.Time {
 	if s.Held == nil || s.Held.To.IsZero() {
@@ -234,7 +234,7 @@ func Unchanged(old, edited Schedule) bool {
 }
 
 // Advance applies a plan to the schedule and records what the plan says: protocol, `next=:n AND
-// epoch=:e`. Refused means that somebody else has, or that the epoch has changed.
+// epoch=:e`. Refused means that another process has written it, or that the epoch has changed.
 func Advance(s Schedule, p Plan, now time.Time) (Schedule, []item.Write) {
 	after := s
 	after.Next, after.Seen, after.Rules = p.Next, p.Seen, calendar.Zones().Version

@@ -13,7 +13,7 @@ import (
 	"punctual/shared/text"
 )
 
-// exact judges enum, const and uniqueItems in the library's place: by what values say, in time
+// exact checks enum, const and uniqueItems in the library's place: by what values say, in time
 // that grows with their length. The library compares each with each, and numbers by parsing
 // both every time.
 type exact struct {

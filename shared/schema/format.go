@@ -36,7 +36,7 @@ func formatsIn(doc any) map[string]bool {
 	return names
 }
 
-// formatPrice is what checking a text costs beside its length, in units of about 100 ns; BenchmarkFormat measures it.
+// formatPrice is what checking a text costs besides its length, in units of about 100 ns; BenchmarkFormat measures it.
 func formatPrice(name, text string) int {
 	switch name {
 	case "regex": // it is parsed into a tree

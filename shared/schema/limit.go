@@ -17,7 +17,7 @@ import (
 	"punctual/shared/contract"
 )
 
-// What a schema may be. A tenant writes it and every payload runs it, so it is judged
+// What a schema may be. A tenant writes it and every payload runs it, so it is checked
 // like a program: by what it costs to compile and by how often it can apply itself.
 const (
 	MaxText         = 32 << 10 // bytes of text: its task is one item, read for every job
@@ -214,7 +214,7 @@ func checkPattern(v any) error {
 	return nil
 }
 
-// maxExponent is beyond what a float64 can hold, and maxDigits beyond what it can tell apart.
+// maxExponent is beyond what a float64 can hold, and maxDigits beyond what it can distinguish.
 // Comparing numbers exactly, as a schema asks for, takes as many digits as they have.
 const (
 	maxExponent = 400
@@ -416,10 +416,10 @@ func (d *dissection) hook(s *jsonschema.Schema) {
 }
 
 // perPart is what applying a schema to an item or a property costs before its own hook is
-// called, a mistake included.
+// called, a violation included.
 const perPart = 4
 
-// perUnevaluated is the same for a part that no other keyword may look at. The library keeps the mistakes of all of
+// perUnevaluated is the same for a part that no other keyword may read. The library keeps the violations of all of
 // them.
 const perUnevaluated = 12
 

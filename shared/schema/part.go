@@ -11,8 +11,8 @@ import (
 )
 
 // parts applies the schemas of items and of properties in the library's place. The library looks at every part of a
-// value, whatever it has found, and keeps a record of each mistake until it has seen the last part; parts stops at the
-// number of mistakes that are reported, and pays for each part when it comes to it.
+// value, whatever it has found, and keeps a record of each violation until it has seen the last part; parts stops at
+// the number of violations that are reported, and pays for each part when it comes to it.
 type parts struct {
 	program *program
 
@@ -151,7 +151,7 @@ func (w *parts) checkProperties(found *findings, v map[string]any, names []strin
 	}
 }
 
-// findings counts the mistakes in the parts of one value.
+// findings counts the violations in the parts of one value.
 type findings struct {
 	ctx   *jsonschema.ValidatorContext
 	count int

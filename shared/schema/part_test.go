@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// spent is what checking a value by a schema costs, in units of work, and how many mistakes are reported.
+// spent is what checking a value by a schema costs, in units of work, and how many violations are reported.
 func spent(t *testing.T, schema, value string) (units, wrong int) {
 	t.Helper()
 	c := NewCache()
@@ -51,7 +51,7 @@ func objectOf(n int, value string) string {
 	return "{" + strings.Join(all, ",") + "}"
 }
 
-// What is paid for a value that does not fit must not grow with its length once enough mistakes are known.
+// What is paid for a value that does not fit must not grow with its length once enough violations are known.
 func TestParts_StopAtTheMistakesThatAreReported(t *testing.T) {
 	t.Parallel()
 	for _, x := range []struct{ name, schema, part string }{

@@ -58,7 +58,7 @@ func (c *Cache) Check(schema json.RawMessage) error {
 	return b.Err()
 }
 
-// Notes returns sentences about what a schema says and nobody checks; none for a schema that does not compile.
+// Notes returns sentences about what a schema says and nothing checks; none for a schema that does not compile.
 func (c *Cache) Notes(schema json.RawMessage) (notes []string) {
 	if len(schema) == 0 {
 		return nil
@@ -79,17 +79,17 @@ const maxNotes = 10
 // Use is one use of a schema, which was checked when it was given.
 type Use struct {
 	Schema json.RawMessage
-	// Owner and Field are whose it is, for the mistakes: "task" and "payload_schema".
+	// Owner and Field are whose it is, for the violations: "task" and "payload_schema".
 	Owner, Field string
-	// Work is what judging may cost, in units of about 100 ns. 0: WorkPerValue.
+	// Work is what validating may cost, in units of about 100 ns. 0: WorkPerValue.
 	Work int
 }
 
 func (u Use) name() string { return fmt.Sprintf("the %s's %s", u.Owner, u.Field) }
 
 // Validate says where a value does not fit a schema: a fault.Violations whose pointers are below the value. They
-// tell where, and by which keyword, but never what is there. A value that costs too much to judge is one,
-// too. A schema that cannot be compiled is a fault.Undecodable; the context's cause says that nobody waits
+// say where, and by which keyword, but never what is there. A value that costs too much to validate is one,
+// too. A schema that cannot be compiled is a fault.Undecodable; the context's cause says that no caller waits
 // any more.
 func (c *Cache) Validate(ctx context.Context, value []byte, u Use) error {
 	var b blames
@@ -157,7 +157,7 @@ func (e *extent) measure(v any, level int) {
 	}
 }
 
-// price is how much dearer than usual a step is with this value: mistakes hold the way to their place, and
+// price is how much dearer than usual a step is with this value: violations hold the way to their place, and
 // numbers are compared digit by digit.
 func (e *extent) price() int { return 1 + e.depth/16 + e.longest/16 }
 
@@ -187,12 +187,12 @@ func (noLoader) Load(string) (any, error) {
 	return nil, errors.New("a schema must not refer to other documents")
 }
 
-// program is a compiled schema that pays for every step that it takes. It judges one value
-// at a time, because the library hands its hooks nothing that would tell two apart.
+// program is a compiled schema that pays for every step that it takes. It validates one value
+// at a time, because the library hands its hooks nothing that would distinguish two.
 type program struct {
 	schema *jsonschema.Schema
 	turn   chan struct{}
-	meter  *meter // of the value that is being judged
+	meter  *meter // of the value that is being validated
 	weight int    // about how many bytes it takes
 
 	unchecked []string // formats that are named and not checked, sorted
@@ -202,7 +202,7 @@ func (p *program) spend(n int) { p.meter.spend(n) }
 
 // compile returns a *limit for what is right but too dear.
 func (c *Cache) compile(text json.RawMessage) (*program, error) {
-	// Compiling is bounded, so nobody needs to give up waiting for it.
+	// Compiling is bounded, so no caller needs to give up waiting for it.
 	return c.programs.Get(context.Background(), sha256.Sum256(text), func(context.Context) (*program, error) {
 		return compile(text)
 	})
@@ -248,7 +248,7 @@ func compile(text json.RawMessage) (*program, error) {
 	return p, nil
 }
 
-// meter is the work that is left for judging a value. A unit is about 100 ns.
+// meter is the work that is left for validating a value. A unit is about 100 ns.
 type meter struct {
 	ctx     context.Context
 	price   int // of a unit: deep values and long numbers make every step dearer
@@ -256,7 +256,7 @@ type meter struct {
 	checked int // what was left when the context was last looked at
 }
 
-// WorkPerValue is what judging one value may cost: about 120 ms, or 100,000 values by a simple schema.
+// WorkPerValue is what validating one value may cost: about 120 ms, or 100,000 values by a simple schema.
 const WorkPerValue = 1_000_000
 
 // checkEvery is how many units lie between two looks at the context, about 1 ms.
@@ -282,7 +282,7 @@ func (m *meter) spend(n int) {
 }
 
 // validate says by a *jsonschema.ValidationError where a value does not fit. errTooMuchWork
-// says that finding out costs too much; the context's error that nobody waits any more.
+// says that finding out costs too much; the context's error that no caller waits any more.
 func (p *program) validate(ctx context.Context, instance any, work, price int) (err error) {
 	select {
 	case p.turn <- struct{}{}:

@@ -41,7 +41,7 @@ func TestProgram_WaitsNoLongerThanTheClient(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	p.turn <- struct{}{} // another payload is being judged
+	p.turn <- struct{}{} // another payload is being validated
 	ctx, leave := context.WithCancel(t.Context())
 	leave()
 	if err := p.validate(ctx, json.Number("12"), WorkPerValue, 1); !errors.Is(err, context.Canceled) {

@@ -16,7 +16,7 @@ import (
 	"punctual/shared/text"
 )
 
-// The codes of mistakes, as REST gives them.
+// The codes of violations, as REST gives them.
 const (
 	codeInvalidValue = "invalid_value"
 	codeMissingField = "missing_field"
@@ -140,13 +140,13 @@ func decimal(bound *big.Rat) string {
 	return strconv.FormatFloat(f, 'g', -1, 64)
 }
 
-// blames are mistakes about a value as they are found.
+// blames are the violations of a value as they are found.
 type blames struct{ fault.Violations }
 
-// maxViolations is how many mistakes are told; nobody mends more at once.
+// maxViolations is how many violations are reported; no person mends more at once.
 const maxViolations = 50
 
-// add notes a mistake; beyond maxViolations nothing is noted.
+// add notes a violation; beyond maxViolations nothing is noted.
 func (b *blames) add(pointer, code, allowed, detail string, args ...any) {
 	if len(b.Violations) >= maxViolations {
 		return

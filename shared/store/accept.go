@@ -158,7 +158,7 @@ func (s *Store) tasked(ctx context.Context, t tenant.ID, task string, before tim
 				from, errMinute := time.Parse(stretchLayout, minute)
 				part, errPart := strconv.Atoi(number)
 				if errMinute != nil || errPart != nil || part >= contract.Partitions {
-					continue // nobody writes such a note
+					continue // no writer makes such a note
 				}
 				if !yield(Stretch{from, from.Add(contract.TaskStretch), []int{part}}, nil) {
 					return

@@ -208,7 +208,7 @@ func (s *Store) ForgetReplaced(ctx context.Context, old, after schedule.Schedule
 	return s.blobs.Delete(ctx, old.PayloadBlob(old.Template.PayloadHash))
 }
 
-// KeepJob lets the row of a job that is over, its contents and its claim live until then. What lives longer, or is
+// KeepJob lets the row of a job that has ended, its contents and its claim live until then. What lives longer, or is
 // gone, stays as it is. The row comes last: if it lives so long, so does everything.
 func (s *Store) KeepJob(ctx context.Context, k job.Key, until time.Time) error {
 	first := k.ContentRef("")

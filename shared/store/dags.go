@@ -174,7 +174,7 @@ func (s *Store) dags(ctx context.Context, q item.Query, limit int) (found []Dag,
 	}
 }
 
-// UseDag is part of each write of a schedule that makes runs of a dag: the dag must be there, and whoever
+// UseDag is part of each write of a schedule that makes runs of a dag: the dag must be there, and the process that
 // deletes it at the same time finds it changed, and reads the schedules again.
 func UseDag(t tenant.ID, name string) item.Write {
 	return item.Write{

@@ -146,7 +146,7 @@ func moved(name string, ref item.Ref, indexKey string, wakeAt, at time.Time) ite
 }
 
 // Quarantine is DeferFailed for an item that cannot be read: it is listed, with the reason, for a person
-// to look at. The list forgets what nobody meets any more.
+// to look at. The list forgets what no reader meets any more.
 func (s *Store) Quarantine(
 	ctx context.Context, ref item.Ref, indexKey string, wakeAt time.Time, reason string, now time.Time,
 ) error {

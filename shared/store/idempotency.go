@@ -12,7 +12,7 @@ import (
 	"punctual/shared/tenant"
 )
 
-// Remembered is what a client's idempotency key stands for: the job, and the answer that was given when it
+// Remembered is what a client's idempotency key refers to: the job, and the answer that was given when it
 // was accepted. A repetition is answered with the job as it is now; the answer of then is for versions that repeat it.
 type Remembered struct {
 	job.IdempotencyKey
@@ -26,7 +26,7 @@ func keyRef(t tenant.ID, key string) item.Ref {
 }
 
 // Remember is the write of a key; it goes in one transaction with the job's Accept. It is refused while the key
-// stands; one past its time counts as absent, and one of the job gone, which was deleted: "" is none.
+// exists; one past its time counts as absent, and one of the job gone, which was deleted: "" is none.
 func Remember(t tenant.ID, key string, r Remembered, gone job.ID, now time.Time) item.Write {
 	ref := keyRef(t, key)
 	w := item.Write{
@@ -47,7 +47,7 @@ func Remember(t tenant.ID, key string, r Remembered, gone job.ID, now time.Time)
 	return w
 }
 
-// Remembered reads what a key stands for; false if it stands for nothing (any more).
+// Remembered reads what a key refers to; false if it refers to nothing (any more).
 func (s *Store) Remembered(ctx context.Context, t tenant.ID, key string, now time.Time) (Remembered, bool, error) {
 	i, err := s.table.Get(ctx, keyRef(t, key))
 	if err != nil || i == nil || i.Int(contract.AttrExpiresAt) <= now.Unix() {

@@ -67,7 +67,7 @@ func (s *Store) newest(
 				yield(job.Row{}, err)
 				return
 			}
-			if job.IsGone(i) || i.Str("dag") != "" { // a row that stands for a run is no job
+			if job.IsGone(i) || i.Str("dag") != "" { // a row that represents a run is no job
 				continue
 			}
 			var r job.Row
@@ -160,7 +160,7 @@ func (s *Store) WakingKeys(
 const queriesAtOnce = 32
 
 // keys runs queries and returns the keys that take lets through. What has no readable key is
-// nobody's. Once there are more than most it is false, and the rest is not read.
+// no one's. Once there are more than most it is false, and the rest is not read.
 func (s *Store) keys(
 	ctx context.Context, queries []item.Query, most int, take func(item.Item, job.Key) bool,
 ) (keys []job.Key, all bool, err error) {
@@ -315,7 +315,7 @@ func (s *Store) fillAll(ctx context.Context, runs []*run) error {
 	return nil
 }
 
-// Rows reads up to 100 rows, in the order asked, for a list; false stands for one that is absent
+// Rows reads up to 100 rows, in the order asked, for a list; false means one that is absent
 // or forgotten, or that cannot be read.
 func (s *Store) Rows(ctx context.Context, keys []job.Key) (rows []job.Row, there []bool, err error) {
 	if len(keys) == 0 {

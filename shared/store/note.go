@@ -16,7 +16,7 @@ import (
 	"punctual/shared/tenant"
 )
 
-// Notes tell the sweeper where something is in the due index that no minute leads to: whose
+// Notes show the sweeper where something is in the due index that no minute leads to: whose
 // parking places, and whose lines. Jobs are parked by the thousand, and all tenants' notes would
 // share one partition, which takes a thousand writes a second. So a process writes the note of a
 // place at most once in a while, and notes are spread by whose they are.
@@ -140,14 +140,14 @@ func (s *Store) ParkedTenants(ctx context.Context) (tenants []Parked, err error)
 	return tenants, err
 }
 
-// NoteQueue remembers that a job of a schedule is about to stand in its line, for the sweeper to
+// NoteQueue remembers that a job of a schedule is about to join its queue, for the sweeper to
 // look after. It comes before that.
 func (s *Store) NoteQueue(ctx context.Context, k schedule.Key, now time.Time) error {
 	return s.note(ctx, queueNotes, k.ID(), now)
 }
 
 // ForgetQueue undoes a NoteQueue older than NoteKept. It follows a look into the line that found
-// nobody.
+// no one.
 func (s *Store) ForgetQueue(ctx context.Context, k schedule.Key, now time.Time) error {
 	return s.forgetNote(ctx, queueNotes, k.ID(), now)
 }

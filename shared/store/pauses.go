@@ -75,7 +75,7 @@ func (s *Store) Lifted(ctx context.Context, t tenant.ID, task string, now time.T
 			continue
 		}
 		p, err := job.ParsePause(i)
-		if err != nil { // one that is lifted says nothing any more, one that stands still holds
+		if err != nil { // one that is lifted says nothing any more, one that was not lifted still holds
 			continue
 		}
 		if n%2 == 0 || !p.Until.IsZero() && !now.Before(p.Until) {

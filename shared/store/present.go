@@ -12,12 +12,12 @@ import (
 	"punctual/shared/item"
 )
 
-// present is a table without the items whose time is over. DynamoDB removes them within some
-// days; until then nobody may see them, or an answer would depend on when that happens.
+// present is a table without the items whose time has ended. DynamoDB removes them within some
+// days; until then no reader may see them, or an answer would depend on when that happens.
 //
 // It knows every kind of item that has an expires_at: rows and tombstones, contents, idempotency keys,
 // pauses, schedules' tombstones, ledgers and replaced payloads. Claims are left out: their time to live only
-// clears away what no attempt can ask about any more, and a claim is judged by its attempt, lease and outcome
+// clears away what no attempt can ask about any more, and a claim is read by its attempt, lease and outcome
 // alone. Entries of an index carry no expires_at; the row that an entry leads to is absent.
 type present struct {
 	Table
@@ -92,7 +92,7 @@ func asksForNone(all item.All) bool {
 	})
 }
 
-// replacing lets a write that asks for no item replace one whose time is over.
+// replacing lets a write that asks for no item replace one whose time has ended.
 func replacing(w item.Write, now time.Time) item.Write {
 	if mayReplace(w) {
 		hasExpired := item.Cond{Attr: contract.AttrExpiresAt, Op: item.Le, Value: now.Unix()}

@@ -63,9 +63,9 @@ func Weight(jobs, bytes int) int {
 const AnyDeficit = math.MaxInt32
 
 // DrawWeight draws the weight of n requests from a tenant's rate limit. It draws all of it, also what is not there, so
-// that the tenant is in debt and its next requests wait; but nothing while the tenant has a debt of more than most
-// requests, and then drawn is false. wait is how long it is until the debt is small enough: for a next draw if drawn is
-// false, for a next request otherwise.
+// that the tenant is in deficit and its next requests wait; but nothing while the tenant has a deficit of more than
+// most requests, and then drawn is false. wait is how long it is until the deficit is small enough: for a next draw if
+// drawn is false, for a next request otherwise.
 func (s *Store) DrawWeight(
 	ctx context.Context, t tenant.ID, a RateLimit, n, most int, now time.Time,
 ) (drawn bool, wait time.Duration, err error) {

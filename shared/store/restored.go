@@ -114,7 +114,7 @@ const RestoredKnownFor = 15 * time.Second
 
 // Shut lists the restored tables for which nothing may start now; none: all may. It fails only until
 // it was answered once: later on it keeps to the answer that it has, so that trouble of DynamoDB's
-// control plane stops nobody who works.
+// control plane stops no work.
 func (g *Gate) Shut(ctx context.Context, now time.Time) ([]string, error) {
 	if held, fresh := g.last(now); fresh {
 		return held, nil
@@ -130,7 +130,7 @@ func (g *Gate) Shut(ctx context.Context, now time.Time) ([]string, error) {
 	return g.held, nil
 }
 
-// last is the answer to go by: a young one, or any while somebody else asks anew.
+// last is the answer to go by: a young one, or any while another call asks anew.
 func (g *Gate) last(now time.Time) (held []string, fresh bool) {
 	g.mu.Lock()
 	defer g.mu.Unlock()

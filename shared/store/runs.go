@@ -385,8 +385,8 @@ func (s *Store) DueRuns(ctx context.Context, q DueQuery) (due []DueRun, next str
 	return due, page.Cursor, nil
 }
 
-// ForgetRun deletes the item of a run that is over, and then all its other items. Its jobs are
-// forgotten before, each by its own. Refused, and nothing was deleted: somebody has retried it. What a
+// ForgetRun deletes the item of a run that has ended, and then all its other items. Its jobs are
+// forgotten before, each by its own. Refused, and nothing was deleted: another process has retried it. What a
 // crash leaves of them expires.
 func (s *Store) ForgetRun(ctx context.Context, r runs.Run) error {
 	if err := s.Put(ctx, r.Forget()); err != nil {

@@ -136,7 +136,7 @@ func (s *Store) Recorded(
 type GroupJob struct {
 	job.Key
 	NominalAt time.Time // of a manual run: when it was asked for
-	Manual    bool      // a run that somebody asked for, at no nominal time
+	Manual    bool      // a run that a caller asked for, at no nominal time
 }
 
 // JobsOf reads one page of a schedule's jobs by nominal time: from ≤ nominal < before; a zero

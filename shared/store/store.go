@@ -42,7 +42,7 @@ type Blobs interface {
 	Delete(ctx context.Context, key string) error // of an absent key: no error
 }
 
-// Store is the typed door to the tables. Nobody sees by it what has outlived its expires_at. It
+// Store is the typed access to the tables. No caller sees by it what has outlived its expires_at. It
 // is safe for concurrent use.
 type Store struct {
 	table     Table
@@ -148,7 +148,7 @@ func (s *Store) Put(ctx context.Context, w item.Write) error {
 // PutRow does the write that makes a row what after is. An adapter repeats a write whose answer
 // was lost, and its own first try then is in the way: where the row already is all that
 // after is, it was us, and that is no refusal. Two who decide the very same in the same
-// millisecond both pass; what follows is then done twice, which whoever receives it bears.
+// millisecond both pass; what follows is then done twice, which the process that receives it bears.
 func (s *Store) PutRow(ctx context.Context, after job.Row, w item.Write) error {
 	err := s.Put(ctx, w)
 	if refused := Refused(err); refused != nil && isWritten(refused, after) {

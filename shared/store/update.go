@@ -34,7 +34,7 @@ const updateTries = 8
 // A write whose answer was lost is repeated below us and then meets its own first try. Update
 // recognises that: where the row, and every item that is put with it, already is what it was to
 // become, the write is done. Two callers who decide exactly the same in the same millisecond therefore
-// both succeed. What they do next happens twice, and whoever receives it bears that. When a third
+// both succeed. What they do next happens twice, and the process that receives it bears that. When a third
 // writer came between the first try and its repetition, decide is called again and finds in the row
 // what it decided before.
 func (s *Store) Update(

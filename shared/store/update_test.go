@@ -84,7 +84,7 @@ func atVersion(ref item.Ref, attr string, version int64, set map[string]any) ite
 	}
 }
 
-// updaters run at the same time; each notes what it is told was made.
+// updaters run at the same time; each notes what was made by its answer.
 const (
 	updaters  = 6
 	perActor  = 8
@@ -117,8 +117,8 @@ func atOnce(t *testing.T, make func(mark string) error) []string {
 	return marks
 }
 
-// requireEach fails unless each mark stands, and stands once. Only where an answer was lost and another
-// updater came in between may it stand twice.
+// requireEach fails unless each mark is there, and there once. Only where an answer was lost and another
+// updater came in between may it be there twice.
 func requireEach(t *testing.T, seed uint64, marks, present []string) {
 	t.Helper()
 	slices.Sort(marks)
@@ -249,8 +249,8 @@ func TestStore_ConcurrentUpdatersLoseNothing(t *testing.T) {
 	}
 }
 
-// Two who change a row alike in the same millisecond make it the same row; what each puts beside it
-// tells them apart.
+// Two who change a row alike in the same millisecond make it the same row; what each attaches to it
+// distinguishes them.
 func TestStore_UpdateNeverTakesAnotherWriterForItself(t *testing.T) {
 	t.Parallel()
 	ctx := context.Background()

@@ -48,7 +48,7 @@ type Executor interface {
 // that it has shortened it returns [ErrShortened], which is no failure.
 type Shortens interface{ Shortens() }
 
-// ErrShortened says that the result beside it is only a part: the work is done.
+// ErrShortened says that the result with it is only a part: the work is done.
 var ErrShortened = errors.New("the result was shortened")
 
 // Failure is an error that says what should become of the job.

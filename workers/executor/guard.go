@@ -27,7 +27,7 @@ const (
 // which: what a name resolves to on the inside is not the user's to know.
 var errRefused = errors.New("the address is not one that jobs may reach")
 
-// guard is the only way out to the network. It judges the address that is about to be
+// guard is the only way out to the network. It checks the address that is about to be
 // connected to, after the name was resolved, so that a name that resolves differently the
 // second time changes nothing.
 type guard struct {
@@ -110,7 +110,7 @@ func (g guard) dialOne(ctx context.Context, to netip.AddrPort, left int) (net.Co
 	return dialer.DialContext(ctx, "tcp", netip.AddrPortFrom(to.Addr().Unmap(), to.Port()).String())
 }
 
-// check judges the address and port of a connection.
+// check checks the address and port of a connection.
 func (g guard) check(address string) error {
 	to, err := netip.ParseAddrPort(address)
 	if err != nil || target.Refused(to.Addr(), g.allow) || g.own(to) {

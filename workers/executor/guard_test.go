@@ -144,7 +144,7 @@ func TestHTTP_TakesOfANamesAddressesOnlyTheAllowedOnes(t *testing.T) {
 	only := []netip.Prefix{netip.MustParsePrefix("127.0.0.1/32"), netip.MustParsePrefix("127.0.0.3/32")}
 	for _, addresses := range [][]string{
 		{"127.0.0.2", "127.0.0.1"},
-		{"127.0.0.3", "127.0.0.2", "127.0.0.1"}, // nobody listens on .3
+		{"127.0.0.3", "127.0.0.2", "127.0.0.1"}, // nothing listens on .3
 		{"::ffff:127.0.0.2", "::ffff:127.0.0.1"},
 	} {
 		raw, err := httpOf(executor.Options{Resolver: resolver{"two.test": {addresses}}, HTTPAllow: only}).

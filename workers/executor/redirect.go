@@ -14,7 +14,7 @@ import (
 // maxRedirects is how many a request follows.
 const maxRedirects = 5
 
-// checkURL judges what can be judged without looking a name up.
+// checkURL checks what can be checked without resolving a name.
 func (g guard) checkURL(u *url.URL) error {
 	switch {
 	case u.Scheme != "http" && u.Scheme != "https":
@@ -35,7 +35,7 @@ func (g guard) checkURL(u *url.URL) error {
 	return nil
 }
 
-// follow judges a redirect before it is followed, and takes out of the request what was meant
+// follow checks a redirect before it is followed, and takes out of the request what was meant
 // for the first host only.
 func (g guard) follow(next *http.Request, via []*http.Request) error {
 	if len(via) > maxRedirects {

@@ -55,7 +55,7 @@ func (w *wallet) send(ctx context.Context, field, arn string) (string, error) {
 	return w.resolve(ctx, field, arn)
 }
 
-// bound returns an error if a secret may not be used with the host that is called. Without it, whoever
+// bound returns an error if a secret may not be used with the host that is called. Without it, a caller who
 // may write jobs could send the secret to a host of their own, or have their own text signed.
 func (w *wallet) bound(ctx context.Context, field, arn string) error {
 	hosts, bound, err := w.secrets.Hosts(ctx, arn)

@@ -20,7 +20,7 @@ type Greeting struct {
 // Greeted is its result.
 type Greeted struct {
 	Text string `json:"text"`
-	Key  string `json:"key"` // the same on every retry: whoever is greeted could tell a repetition by it
+	Key  string `json:"key"` // the same on every retry: the person who is greeted could recognize a repetition by it
 }
 
 // greet is an example to copy. An error is retried by the task's policy; here another try cannot

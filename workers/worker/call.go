@@ -14,7 +14,7 @@ const (
 	// callTime bounds one call; a claim that took longer would leave little of its lease.
 	callTime = 10 * time.Second
 	// noteIfLonger is how long a firing must stay away to be noted. The sweeper decides about no job
-	// sooner than contract.Grace after it was due, and shorter stays are over by then.
+	// sooner than contract.Grace after it was due, and shorter stays have ended by then.
 	noteIfLonger = 30 * time.Second
 	// laterMost is how often a message is retried here before it goes back to the queue.
 	laterMost = 5
@@ -103,7 +103,7 @@ func (w *Worker) later(f *firing, d time.Duration) {
 	}
 }
 
-// note tells the sweeper and readers that the firing is not lost while it stays away for d. A note
+// note shows the sweeper and readers that the firing is not lost while it stays away for d. A note
 // that fails is not retried: without it the firing is sent once more after a while.
 func (w *Worker) note(f *firing, what string, d time.Duration) {
 	now := w.clock.Now()

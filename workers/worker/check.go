@@ -155,7 +155,7 @@ func (w *Worker) readFacts(f *firing) (*facts, error) {
 	if at.Before(seen.at) {
 		seen.at = at
 	}
-	// Nobody may have met its firing while the pause held: then nobody has parked it.
+	// No process may have met its firing while the pause held: then no process has parked it.
 	if err == nil && seen.row.Attempt == 1 && seen.clock.After(seen.row.DueAt) {
 		seen.lifted, err = w.pauses.lifted(ctx, seen.row.Tenant, seen.row.Task, seen.clock)
 	}

@@ -33,7 +33,7 @@ type lease struct {
 	from      time.Time     // monotonic, from before the claim or heartbeat was asked for
 }
 
-// left is how much of the lease is sure to be left, on whoever's clock.
+// left is how much of the lease is sure to be left, on any clock.
 func (l lease) left() time.Duration {
 	return contract.Lease - contract.SkewMargin - time.Since(l.from)
 }
@@ -217,7 +217,7 @@ func explain(old job.Claim, attempt int64, nonce string, now time.Time) answer {
 	case old.Outcome != nil:
 		return repeat
 	case old.LeaseUntil.Before(now):
-		return takeOver // even if it was mine: somebody may have fenced it
+		return takeOver // even if it was mine: another process may have fenced it
 	case old.Nonce == nonce:
 		return mine
 	}

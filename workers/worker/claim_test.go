@@ -185,7 +185,7 @@ func TestSettle_ReportsNothingWhenRefused(t *testing.T) {
 		r := b.put(0)
 		b.fire(r, 0)
 		b.does = func(context.Context, executor.Work) (json.RawMessage, error) {
-			// While it runs, somebody takes over: as if this process had been frozen for a lease.
+			// While it runs, another process takes over: as if this process had been frozen for a lease.
 			b.write(job.TakeOver(r.Key, b.claim(r), job.Owner{Worker: "other", Nonce: "others",
 				LeaseUntil: time.Now().Add(2 * time.Hour)}, time.Now().Add(time.Hour)))
 			return nil, nil

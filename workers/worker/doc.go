@@ -27,7 +27,7 @@
 // table gives its messages back and polls less and less often until a claim, an outcome or a heartbeat
 // gets through. Trouble of a single key (a conflict, a hot partition, an item that cannot be read)
 // keeps only its own message away. A message that it cannot read stays in the queue, whose redrive
-// policy sets it aside. A report that can never be sent is given up: its message is received again, and
+// policy moves it away. A report that can never be sent is given up: its message is received again, and
 // the sweeper finds the outcome on the claim.
 //
 // # Priorities
@@ -41,5 +41,5 @@
 // polled without waiting, and until it has answered, slots for a full receive are kept for it from
 // all lower ones, those in hand included. What gets no slot within a second of being due is given
 // back. Each pool has slots of its own. Some of them (Options.Reserve) are kept for critical jobs, so
-// that 10,000 long low ones in the queue do not stand in their way.
+// that 10,000 long low ones in the queue do not hold them up.
 package worker

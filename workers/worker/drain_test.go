@@ -41,7 +41,7 @@ func drainBench(b *bench, budget time.Duration) (w *runningWorker, long job.Row)
 }
 
 // unbroken watches that no receive is broken off: SQS may have given it messages already, which
-// nobody would see until their visibility ends.
+// no process would see until their visibility ends.
 type unbroken struct {
 	Queues
 	t *testing.T

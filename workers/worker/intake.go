@@ -33,7 +33,7 @@ type firing struct {
 	at       time.Time // when the intake tries it next
 	deadline time.Time // when it is given back if there is no slot
 	nonce    string    // names this receive; made at the first claim
-	asked    time.Time // monotonic: before the first claim under the nonce that may still stand; zero: none does
+	asked    time.Time // monotonic: before the first claim under the nonce that may still hold; zero: none does
 	waits    int       // times that it met a live claim
 	laters   int       // times that its task was at its limit
 	asks     int       // times that it was retried because a claim got no answer
@@ -265,7 +265,7 @@ func (in *intake) running(n int) {
 	defer in.mu.Unlock()
 	in.runs += n
 	if in.failures > 0 {
-		in.space.Broadcast() // nobody else may be here to try the table
+		in.space.Broadcast() // no other firing may be here to try the table
 	}
 }
 

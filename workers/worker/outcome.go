@@ -89,7 +89,7 @@ func sendable(result json.RawMessage) json.RawMessage {
 func preview(result json.RawMessage, most int) json.RawMessage {
 	whole := string(result)
 	for space := most; ; space = space * 3 / 4 {
-		// Escaping lengthens the text; how much, only doing it tells.
+		// Escaping lengthens the text; how much, only doing it shows.
 		cut := text.MustJSON(struct {
 			Truncated bool   `json:"truncated"`
 			Preview   string `json:"preview"`

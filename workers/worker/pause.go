@@ -11,7 +11,7 @@ import (
 )
 
 const (
-	// pausesAge is how old a read of the pauses may be when an attempt is judged; with the time
+	// pausesAge is how old a read of the pauses may be when an attempt is admitted; with the time
 	// to its start it stays under contract.RowMaxAge.
 	pausesAge = time.Second
 	// lastCheckAge is how old it may be right before an attempt starts that was claimed earlier. It
@@ -24,7 +24,7 @@ const (
 	troubleLast  = 4 * time.Second
 )
 
-// newCache returns a cache of what attempts are judged by. An error is the answer for a moment,
+// newCache returns a cache of what attempts are admitted by. An error is the answer for a moment,
 // doubled each time, to all who ask for the same key: they would only wait in their slots for the
 // same error, and take these from others.
 func newCache[K comparable, V any]() *cache.Cache[K, V] {
@@ -66,7 +66,7 @@ func (p *pauses) of(ctx context.Context, t tenant.ID, age time.Duration) (job.Pa
 	return slices.Concat(everyone, own), at, err
 }
 
-// lifted returns the pauses that held a task and are over. One lifted a moment ago is among them.
+// lifted returns the pauses that held a task and have ended. One lifted a moment ago is among them.
 func (p *pauses) lifted(ctx context.Context, t tenant.ID, task string, now time.Time) (job.Pauses, error) {
 	known, _, err := p.over.Within(ctx, taskOf{t, task}, lastCheckAge, func(ctx context.Context) (job.Pauses, error) {
 		return p.store.Lifted(ctx, t, task, now)

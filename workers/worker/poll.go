@@ -151,7 +151,7 @@ func (w *Worker) admit(in *intake) {
 	}
 }
 
-// Gauge measures how many slots of each pool are taken: the worker's sign of life. Whoever flushes the
+// Gauge measures how many slots of each pool are taken: the worker's sign of life. The process that flushes the
 // meter calls it before, so that an idle worker gives one, too. A pool that cannot receive gives none.
 func (w *Worker) Gauge() {
 	now := time.Now()
@@ -184,7 +184,7 @@ func (w *Worker) quarantine(f *firing, what string, err error) {
 	w.hide(f, backoff(f.receives, time.Second, time.Minute))
 }
 
-// Visibility can be put off for 12 hours in all.
+// Visibility can be extended for 12 hours in all.
 const maxVisibility = 11 * time.Hour
 
 // backoff is how long a message stays away that was received that often, in whole seconds:

@@ -15,7 +15,7 @@ import (
 	"punctual/shared/message"
 )
 
-// mute fails every receive while it is told to.
+// mute fails every receive while it is set to.
 type mute struct {
 	Queues
 	fails atomic.Bool

@@ -51,7 +51,7 @@ type run struct {
 	lateness time.Duration
 	leaseEnd *time.Timer
 	reported bool // RUNNING was reported
-	lost     bool // somebody fenced us
+	lost     bool // another process fenced us
 	gone     bool // the message was deleted, its visibility being used up
 }
 
@@ -331,7 +331,7 @@ func (r *run) conclude(end ended) {
 		return // fenced: nothing of this attempt is ours to write or say
 	case end.err != nil && errors.Is(end.cause, ErrLeaseLost):
 		// No heartbeat came through for a lease's time. The error may only say so; another
-		// worker takes over. A success is worth recording, if nobody has fenced us.
+		// worker takes over. A success is worth recording, if no process has fenced us.
 		r.log.Warn("left an attempt whose lease ran out without an answer")
 		return
 	case end.err != nil && errors.Is(end.cause, ErrDraining) && !r.row.Retry.FailOnLost:
@@ -390,7 +390,7 @@ func (w *Worker) settle(f *firing, l lease, o job.Outcome, log *slog.Logger) {
 			log.Error("gave up recording an outcome; the attempt will be rerun", telemetry.Err, err)
 			return
 		}
-		// For as long as it takes: unless somebody has taken over, the condition still holds.
+		// For as long as it takes: unless another process has taken over, the condition still holds.
 		select {
 		case <-time.After(doubled(100*time.Millisecond, failures, 5*time.Second)):
 		case <-w.ctx.Done():
@@ -430,7 +430,7 @@ func (w *Worker) storeResult(f *firing, l lease, o *job.Outcome, log *slog.Logge
 }
 
 // ended reports that an outcome is recorded; the message is deleted once that is sent. What the outcome is
-// stands on the claim: a report of a large result costs no more than any other.
+// is on the claim: a report of a large result costs no more than any other.
 func (w *Worker) ended(f *firing, token int64) {
 	w.reports.add(message.Report{
 		Kind: message.Ended, Tenant: string(f.key.Tenant), JobID: string(f.key.ID),

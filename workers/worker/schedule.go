@@ -124,7 +124,7 @@ func (w *Worker) eachRow(ctx context.Context, keys []job.Key) (rows []job.Row, t
 }
 
 // hasEnded says whether the job that holds a slot holds nothing any more. Of one whose row cannot
-// be read no attempt can start: it is over unless a worker is at it.
+// be read no attempt can start: it has ended unless a worker is at it.
 func (w *Worker) hasEnded(ctx context.Context, k job.Key) (bool, error) {
 	r, err := w.store.Row(ctx, k)
 	switch fault.KindOf(err) {

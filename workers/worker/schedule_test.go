@@ -150,7 +150,7 @@ func TestSchedule_StartsOneRunWhereTheyMayNotOverlap(t *testing.T) {
 	limited := func(s *schedule.Schedule) { s.Overlap = schedule.OverlapSkip }
 	const unread = "one that nobody can read"
 	for name, c := range map[string]struct {
-		holder func(*job.Row) // nil: nobody holds the slot
+		holder func(*job.Row) // nil: no process holds the slot
 		gone   bool
 		starts bool
 	}{

@@ -16,7 +16,7 @@ import (
 	"punctual/workers/executor"
 )
 
-// An attempt is judged after its claim, by a row read after it: what changes the row between the
+// An attempt is admitted after its claim, by a row read after it: what changes the row between the
 // worker's first look and its claim is the interesting moment.
 func TestWorker_StartsAClaimedAttemptOnlyIfTheRowAllows(t *testing.T) {
 	stop := func(s job.Stop) func(job.Row) item.Write {
@@ -378,7 +378,7 @@ func (b *bench) claimed(c memory.Call) bool {
 func TestWorker_StartsNoAttemptWhoseClaimSaysCancel(t *testing.T) {
 	within(t, func(b *bench) {
 		r := b.put(0)
-		// The claim is made, its answer lost; before it is asked for again, somebody asks to stop.
+		// The claim is made, its answer lost; before it is asked for again, a caller asks to stop.
 		b.once(writes("claim.new"), func() memory.Fault {
 			time.AfterFunc(100*time.Millisecond, func() { b.write(job.FlagCancel(r.Key, 1, 1)) })
 			return lost()

@@ -16,8 +16,8 @@ import (
 	"punctual/shared/tenant"
 )
 
-// A call that gets no answer concerns its key, its tenant or the store. A call for a key that nobody has tells the
-// store from the others: if it is answered, the store works, and polling goes on.
+// A call that gets no answer concerns its key, its tenant or the store. A call for a key that no process has separates
+// the store from the others: if it is answered, the store works, and polling goes on.
 
 // access is the kind of a call that the worker makes for a firing.
 type access bool
@@ -30,7 +30,7 @@ const (
 // probeAge is for how long one probe answers for all failed calls of its kind.
 const probeAge = 500 * time.Millisecond
 
-// probes asks the store about keys that nobody has.
+// probes asks the store about keys that no process has.
 type probes struct {
 	store Store
 	made  atomic.Int64

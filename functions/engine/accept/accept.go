@@ -59,7 +59,7 @@ type Job struct {
 	Keep func(ctx context.Context, r job.Row) error
 	// With is written in the row's transaction: an idempotency key, a link from the job it replaces.
 	With []item.Write
-	// Unique says that nobody else can have this id. A row that is there already is then our own first
+	// Unique says that no other caller can have this id. A row that is there already is then our own first
 	// try, whose answer was lost, and counts as accepted.
 	Unique bool
 }
@@ -80,7 +80,7 @@ func (a *Acceptor) Put(ctx context.Context, j Job) error {
 }
 
 // Unfired returns the firing of a job if the process that accepted it may have ended before it sent it; nil if it has
-// not, or the job is forgotten. Whoever repeats the request that made the job sends it once more.
+// not, or the job is forgotten. A repeat of the request that made the job sends it once more.
 func (a *Acceptor) Unfired(ctx context.Context, k job.Key) (*job.Firing, error) {
 	row, err := a.Jobs.Row(ctx, k)
 	if fault.KindOf(err) == fault.NotFound {

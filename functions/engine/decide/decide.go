@@ -105,7 +105,7 @@ func New(d Deps) *Decider {
 // has just changed.
 func (d *Decider) Reread(t tenant.ID) { d.pauses.Drop(t) }
 
-// Announce notifies the schedule and the children of a row that somebody else has made final. It may be repeated.
+// Announce notifies the schedule and the children of a row that another process has made final. It may be repeated.
 func (d *Decider) Announce(ctx context.Context, row job.Row) error { return d.ended(ctx, row) }
 
 // announce counts a job that has become final as settled, and notifies its schedule and its children.

@@ -16,7 +16,7 @@ import (
 	"punctual/shared/tenant"
 )
 
-// bundle is a Decider over the memory twins, in a bubble's time.
+// bundle is a Decider over the in-memory implementations, in a bubble's time.
 type bundle struct {
 	*stagetest.Setup
 	decider *decide.Decider
@@ -194,7 +194,7 @@ func TestDecider_FiresOnceForTwoSweepers(t *testing.T) {
 	bubble(t, "of two sweepers one fires, and the other finds a later wake-up", func(b *bundle) {
 		r := b.Overdue(1, stagetest.Late)
 		b.Before(stagetest.Named("row.rewake"), func() {
-			time.Sleep(time.Millisecond) // in the same one neither could tell the other's write from its own
+			time.Sleep(time.Millisecond) // in the same one neither could distinguish the other's write from its own
 			if step, err := b.Engine().Decide.Entry(b.Context(), stagetest.Entry(r)); err != nil ||
 				step != job.StepFire {
 				b.Fatal(step, err)

@@ -75,7 +75,8 @@ func TestDecider_RecognizesItsOwnWrite(t *testing.T) {
 	})
 }
 
-// A worker that died over a job has started it, whoever ends the job then, and whatever an edit did in between.
+// A worker that died over a job has started it, whichever process ends the job then, and whatever an edit did in
+// between.
 func TestDecider_ShowsAStartWhoseWorkerDied(t *testing.T) {
 	t.Parallel()
 	for name, end := range map[string]func(b *bundle, r job.Row) error{

@@ -14,9 +14,9 @@ import (
 	"punctual/shared/telemetry"
 )
 
-// Each act writes the row's next wake-up before it sends anything: when two act at the same time, one of the
-// writes is refused and only the other act sends. PutRow recognizes its own write when the answer was lost;
-// otherwise nobody would send.
+// Each operation writes the row's next wake-up before it sends anything: when two processes act at the same time, one
+// of the writes is refused and only the other process sends. PutRow recognizes its own write when the answer was lost;
+// otherwise no process would send.
 
 // settleEffects does the pending effects of a final row.
 func (d *Decider) settleEffects(ctx context.Context, row job.Row, now time.Time) error {
@@ -25,8 +25,8 @@ func (d *Decider) settleEffects(ctx context.Context, row job.Row, now time.Time)
 		return fault.New(fault.Undecodable, nil, "reading the pending effects of job %s: nothing does %q", row.ID,
 			row.PendingEffects)
 	}
-	// The wake-up is written first, and those of children that go on failing are ever further away: whatever telling
-	// them takes, it keeps no later pass from other rows.
+	// The wake-up is written first, and those of children that go on failing are ever further away: whatever
+	// propagation them takes, it keeps no later pass from other rows.
 	wait := contract.Grace
 	if children {
 		wait = job.Postpone(row.Postponed)
@@ -69,8 +69,8 @@ func (d *Decider) recordLost(ctx context.Context, row job.Row, c job.Claim, now 
 	return d.repeatReport(ctx, row, after, now)
 }
 
-// waitForLease puts the wake-up off until the lease ends. If the job is to stop, its owner is asked first: whoever
-// wrote the stop may have crashed before asking.
+// waitForLease defers the wake-up until the lease ends. If the job is to stop, its owner is asked first: the process
+// that wrote the stop may have crashed before asking.
 func (d *Decider) waitForLease(ctx context.Context, row job.Row, c job.Claim, now time.Time) error {
 	if row.Stop != job.NoStop && !c.Cancel {
 		err := d.Jobs.Put(ctx, job.FlagCancel(row.Key, c.Attempt, c.Token))
@@ -82,7 +82,7 @@ func (d *Decider) waitForLease(ctx context.Context, row job.Row, c job.Claim, no
 	return d.Jobs.PutRow(ctx, after, write)
 }
 
-// Park puts a job into a parking place, where whoever lifts the pause finds it. The pause may have been lifted just
+// Park puts a job into a parking place, where the end of the pause finds it. The pause may have been lifted just
 // before the job was there; so held is asked once more, and if nothing holds the job any more, it is fired.
 func (d *Decider) Park(ctx context.Context, row job.Row, now time.Time, held func() (bool, error)) (job.Step, error) {
 	if row.Parked && !row.QueuedBehind {

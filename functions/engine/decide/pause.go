@@ -44,5 +44,5 @@ func (p *Pauses) Of(ctx context.Context, t tenant.ID) (job.Pauses, error) {
 }
 
 // Drop makes the next Of read the tenant's own pauses; the caller knows that one has just changed. Those for everyone
-// are kept: they are lifted by hand, without a message that an old copy could make useless.
+// are kept: an operator lifts them, without a message that an old copy could make useless.
 func (p *Pauses) Drop(t tenant.ID) { p.kept.Drop(t) }

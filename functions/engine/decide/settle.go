@@ -36,14 +36,14 @@ func (d *Decider) Began(ctx context.Context, k job.Key, version, attempt, token 
 // Arrival says how a report arrived.
 type Arrival struct {
 	Repeated bool // it was received before, and the row may be written already
-	Late     bool // it waited in a busy queue: reports that still wait are settled before the children are judged
+	Late     bool // it waited in a busy queue: reports that still wait are settled before the children are evaluated
 }
 
 // Settle settles an attempt by the outcome on its claim: it writes the contents, then the row, then sends the firing
 // or the dead letter, then calls OnFinal. The report only says that there is an outcome; everything else is read from
 // the claim. A report that the claim does not confirm is a fault.Undecodable.
 func (d *Decider) Settle(ctx context.Context, k job.Key, attempt, token int64, by Arrival) error {
-	var is *job.Decision // nil: the attempt is over already
+	var is *job.Decision // nil: the attempt has ended already
 	var ended job.Outcome
 	row, err := d.Jobs.UpdateWithClaim(ctx, k, func(row *job.Row, c *job.Claim) ([]item.Write, error) {
 		is = nil
@@ -127,8 +127,8 @@ func (d *Decider) AnnounceLater(ctx context.Context, row job.Row, after time.Dur
 	return nil
 }
 
-// settledBefore handles a report whose attempt was settled before. It writes nothing; it only sends what whoever wrote
-// the row may not have sent.
+// settledBefore handles a report whose attempt was settled before. It writes nothing; it only sends what the process
+// that wrote the row may not have sent.
 func (d *Decider) settledBefore(ctx context.Context, row job.Row, attempt int64, o job.Outcome, repeated bool) error {
 	now := d.Clock.Now()
 	switch {

@@ -17,13 +17,14 @@ import (
 )
 
 // tooEarly says that a run must not begin yet. If runs may overlap, a run begins a little before its due time, and its
-// jobs wait for that. If not, it begins at its due time, because only then it is known whether the run before is over.
+// jobs wait for that. If not, it begins at its due time, because only then it is known whether the run before has
+// ended.
 func tooEarly(s schedule.Schedule, row job.Row, now time.Time) bool {
 	ahead := row.DueAt.Sub(now)
 	return ahead > contract.NowLane || s.Limited() && ahead > 0
 }
 
-// begin creates the run that a row stands for, in one transaction with the checks that a worker makes before it starts
+// begin creates the run that a row represents, in one transaction with the checks that a worker makes before it starts
 // a job. s is nil for a run that was requested by REST. If the transaction is refused, everything is decided anew.
 func (r *Recurrer) begin(
 	ctx context.Context, d *decide.Decider, s *schedule.Schedule, row job.Row, now time.Time,
@@ -103,10 +104,10 @@ func (r *Recurrer) slotWrites(
 	return []item.Write{s.TakeSlotFrom(row.ID, slot.Holder)}, nil
 }
 
-// closeTries bounds how often a row is read because somebody changed it meanwhile.
+// closeTries bounds how often a row is read because another process changed it meanwhile.
 const closeTries = 4
 
-// RunOver ends the row of a run that is over, and announces that to the schedule as the end of a job. The caller
+// RunOver ends the row of a run that has ended, and announces that to the schedule as the end of a job. The caller
 // repeats it until it succeeds: if the row is final already, its end is announced once more.
 func (r *Recurrer) RunOver(ctx context.Context, d *decide.Decider, is run.Run) error {
 	k := job.Key{Tenant: is.Tenant, ID: is.ID}

@@ -6,10 +6,10 @@
 // moves past them, and times without a job are recorded in the transaction that moves it. If two promote at once,
 // both make the same jobs, and one moves the schedule; the other decides anew. Work is bounded per call.
 //
-// A schedule of a dag has rows that stand for runs. This package begins such a run at its time, in one transaction
-// with slot and count, and ends the row when the run is over. It reaches runs through the interface Runs.
+// A schedule of a dag has rows that represent runs. This package begins such a run at its time, in one transaction
+// with slot and count, and ends the row when the run has ended. It reaches runs through the interface Runs.
 //
 // How it fails: with an error that says what was being done to which schedule. Every call may be repeated; the
 // schedule keeps its wake-up. A schedule that cannot be read, or whose calendar cannot, is a fault.Undecodable, and
-// Slice sets it aside.
+// Slice quarantines it.
 package recur

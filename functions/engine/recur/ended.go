@@ -99,7 +99,7 @@ func (r *Recurrer) countDead(ctx context.Context, s schedule.Schedule, row job.R
 	return nil
 }
 
-// nextQueued decides about the next job that is queued behind one that is over.
+// nextQueued decides about the next job that is queued behind one that has ended.
 func (r *Recurrer) nextQueued(ctx context.Context, d *decide.Decider, s schedule.Schedule, row job.Row,
 	now time.Time) error {
 	overlap := s.For(row).Overlap

@@ -23,7 +23,7 @@ import (
 const jobsAtOnce = 8
 
 // claimWaits are the waits before another try to adopt a job whose claim is live: its worker may be about to let it
-// go, because its epoch is over.
+// go, because its epoch has ended.
 var claimWaits = []time.Duration{200 * time.Millisecond, time.Second}
 
 // maker makes the jobs of one step.
@@ -180,7 +180,7 @@ func (m *maker) adopt(ctx context.Context, old, row job.Row, now time.Time) (hel
 	if old.Epoch >= m.s.Epoch {
 		if !old.Near && !old.Parked && old.Epoch == m.s.Epoch && horizon.LaneOf(now, old.DueAt) == horizon.Now {
 			m.mu.Lock()
-			// whoever wrote the row may have crashed before sending; a second firing is refused at its claim
+			// the process that wrote the row may have crashed before sending; a second firing is refused at its claim
 			m.fire = append(m.fire, old.Firing())
 			m.mu.Unlock()
 		}
@@ -190,7 +190,7 @@ func (m *maker) adopt(ctx context.Context, old, row job.Row, now time.Time) (hel
 	if err := m.keep(ctx, after, m.contents); err != nil {
 		return false, err
 	}
-	var claim job.Claim // before it is due nobody can have started it
+	var claim job.Claim // before it is due no process can have started it
 	if !old.DueAt.After(now) {
 		if claim, err = m.Store.Claim(ctx, old.Key); err != nil {
 			return false, err

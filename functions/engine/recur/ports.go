@@ -12,13 +12,13 @@ import (
 	"punctual/shared/tenant"
 )
 
-// Runs begins and cancels the runs that rows of schedules stand for.
+// Runs begins and cancels the runs that rows of schedules represent.
 type Runs interface {
 	// Launch creates the run of a row in one transaction with those writes. If one of them is refused and there
 	// is no run, that is an *item.Refused; if there is a run already, that is no error. why is set if there
 	// can be no run, and says why.
 	Launch(ctx context.Context, row job.Row, with ...item.Write) (why job.Reason, err error)
-	// CancelLaunched asks a run that has begun to end as cancelled. A run that is over stays as it is.
+	// CancelLaunched asks a run that has begun to end as cancelled. A run that has ended stays as it is.
 	CancelLaunched(ctx context.Context, row job.Row, why string) error
 }
 
@@ -44,7 +44,7 @@ type Store interface {
 	Slot(ctx context.Context, k schedule.Key) (schedule.Slot, error)
 	// CaughtUp reads which late job of a schedule started last under catch-up "last".
 	CaughtUp(ctx context.Context, k schedule.Key) (schedule.CaughtUp, error)
-	// Lifted reads the pauses of a task, or of everything, that are over.
+	// Lifted reads the pauses of a task, or of everything, that have ended.
 	Lifted(ctx context.Context, t tenant.ID, task string, now time.Time) (job.Pauses, error)
 	// NoteQueue notes that a schedule has queued jobs, so that the sweeper visits them.
 	NoteQueue(ctx context.Context, k schedule.Key, now time.Time) error

@@ -194,8 +194,8 @@ func (r *Recurrer) advance(
 // Reread makes the next promotion read a tenant's pauses from the table; the caller knows that one has just changed.
 func (r *Recurrer) Reread(t tenant.ID) { r.pauses.Drop(t) }
 
-// hold parks a schedule until a pause of its task, or of everything, is lifted. Whoever lifts the pause may have
-// visited the parking place just before the schedule was there; so the pauses are read once more.
+// hold parks a schedule until a pause of its task, or of everything, is lifted. The process that lifts the pause may
+// have visited the parking place just before the schedule was there; so the pauses are read once more.
 func (r *Recurrer) hold(ctx context.Context, s schedule.Schedule, p job.Pause, now time.Time) (more bool, err error) {
 	if s.Parked || s.Next.IsZero() {
 		return false, nil

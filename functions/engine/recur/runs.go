@@ -19,7 +19,7 @@ import (
 const (
 	Skipped job.Step = "skip"  // the schedule skips the job
 	Left    job.Step = "leave" // promotion decides about the job, or it is too early
-	Began   job.Step = "begin" // the run that the row stands for has begun
+	Began   job.Step = "begin" // the run that the row represents has begun
 )
 
 // keyOf names the schedule that the row belongs to.
@@ -210,7 +210,7 @@ func (r *Recurrer) usedUp(ctx context.Context, d *decide.Decider, s schedule.Sch
 	return true, unlessRefused(r.Store.Put(ctx, write))
 }
 
-// unlessRefused returns nil for a refusal: somebody else has done the same, or undone it.
+// unlessRefused returns nil for a refusal: another process has done the same, or undone it.
 func unlessRefused(err error) error {
 	if store.Refused(err) != nil {
 		return nil
@@ -340,7 +340,7 @@ func (r *Recurrer) queue(ctx context.Context, s schedule.Schedule, row job.Row, 
 	return r.Store.Put(ctx, write)
 }
 
-// holder reads the schedule's slot and the other job that holds it, nil if there is none or it is over.
+// holder reads the schedule's slot and the other job that holds it, nil if there is none or it has ended.
 func (r *Recurrer) holder(ctx context.Context, s schedule.Schedule, row job.Row) (schedule.Slot, *job.Row, error) {
 	slot, err := r.Store.Slot(ctx, s.Key)
 	if err != nil || slot.Holder == "" || slot.Holder == row.ID {
@@ -350,7 +350,7 @@ func (r *Recurrer) holder(ctx context.Context, s schedule.Schedule, row job.Row)
 	return slot, holder, err
 }
 
-// waiting reads the other job that is queued behind the holder of the slot, nil if there is none or it is over.
+// waiting reads the other job that is queued behind the holder of the slot, nil if there is none or it has ended.
 func (r *Recurrer) waiting(ctx context.Context, row job.Row, slot schedule.Slot) (*job.Row, error) {
 	if slot.Waiting == "" || slot.Waiting == row.ID || slot.Waiting == slot.Holder {
 		return nil, nil
@@ -358,8 +358,8 @@ func (r *Recurrer) waiting(ctx context.Context, row job.Row, slot schedule.Slot)
 	return r.open(ctx, job.Key{Tenant: row.Tenant, ID: slot.Waiting})
 }
 
-// open reads a job, nil if it is over or gone. If its row cannot be read, no attempt can start, so the job counts as
-// over unless a worker holds its claim; it is then returned with its key only.
+// open reads a job, nil if it has ended or is gone. If its row cannot be read, no attempt can start, so the job counts
+// as over unless a worker holds its claim; it is then returned with its key only.
 func (r *Recurrer) open(ctx context.Context, k job.Key) (*job.Row, error) {
 	row, err := r.Store.Row(ctx, k)
 	switch {

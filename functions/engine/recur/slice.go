@@ -14,7 +14,7 @@ const promotionTime = 3 * stepTime
 
 // Slice promotes every schedule whose wake-up lies in a slice or parking place; only those that wake before that time,
 // if it is not zero. If a schedule fails with an error that may go away by itself, so does the slice; the others are
-// promoted all the same. A schedule that cannot be read is set aside, and one that cannot be promoted is put off.
+// promoted all the same. A schedule that cannot be read is quarantined, and one that cannot be promoted is deferred.
 func (r *Recurrer) Slice(ctx context.Context, slice string, before time.Time, came *scan.Counter) error {
 	keeper := scan.Keeper{Index: r.Store, Clock: r.Clock, Meter: r.Meter, What: "schedule", Prefix: "schedule_",
 		Most: promotionTime}

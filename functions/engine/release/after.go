@@ -19,7 +19,7 @@ import (
 const (
 	// evaluatedAtOnce is how many followers of a job are evaluated at the same time.
 	evaluatedAtOnce = 16
-	// pageTime is the longest that judging a hundred of them takes. With less time left, the rest stays a
+	// pageTime is the longest that evaluating a hundred of them takes. With less time left, the rest stays a
 	// pending effect.
 	pageTime = 5 * time.Second
 )
@@ -70,7 +70,7 @@ func (r *Releaser) evaluateFollowers(
 				mu.Unlock()
 			}
 			switch fault.KindOf(err) {
-			case fault.Undecodable: // the others do not wait for it; its own wake-up sets it aside
+			case fault.Undecodable: // the others do not wait for it; its own wake-up quarantines it
 				r.Log.WarnContext(ctx, "a job that waits for another could not be evaluated",
 					telemetry.Tenant, child.Tenant, telemetry.JobID, child.ID, telemetry.Err, err.Error())
 			default:
@@ -168,7 +168,8 @@ func (r *Releaser) decideAfter(ctx context.Context, row job.Row, is dag.After) (
 	return job.Row{}, false, nil
 }
 
-// wakeBlocked judges a BLOCKED job at its own wake-up, in case whoever ended its parents crashed before judging it.
+// wakeBlocked evaluates a BLOCKED job at its own wake-up, in case the process that ended its parents crashed before
+// evaluating it.
 func (r *Releaser) wakeBlocked(ctx context.Context, row job.Row, now time.Time) error {
 	is, err := r.parentsOf(ctx, row)
 	if err != nil {

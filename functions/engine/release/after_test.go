@@ -28,7 +28,7 @@ func withWaiters(t *testing.T, name string, do func(l *waiting)) {
 	})
 }
 
-// open puts a job that is not over.
+// open puts a job that has not ended.
 func (l *waiting) open(n int) job.Row {
 	l.Helper()
 	return l.Overdue(n, time.Second)

@@ -39,9 +39,9 @@ type bench struct {
 	heard          chan job.Key   // firings, if not nil
 	open           sync.WaitGroup // firings in heard that no worker has finished
 	live           bool           // the time is that of the bubble, not now
-	propagating    atomic.Bool    // a report's end is being told, if one is told at a time
+	propagating    atomic.Bool    // a report's end is being propagated, if one is propagated at a time
 	redelivered    int            // how often a report is handled once more after an error
-	endedLater     []job.Key      // ends to be told in another invocation
+	endedLater     []job.Key      // ends to be propagated in another invocation
 	reconcileLater int            // how often the run is to be derived in another invocation
 	longest        time.Duration  // after which such an invocation is to come
 	refuseAfter    bool           // the next such request fails
@@ -147,7 +147,7 @@ func (b *bench) SendDeadLetter(_ context.Context, row job.Row) error {
 	return nil
 }
 
-// EndedLater notes that an end is to be told in another invocation, which later makes.
+// EndedLater notes that an end is to be propagated in another invocation, which later makes.
 func (b *bench) EndedLater(_ context.Context, row job.Row) error {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -199,7 +199,7 @@ func (b *bench) admit(row job.Row) (is job.Step, done bool, err error) {
 	return b.admitFor(row, job.StepFire)
 }
 
-// admitFor is judge for another step.
+// admitFor is admit for another step.
 func (b *bench) admitFor(row job.Row, step job.Step) (is job.Step, done bool, err error) {
 	d := decide.New(decide.Deps{Jobs: b.store, Queue: b.world.Queues(), Clock: b, Log: telemetry.Silent()})
 	return b.rel.Admit(context.Background(), d, row, step, b.now)
@@ -358,7 +358,7 @@ func (b *bench) finish(row job.Row, announce bool) {
 	}
 	next := row
 	next.Attempt++
-	_ = b.store.Put(ctx, job.Fence(next, job.Claim{}, row.DueAt, b.Now())) // the claim is over
+	_ = b.store.Put(ctx, job.Fence(next, job.Claim{}, row.DueAt, b.Now())) // the claim has ended
 	if announce {
 		b.propagating.Store(true)
 		for range 1 + b.redelivered {

@@ -148,14 +148,14 @@ func TestRun_EndsAsTheTableSaysForEveryGraphOfFourNodes(t *testing.T) {
 	t.Logf("%d runs", worlds)
 }
 
-// chaos is a run with random acts, crashes and races.
+// chaos is a run with random operations, crashes and races.
 type chaos struct {
 	*bench
 	dice       *rand.Rand
 	graph      *dag.Graph
 	depth      int
 	running    []job.Row
-	operations int  // acts that are still to come
+	operations int  // operations that are still to come
 	from       bool // there was a retry from a node
 	operated   bool
 	stopped    bool // there was a cancel
@@ -174,7 +174,7 @@ func (c *chaos) between(call memory.Call) memory.Fault {
 		c.depth--
 	}
 	if c.depth == 0 && c.operations > 0 && c.dice.IntN(8) == 0 &&
-		// an act just before the write of a verdict
+		// an operation just before the write of a verdict
 		(call.Name == "row.accept" || call.Name == "row.accept_ended") {
 		c.depth++
 		var is run.Run
@@ -318,7 +318,7 @@ func (c *chaos) operate(is run.Run) {
 	}
 }
 
-// rest lets the run end, without acts and without faults.
+// rest lets the run end, without operations and without faults.
 func (c *chaos) rest() {
 	c.quiet = true
 	for _, row := range c.running {

@@ -4,9 +4,9 @@
 //	end of a job ───────▶ Ended ───── evaluates its children, and the children of those that this ends ─┐
 //	wake-up, operation ─▶ Reconcile ─ evaluates the whole run from its rows ───────────────────────────┴▶ rows · end
 //
-// What always holds: a node has at most one row in each generation, and whoever finds that row written leaves it as it
-// is. Each call may be repeated, and two may be made at a time.
+// What always holds: a node has at most one row in each generation, and a process that finds that row written leaves it
+// as it is. Each call may be repeated, and two may be made at a time.
 //
 // How it fails: with an error that names the run. What a call leaves undone is done later: by the pending effects of
-// the ended job, or at the run's wake-up, which it has until it is over.
+// the ended job, or at the run's wake-up, which it has until it ends.
 package release

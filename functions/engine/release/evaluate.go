@@ -60,7 +60,7 @@ func (r *Releaser) evaluate(ctx context.Context, f *facts, name string, by job.R
 	}
 	older, err := r.openOlder(ctx, f, []string{name})
 	if err != nil || slices.ContainsFunc(older[name], job.Row.Unfinished) {
-		return nil, err // the end of the older job judges the node
+		return nil, err // the end of the older job evaluates the node
 	}
 	switch v, why := f.graph.EvaluateNode(name, states(rows)); v {
 	case dag.Held:
@@ -83,7 +83,7 @@ func (r *Releaser) evaluate(ctx context.Context, f *facts, name string, by job.R
 	return nil, nil
 }
 
-// awaitsRead says that an ancestor which the node's expressions name has not ended. Its end judges the node.
+// awaitsRead says that an ancestor which the node's expressions name has not ended. Its end evaluates the node.
 func (r *Releaser) awaitsRead(ctx context.Context, f *facts, name string) (bool, error) {
 	rows, err := r.rows(ctx, f, f.graph.Reads(name)...)
 	if err != nil {

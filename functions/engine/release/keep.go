@@ -22,8 +22,8 @@ const (
 )
 
 // keep lets everything of a run that goes on live for longer, once its time comes near: the rows of nodes that have
-// ended, their contents and their claims, and what lies beside the run. If it fails, the next wake-up continues; there
-// are weeks of them.
+// ended, their contents and their claims, and the attachments of the run. If it fails, the next wake-up continues;
+// there are weeks of them.
 func (r *Releaser) keep(ctx context.Context, k run.Key) error {
 	is, err := r.Store.Run(ctx, k)
 	now := r.Clock.Now()
@@ -107,7 +107,7 @@ func (r *Releaser) keepRows(ctx context.Context, rows []job.Row, until time.Time
 	return r.keepEach(ctx, len(keys), func(i int) error { return r.Store.KeepJob(ctx, keys[i], until) })
 }
 
-// keepItems lets what lies beside the run live until then.
+// keepItems lets the attachments of the run live until then.
 func (r *Releaser) keepItems(ctx context.Context, is run.Run, until time.Time) error {
 	refs, err := r.Store.RunItems(ctx, is, until)
 	if err != nil {

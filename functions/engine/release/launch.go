@@ -21,7 +21,7 @@ import (
 // bySchedule is who starts and cancels the runs of schedules.
 const bySchedule = "schedule"
 
-// Launch creates the run that a schedule's row stands for, in one transaction with those writes. If one of them is
+// Launch creates the run that a schedule's row represents, in one transaction with those writes. If one of them is
 // refused and there is no run, that is an *item.Refused. If there is a run already, it is derived. why is set if there
 // can be no run: the dag is gone, or the params do not fit it.
 func (r *Releaser) Launch(ctx context.Context, row job.Row, with ...item.Write) (why job.Reason, err error) {
@@ -113,7 +113,7 @@ func (r *Releaser) definition(ctx context.Context, row job.Row, n *Request) (why
 	return r.unfit(ctx, job.CodeParams, "/params", checked, by)
 }
 
-// CancelLaunched cancels the run of a row for its schedule. A run that is over or was never created stays so.
+// CancelLaunched cancels the run of a row for its schedule. A run that has ended or was never created stays so.
 func (r *Releaser) CancelLaunched(ctx context.Context, row job.Row, why string) error {
 	_, err := r.Cancel(ctx, run.Key{Tenant: row.Tenant, ID: row.ID}, By{Who: bySchedule, Reason: why})
 	if wrong := new(WrongState); errors.As(err, &wrong) || fault.KindOf(err) == fault.NotFound {

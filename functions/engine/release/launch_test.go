@@ -101,7 +101,7 @@ func TestEvents_SayWhoDidWhatAndWhy(t *testing.T) {
 		func() error { _, err := b.rel.Skip(ctx, b.key, "b", false, by); return err },
 		func() error { _, _, err := b.rel.Redrive(ctx, a.Key); return err },
 		func() error { _, err := b.rel.Cancel(ctx, b.key, by); return err },
-		func() error { _, err := b.rel.Cancel(ctx, b.key, by); return err }, // refused: the run is over
+		func() error { _, err := b.rel.Cancel(ctx, b.key, by); return err }, // refused: the run has ended
 		func() error { _, err := b.rel.Retry(ctx, b.key, "a", by); return err },
 	} {
 		b.now = b.now.Add(time.Second)

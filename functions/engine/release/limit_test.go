@@ -287,7 +287,7 @@ func TestMaxConcurrency_FreesThePlacesOfEndedJobsWhenTheRunIsReconciled(t *testi
 	a := b.current("a")
 	b.start(a)
 	b.finish(a, false)
-	// A process of the version before knows no buckets: it tells the end and frees nothing.
+	// A process of the version before knows no buckets: it propagates the end and frees nothing.
 	b.must(b.store.Put(context.Background(), item.Write{Ref: a.Ref(), Set: map[string]any{"owes": nil}}))
 	b.must(b.rel.Reconcile(context.Background(), b.key))
 	b.is("b", job.Scheduled, "")
@@ -330,8 +330,8 @@ func TestMaxParallel_GoesOnUnderTheLimitOfTheRun(t *testing.T) {
 	}
 }
 
-// The end frees its permit and then looks for nodes that joined the waiters meanwhile. If that fails at first, another
-// try has to look, although it has no permit to free any more.
+// The end frees its permit and then searches for nodes that joined the waiters meanwhile. If that fails at first,
+// another try has to search, although it has no permit to free any more.
 func TestMaxConcurrency_ReleasesAWaiterAlsoIfTheLookAfterTheEndFailsAtFirst(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
@@ -358,8 +358,8 @@ func TestMaxConcurrency_ReleasesAWaiterAlsoIfTheLookAfterTheEndFailsAtFirst(t *t
 	b.is("c2", job.Scheduled, "")
 }
 
-// A reconcile judges all nodes by one read. A node that joins the waiters after that read waits by a newer end of its
-// parent, and whoever takes it out of the line has to see that end.
+// A reconcile evaluates all nodes by one read. A node that joins the waiters after that read waits by a newer end of
+// its parent, and the process that takes it out of the line has to see that end.
 func TestReconcile_ReleasesAWaiterThatJoinedAfterItsRead(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
@@ -380,7 +380,7 @@ func TestReconcile_ReleasesAWaiterThatJoinedAfterItsRead(t *testing.T) {
 }
 
 // A node that was taken out of the line and found no place joins it again. An end that fails in between finds the node
-// by its mark when it is told once more.
+// by its mark when it is propagated once more.
 func TestMaxConcurrency_FindsAClaimedWaiterAgainThatFoundNoPlace(t *testing.T) {
 	t.Parallel()
 	ctx := context.Background()
@@ -411,7 +411,7 @@ func TestMaxConcurrency_FindsAClaimedWaiterAgainThatFoundNoPlace(t *testing.T) {
 	}
 }
 
-// An end is told by the run as it was read before the operation; the generation that waits is newer.
+// An end is propagated by the run as it was read before the operation; the generation that waits is newer.
 func TestRetry_ReleasesAWaiterThatAnEndFindsWhichReadTheRunBefore(t *testing.T) {
 	t.Parallel()
 	b := setup(t)

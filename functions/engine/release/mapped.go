@@ -163,7 +163,7 @@ func (r *Releaser) itemEnded(ctx context.Context, f *facts, name string) (ended 
 		return nil, err
 	}
 	// The end is counted before the next item is put. After a crash in between it counts twice, so that the count
-	// reaches the number of items although one of them may have no row: then somebody looks for it.
+	// reaches the number of items although one of them may have no row: then a process checks for it.
 	all, err := r.allItems(ctx, f, own)
 	if err != nil {
 		return nil, err
@@ -202,8 +202,8 @@ func (r *Releaser) closeOlder(ctx context.Context, f *facts, item job.Row) ([]jo
 	return r.closeMapped(ctx, f, rows[0])
 }
 
-// itemsThere is how many items have a row. Items are put in order, so the others have none yet, unless somebody is
-// putting them just now.
+// itemsThere is how many items have a row. Items are put in order, so the others have none yet, unless another process
+// is putting them just now.
 func (r *Releaser) itemsThere(ctx context.Context, f *facts, own job.Row) (int64, error) {
 	const probes = 10
 	from, to := int64(0), own.Items
@@ -264,7 +264,7 @@ func (r *Releaser) closeItems(ctx context.Context, f *facts, own job.Row, items 
 					cmp.Or(it.Reason.Message, string(it.Status))), contract.MaxErrorMessage)}
 		}
 	}
-	// The row may change meanwhile: a job may begin to come after the node, or somebody else may close it.
+	// The row may change meanwhile: a job may begin to come after the node, or another process may close it.
 	after, wrote, err := r.rewrite(ctx, own, func(own job.Row) bool { return own.Status == job.Blocked },
 		func(own job.Row, now time.Time) (job.Row, item.Write) { return job.CloseMapped(own, s, why, now) })
 	if !wrote {
@@ -358,7 +358,7 @@ func (r *Releaser) more(
 		switch {
 		case err != nil:
 			err = r.orReconcile(ctx, f, err)
-		case why == noRunPermit: // whoever takes the node out of the line puts what is missing
+		case why == noRunPermit: // the process that takes the node out of the line puts what is missing
 			f.addWaiter(own.Node)
 		case len(given) > 0 && why == noNodePermit:
 			err = r.Jobs.ReconcileLater(ctx, f.run.Key)

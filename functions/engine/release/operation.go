@@ -19,11 +19,11 @@ import (
 	"punctual/shared/text"
 )
 
-// WrongState says that an act is not possible in the current state of the run, or of the node: 409 wrong_state.
+// WrongState says that an operation is not possible in the current state of the run, or of the node: 409 wrong_state.
 type WrongState struct {
 	Of      string   // "run" or "node"
 	Is      string   // its status
-	Allowed []string // statuses in which the act is possible
+	Allowed []string // statuses in which the operation is possible
 	Detail  string   // why, if it is not the status; "" if it is
 }
 
@@ -34,7 +34,7 @@ func (e *WrongState) Error() string {
 	return fmt.Sprintf("the %s is %s", e.Of, e.Is)
 }
 
-// By is who acts, and why.
+// By is the caller of an operation, and the reason.
 type By struct{ Who, Reason string }
 
 // Request says which run to create.
@@ -56,9 +56,9 @@ type Request struct {
 	With       []item.Write // in the transaction that creates the run
 }
 
-// Create creates a run and derives it for the first time. If there is a run with that ID already, it returns that run,
-// and created is false. If something of With is refused and there is no run, that is a fault.NotFound. Once the run's
-// item is written the run goes on by itself, even if the call fails.
+// Create creates a run and reconciles it for the first time. If there is a run with that ID already, it returns that
+// run, and created is false. If something of With is refused and there is no run, that is a fault.NotFound. Once the
+// run's item is written the run goes on by itself, even if the call fails.
 func (r *Releaser) Create(ctx context.Context, n Request) (is run.Run, created bool, err error) {
 	now := r.Clock.Now()
 	is = run.Run{
@@ -114,8 +114,8 @@ func merged(base, over map[string]string) map[string]string {
 	return tags
 }
 
-// operate changes a run by one write, records the act as an event, and derives the run. decide returns the run as it
-// becomes, and the zero Write if nothing changes.
+// operate changes a run by one write, records the operation as an event, and reconciles the run. decide returns the run
+// as it becomes, and the zero Write if nothing changes.
 func (r *Releaser) operate(
 	ctx context.Context, k run.Key, by By, action string, decide func(run.Run) (run.Run, item.Write, error),
 ) (run.Run, error) {
@@ -132,8 +132,8 @@ func (r *Releaser) operate(
 	return r.after(ctx, k)
 }
 
-// event records an act with the statuses that it leads from and to. A cancel leads to CANCELLED, although the run goes
-// on until what runs has stopped.
+// event records an operation with the statuses that it leads from and to. A cancel leads to CANCELLED, although the run
+// goes on until what runs has stopped.
 func (r *Releaser) event(old, after run.Run, by By, action, node string) item.Write {
 	to := after.Shown()
 	if after.Stop == run.StopCancel {
@@ -145,8 +145,8 @@ func (r *Releaser) event(old, after run.Run, by By, action, node string) item.Wr
 	})
 }
 
-// after derives a run after an act and returns it. If that fails it is only logged: the wake-ups of the run and of its
-// jobs do the rest.
+// after reconciles a run after an operation and returns it. If that fails it is only logged: the wake-ups of the run
+// and of its jobs do the rest.
 func (r *Releaser) after(ctx context.Context, k run.Key) (run.Run, error) {
 	if err := r.bringOn(ctx, k); err != nil {
 		r.warn(ctx, k, "a run waits for its wake-up after an act", err)
@@ -154,12 +154,12 @@ func (r *Releaser) after(ctx context.Context, k run.Key) (run.Run, error) {
 	return r.Store.Run(ctx, k)
 }
 
-// goingOn are the statuses of a run that is not over.
+// goingOn are the statuses of a run that has not ended.
 var goingOn = []string{string(run.Building), string(run.Running), string(run.Paused), string(run.Held)}
 
 func wrongRun(is run.Run, allowed []string) error {
 	wrong := &WrongState{Of: "run", Is: string(is.Shown()), Allowed: allowed}
-	if is.Stop != run.NoStop && !is.Status.Final() { // its status alone would not forbid the act
+	if is.Stop != run.NoStop && !is.Status.Final() { // its status alone would not forbid the operation
 		wrong.Detail = "the run is being stopped"
 	}
 	return wrong
@@ -244,7 +244,7 @@ func (r *Releaser) Complete(ctx context.Context, k run.Key, node string, result 
 
 var failedNode = []string{string(job.Dead), string(job.Expired), string(job.Cancelled)}
 
-// forceNode ends a node by hand: in one transaction if it is blocked or waits, in two writes if it has failed.
+// forceNode ends a node for an operator: in one transaction if it is blocked or waits, in two writes if it has failed.
 func (r *Releaser) forceNode(
 	ctx context.Context, k run.Key, node string, forced job.Forced, result json.RawMessage, by By,
 ) (run.Run, error) {
@@ -339,7 +339,7 @@ func orNil(s string) any {
 	return s
 }
 
-// afterForce judges the children of a node that was ended by hand, and derives the run.
+// afterForce evaluates the children of a node that was ended by an operator, and reconciles the run.
 func (r *Releaser) afterForce(ctx context.Context, k run.Key, node string) (run.Run, error) {
 	is, err := r.Store.Run(ctx, k)
 	if err != nil {
@@ -355,7 +355,7 @@ func (r *Releaser) afterForce(ctx context.Context, k run.Key, node string) (run.
 	return r.after(ctx, k)
 }
 
-// actionOf is the action of an act in the run's events: the name of the request.
+// actionOf is the action of an operation in the run's events: the name of the request.
 func actionOf(a run.Operation) string {
 	switch {
 	case a.Kind != run.OperationForce:
@@ -386,8 +386,8 @@ var retryable = []string{
 	string(run.Cancelled),
 }
 
-// inTwoWrites carries out an act in two writes. Between them no node of the run starts. If the call fails after the
-// first, the next one that derives the run does the second.
+// inTwoWrites carries out an operation in two writes. Between them no node of the run starts. If the call fails after
+// the first, the next one that reconciles the run does the second.
 func (r *Releaser) inTwoWrites(
 	ctx context.Context, k run.Key, a run.Operation, result json.RawMessage, by By,
 ) (run.Run, error) {
@@ -452,7 +452,7 @@ func (r *Releaser) inTwoWrites(
 	return r.after(ctx, k)
 }
 
-// mayBegin says why an act cannot begin; nil if it can.
+// mayBegin says why an operation cannot begin; nil if it can.
 func (r *Releaser) mayBegin(ctx context.Context, g *dag.Graph, is run.Run, a run.Operation) error {
 	if a.Node != "" {
 		if err := known(g, is.Key, a.Node); err != nil {
@@ -483,7 +483,7 @@ func (r *Releaser) mayBegin(ctx context.Context, g *dag.Graph, is run.Run, a run
 	return nil
 }
 
-// nothing is the error of an act that finds no node to run.
+// nothing is the error of an operation that finds no node to run.
 func (r *Releaser) nothing(ctx context.Context, is run.Run, a run.Operation, rows map[string]job.Row) error {
 	if a.Kind == run.OperationRetry {
 		return &WrongState{Of: "run", Is: string(is.Shown()), Allowed: retryable,
@@ -503,7 +503,7 @@ func (r *Releaser) shown(ctx context.Context, row job.Row) (job.Status, error) {
 		return job.Blocked, nil
 	case row.Status.Final():
 		return row.Status, nil
-	case row.IsMapped(): // its items are not over
+	case row.IsMapped(): // its items have not ended
 		return job.Running, nil
 	}
 	c, err := r.Store.Claim(ctx, row.Key)
@@ -520,7 +520,7 @@ func (r *Releaser) Nodes(ctx context.Context, k run.Key) (run.Run, *dag.Graph, m
 	return f.run, f.graph, rows, err
 }
 
-// Due derives a run whose wake-up has come, after it has kept what belongs to the run.
+// Due reconciles a run whose wake-up has come, after it has kept what belongs to the run.
 func (r *Releaser) Due(ctx context.Context, t tenant.ID, id job.ID) error {
 	k := run.Key{Tenant: t, ID: id}
 	if err := r.keep(ctx, k); err != nil {

@@ -33,12 +33,12 @@ func (p permit) write(to job.ID, now time.Time) item.Write {
 // errPermitLost says that another writer has got the place meanwhile. The row was not put.
 var errPermitLost = errors.New("the place was taken meanwhile")
 
-// held is the places of the job whose end is told, by the owner of the limit. They are passed on or freed before the
-// end counts as told.
+// held is the places of the job whose end is propagated, by the owner of the limit. They are passed on or freed before
+// the end counts as propagated.
 type held struct {
 	by job.ID // "" if a whole run is derived: it holds none
 	at map[string]run.Bucket
-	// freed says that the run's permit was freed and its waiters are still to be looked at, also by another try.
+	// freed says that the run's permit was freed and its waiters are still to be read, also by another try.
 	freed bool
 }
 
@@ -116,7 +116,7 @@ func (r *Releaser) openSlots(ctx context.Context, f *facts, owner string, n int)
 }
 
 // permit finds a place of a limit of n: the one that the ended job holds, or a free one. 0 says that there is no limit.
-// Whoever gets a place uses it or gives it back.
+// The process that gets a permit uses it or gives it back.
 func (r *Releaser) acquire(ctx context.Context, f *facts, owner string, n int) (p permit, found bool, err error) {
 	if n == 0 {
 		return permit{}, true, nil
@@ -166,7 +166,7 @@ func (l *limit) emptiest() (no int, free bool) {
 func (r *Releaser) findPermits(ctx context.Context, f *facts, l *limit) error {
 	f.mu.Lock()
 	count, read := run.Buckets(l.n), l.read
-	done := l.full || read == count || read > 0 && !l.fruitful && f.held.by != "" // a reconcile looks at all of them
+	done := l.full || read == count || read > 0 && !l.fruitful && f.held.by != "" // a reconcile reads all of them
 	f.mu.Unlock()
 	if done {
 		return r.freeEnded(ctx, f, l)
@@ -231,7 +231,7 @@ func (r *Releaser) freeEnded(ctx context.Context, f *facts, l *limit) error {
 	return nil
 }
 
-// forgetLimit forgets what was read of a limit, for a look after a write of one's own.
+// forgetLimit forgets what was read of a limit, for a read after a write of one's own.
 func (f *facts) forgetLimit(owner string) {
 	f.mu.Lock()
 	defer f.mu.Unlock()

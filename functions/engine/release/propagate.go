@@ -16,7 +16,7 @@ import (
 	"punctual/shared/telemetry"
 )
 
-// Ended judges the children of a job that has become final, the children of those that this ends, and so on. It is
+// Ended evaluates the children of a job that has become final, the children of those that this ends, and so on. It is
 // called after the write that made the job final. A job that is no node and that no other comes after has no children.
 func (r *Releaser) Ended(ctx context.Context, row job.Row) error {
 	if !row.HasChildren() {
@@ -25,9 +25,9 @@ func (r *Releaser) Ended(ctx context.Context, row job.Row) error {
 	return r.propagateAll(ctx, []job.Row{row})
 }
 
-// propagateAll judges the children of rows, of the rows that this ends, and so on. An error of one row keeps no other
-// from being told: whose children could not be judged is told in an invocation of its own. Only where that cannot be
-// asked for either, or where repeating cannot help, is it an error.
+// propagateAll evaluates the children of rows, of the rows that this ends, and so on. An error of one row keeps no
+// other from being propagated: whose children could not be evaluated is propagated in an invocation of its own. Only
+// where that cannot be asked for either, or where repeating cannot help, is it an error.
 func (r *Releaser) propagateAll(ctx context.Context, rows []job.Row) error {
 	var errs []error
 	for len(rows) > 0 {
@@ -45,7 +45,7 @@ func (r *Releaser) propagateAll(ctx context.Context, rows []job.Row) error {
 	return errors.Join(errs...)
 }
 
-// propagateOne judges what waits for x, and returns the rows that it has ended, also with an error.
+// propagateOne evaluates what waits for x, and returns the rows that it has ended, also with an error.
 func (r *Releaser) propagateOne(ctx context.Context, x job.Row) (ended []job.Row, err error) {
 	ended, err = r.notifyFollowers(ctx, x)
 	if err != nil {
@@ -61,8 +61,8 @@ func (r *Releaser) propagateOne(ctx context.Context, x job.Row) (ended []job.Row
 	return append(ended, more...), err
 }
 
-// propagateLater asks for an invocation that judges the children of x, after an error that may go away. It returns the
-// error if that is of no use or cannot be asked for.
+// propagateLater asks for an invocation that evaluates the children of x, after an error that may go away. It returns
+// the error if that is of no use or cannot be asked for.
 func (r *Releaser) propagateLater(ctx context.Context, x job.Row, why error) error {
 	if !fault.Retryable(why) {
 		return why
@@ -152,8 +152,8 @@ type verdict int
 
 const (
 	readOnce     verdict = iota // the run is to be read and evaluated once more
-	keepPending                 // the end still has to be told
-	clearEffects                // the end was told
+	keepPending                 // the end still has to be propagated
+	clearEffects                // the end was propagated
 )
 
 // propagateOnce is propagate for the run as it was read.
@@ -178,7 +178,7 @@ func (r *Releaser) propagateOnce(ctx context.Context, f *facts, x job.Row) (ende
 		}
 		return ended, readOnce, r.bringOn(ctx, f.run.Key)
 	case failed && f.run.Operation != nil:
-		return ended, keepPending, nil // x keeps its pending effects: the act decides whether the failure still counts
+		return ended, keepPending, nil // the operation decides whether the failure still counts
 	case failed && f.run.Stop == run.NoStop:
 		if err := r.stopFailed(ctx, f, x.Node); err != nil {
 			return ended, readOnce, err
@@ -224,7 +224,7 @@ func (r *Releaser) propagateOnce(ctx context.Context, f *facts, x job.Row) (ende
 	return ended, clearEffects, nil
 }
 
-// targets are the nodes to be judged after the end of x.
+// targets are the nodes to be evaluated after the end of x.
 func (r *Releaser) targets(f *facts, x job.Row, counts bool) []string {
 	if !counts || x.ItemNo > 0 { // the newer generation may wait for the older one; a mapped node waits for its items
 		return []string{x.Node}
@@ -235,7 +235,7 @@ func (r *Releaser) targets(f *facts, x job.Row, counts bool) []string {
 	return append(slices.Clone(f.graph.Children(x.Node)), f.graph.Readers(x.Node)...)
 }
 
-// clearPending notes on x that its children were judged.
+// clearPending notes on x that its children were evaluated.
 func (r *Releaser) clearPending(ctx context.Context, x job.Row) error {
 	_, _, err := r.rewrite(ctx, x, func(x job.Row) bool { return x.PendingEffects.Children() }, job.NotifyDone)
 	return err
@@ -319,8 +319,8 @@ func (r *Releaser) endRun(ctx context.Context, f *facts) error {
 	return nil
 }
 
-// notifySchedule notifies the schedule of a run that is over, and only then clears the run's wake-up: after a crash in
-// between, the wake-up repeats it.
+// notifySchedule notifies the schedule of a run that has ended, and only then clears the run's wake-up: after a crash
+// in between, the wake-up repeats it.
 func (r *Releaser) notifySchedule(ctx context.Context, f *facts) error {
 	if !f.run.MustNotify() || f.run.Operation != nil {
 		return nil

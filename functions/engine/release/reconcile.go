@@ -15,8 +15,8 @@ import (
 	"punctual/shared/store"
 )
 
-// Reconcile judges every node of a run from its rows, and ends the run if it is over. It is called at the run's wake-up
-// and after each act. A run that is forgotten is no error.
+// Reconcile evaluates every node of a run from its rows, and ends the run once all of them have ended. It is called at
+// the run's wake-up and after each operation. A run that is forgotten is no error.
 func (r *Releaser) Reconcile(ctx context.Context, k run.Key) error {
 	for try := range tries {
 		f, err := r.read(ctx, k)
@@ -45,8 +45,8 @@ func (r *Releaser) Reconcile(ctx context.Context, k run.Key) error {
 	return changed(k)
 }
 
-// bringOn derives a run. If that fails with an error that may go away, the run is derived in an invocation of its own,
-// for which it is no error.
+// bringOn reconciles a run. If that fails with an error that may go away, the run is reconciled in an invocation of its
+// own, for which it is no error.
 func (r *Releaser) bringOn(ctx context.Context, k run.Key) error {
 	err := r.Reconcile(ctx, k)
 	if err == nil || !fault.Retryable(err) {
@@ -60,7 +60,7 @@ func (r *Releaser) bringOn(ctx context.Context, k run.Key) error {
 }
 
 // reconcileOnce is Reconcile for the run as it was read. It returns the rows that it has ended; their children are
-// still to be judged. done is false if the run is to be read and derived once more.
+// still to be evaluated. done is false if the run is to be read and reconciled once more.
 func (r *Releaser) reconcileOnce(ctx context.Context, f *facts) (ended []job.Row, done bool, err error) {
 	now := r.Clock.Now()
 	switch is := f.run; {
@@ -140,7 +140,7 @@ func (r *Releaser) nextWakeUp(is run.Run, now time.Time) time.Time {
 	return at
 }
 
-// rest sets the run's next wake-up, unless somebody has acted since it was read. A run that is over gets none.
+// rest sets the run's next wake-up, unless another process has acted since it was read. A run that has ended gets none.
 func (r *Releaser) rest(ctx context.Context, f *facts, at time.Time) error {
 	if f.run.Status.Final() {
 		if f.run.WakeAt.IsZero() || f.run.MustNotify() {
@@ -152,8 +152,8 @@ func (r *Releaser) rest(ctx context.Context, f *facts, at time.Time) error {
 	return r.Store.WriteRun(ctx, after, write)
 }
 
-// evaluateAll judges every node, parents before children. stopped says that it has stopped the run instead, for a
-// failure of which nobody has told.
+// evaluateAll evaluates every node, parents before children. stopped says that it has stopped the run instead, for a
+// failure that no process has propagated.
 func (r *Releaser) evaluateAll(ctx context.Context, f *facts) (ended []job.Row, stopped bool, err error) {
 	if ended, err = r.stopOlder(ctx, f); err != nil {
 		return ended, false, err
@@ -175,7 +175,7 @@ func (r *Releaser) evaluateAll(ctx context.Context, f *facts) (ended []job.Row, 
 		}
 	}
 	// A node that has joined the waiters meanwhile did so by ends that came after the read. Evaluated by older rows it
-	// would be released by nobody.
+	// would not be released by any process.
 	f.once = nil
 	more, err := r.recheckWaiters(ctx, f)
 	if ended = append(ended, more...); err != nil {
@@ -194,7 +194,7 @@ func (r *Releaser) evaluateAll(ctx context.Context, f *facts) (ended []job.Row, 
 	return ended, false, nil
 }
 
-// evaluateBatch judges nodes of one level at the same time. Those that may be released get the places of the run in
+// evaluateBatch evaluates nodes of one level at the same time. Those that may be released get the places of the run in
 // order.
 func (r *Releaser) evaluateBatch(ctx context.Context, f *facts, names []string) (ended []job.Row, err error) {
 	if f.graph.MaxConcurrency > 0 {
@@ -204,7 +204,7 @@ func (r *Releaser) evaluateBatch(ctx context.Context, f *facts, names []string) 
 			}
 			p, found, err := r.acquire(ctx, f, "", f.graph.MaxConcurrency)
 			if err != nil || !found {
-				break // whoever needs one meets the same
+				break // the process that needs one meets the same
 			}
 			f.permits[name] = p
 		}
@@ -249,8 +249,8 @@ func (r *Releaser) runPermit(ctx context.Context, f *facts, name string) (permit
 	return r.acquire(ctx, f, "", f.graph.MaxConcurrency)
 }
 
-// untold finds a node whose failure stops the run and still has to be told: it ended while an operation was under way,
-// which has left it as it is.
+// untold finds a node whose failure stops the run and still has to be propagated: it ended while an operation was under
+// way, which has left it as it is.
 func untold(f *facts, rows map[string]job.Row) (node string, failed bool) {
 	if f.graph.OnFailure != dag.CancelRun {
 		return "", false
@@ -308,8 +308,8 @@ func (r *Releaser) stopOlder(ctx context.Context, f *facts) (ended []job.Row, er
 	return ended, nil
 }
 
-// passOver puts the job of a generation that an act has begun and another has passed over while the node was BLOCKED:
-// after a redrive the dead job names it.
+// passOver puts the job of a generation that one operation has begun and another has passed over while the node was
+// BLOCKED: after a redrive the dead job names it.
 func (r *Releaser) passOver(ctx context.Context, f *facts, name string, generation int64) ([]job.Row, error) {
 	now := r.Clock.Now()
 	return r.putEnded(ctx, f, r.blankIn(f, name, generation, 0, now), job.Cancelled, newerCounts, now)
@@ -427,8 +427,8 @@ func ignoreRefused(err error) error {
 	return err
 }
 
-// finish does the second write of the act that is on the run. retried says that nodes begin a new generation; if not,
-// there was nothing to do, and the act was withdrawn.
+// finish does the second write of the operation that is on the run. retried says that nodes begin a new generation; if
+// not, there was nothing to do, and the operation was withdrawn.
 func (r *Releaser) finish(ctx context.Context, f *facts) (retried bool, err error) {
 	rows, err := r.rows(ctx, f, f.graph.Names()...)
 	if err != nil {

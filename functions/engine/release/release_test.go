@@ -691,7 +691,7 @@ func TestRun_EndsWithAJobInEachGenerationThatWasPassedOver(t *testing.T) {
 	for _, operate := range []run.Operation{
 		{ID: "1", Kind: run.OperationRetryNode, Node: "a"}, {ID: "2", Kind: run.OperationRetryFrom},
 		{ID: "3", Kind: run.OperationRetryFrom},
-	} { // nobody derives the run between them
+	} { // no process reconciles the run between them
 		begun, write := b.run().Begin(operate, b.now)
 		b.must(b.store.WriteRun(ctx, begun, write))
 		finished, write := begun.Finish(map[string]run.Before{"a": {}}, b.now)

@@ -43,8 +43,8 @@ type Store interface {
 	Counted(ctx context.Context, counter item.Ref) (int64, error)
 	// Weights reads what the nodes of a run have drawn on the rate limit of its tenant.
 	Weights(ctx context.Context, k run.Key) (run.Weights, error)
-	// DrawWeight draws n requests from a tenant's rate limit, which may leave a debt. If the debt is more than most
-	// already, it draws nothing, and wait is the time until it is not.
+	// DrawWeight draws n requests from a tenant's rate limit, which may leave a deficit. If the deficit is more than
+	// most already, it draws nothing, and wait is the time until it is not.
 	DrawWeight(
 		ctx context.Context, t tenant.ID, a store.RateLimit, n, most int, now time.Time,
 	) (drawn bool, wait time.Duration, err error)
@@ -64,10 +64,10 @@ type Store interface {
 	RunContent(ctx context.Context, k run.Key, name string) (string, error)
 	// KeepEvents keeps all events of a run until then, give or take a day.
 	KeepEvents(ctx context.Context, k run.Key, until time.Time) error
-	// RunItems names what lies beside a run, such as contents and counters, and expires before that time.
+	// RunItems names the attachments of a run, such as contents and counters, that expire before that time.
 	RunItems(ctx context.Context, r run.Run, until time.Time) ([]item.Ref, error)
 
-	// Followers reads up to 100 of the jobs that come after parent and were not judged since it ended.
+	// Followers reads up to 100 of the jobs that come after parent and were not evaluated since it ended.
 	Followers(ctx context.Context, parent job.Key) ([]job.Key, error)
 	// Unfollow removes child from the followers of parent.
 	Unfollow(ctx context.Context, parent, child job.Key) error
@@ -111,12 +111,12 @@ type Jobs interface {
 	Stop(ctx context.Context, row job.Row, why job.Reason, now time.Time) error
 	// Unpark decides about a job that a pause of its run has parked.
 	Unpark(ctx context.Context, row job.Row) error
-	// EndedLater has the children of an ended job judged in an invocation of its own. Until they are, each wake-up
+	// EndedLater has the children of an ended job evaluated in an invocation of its own. Until they are, each wake-up
 	// of the job repeats it.
 	EndedLater(ctx context.Context, row job.Row) error
-	// ReconcileLater has a run derived in an invocation of its own.
+	// ReconcileLater has a run reconciled in an invocation of its own.
 	ReconcileLater(ctx context.Context, k run.Key) error
-	// ReconcileAfter has a run derived in an invocation of its own after a wait, or earlier if it is a long one.
+	// ReconcileAfter has a run reconciled in an invocation of its own after a wait, or earlier if it is a long one.
 	ReconcileAfter(ctx context.Context, k run.Key, wait time.Duration) error
 	// SendDeadLetter sends the dead letter of a DEAD job. Until it is buried, each wake-up of the job repeats it.
 	SendDeadLetter(ctx context.Context, row job.Row) error
@@ -139,12 +139,12 @@ type Deps struct {
 	Shards int              // of the due index; 0: contract.DefaultShards
 	// RateLimit is what each tenant may do; releases draw on it. The zero RateLimit is no bound.
 	RateLimit store.RateLimit
-	AtOnce    int // rows that one call puts or judges at the same time; 0: 32
+	AtOnce    int // rows that one call puts or evaluates at the same time; 0: 32
 	// Schemas validates the payloads of nodes and the params of schedules. Nil: a schema.Cache of its own.
 	Schemas Schemas
 	// RetryOf reads the retry policy of a node over that of its task. Nil: dag.RetryOf.
 	RetryOf func(of job.RetryPolicy, raw json.RawMessage) (job.RetryPolicy, error)
-	// Over notifies the schedule of a run that is over. It may be called more than once for the same end; the
+	// Over notifies the schedule of a run that has ended. It may be called more than once for the same end; the
 	// second call changes nothing. Nil: no schedule has runs.
 	Over func(ctx context.Context, is run.Run) error
 }
@@ -183,7 +183,7 @@ func New(d Deps) *Releaser {
 	}
 }
 
-// tries bounds how often one call reads a run or a row because somebody changed it meanwhile.
+// tries bounds how often one call reads a run or a row because another process changed it meanwhile.
 const tries = 8
 
 // Graph is the graph of a run.
@@ -211,8 +211,9 @@ type facts struct {
 	run   run.Run
 	graph *dag.Graph
 	ended map[string]job.Row // rows that were final when they were read: these never change
-	// once holds the other rows while all nodes are judged from one read, nil otherwise. If a node ends
-	// meanwhile, whoever ends it judges its children. It is nil when a waiter is claimed: then nobody else judges it.
+	// once holds the other rows while all nodes are evaluated from one read, nil otherwise. If a node ends
+	// meanwhile, the process that ends it evaluates its children. It is nil when a waiter is claimed: then no other
+	// process evaluates it.
 	once   map[string]job.Row
 	holds  bool // a node is held
 	held   *held
@@ -220,12 +221,12 @@ type facts struct {
 	joins  map[int]int64 // nodes that are to join the run's line, by number, and their generations
 	marked map[int]bool  // those of them that were claimed, and found no place
 
-	busy    chan struct{}     // bounds how many items are put at a time, also of nodes that are judged at a time
-	mu      sync.Mutex        // of the maps, of holds and of what they hold: several nodes may be judged at a time
+	busy    chan struct{}     // bounds how many items are put at a time, also of nodes that are evaluated at a time
+	mu      sync.Mutex        // of the maps, of holds and of what they hold: several nodes may be evaluated at a time
 	tags    map[string]string // of the run; nil until they are needed
 	limits  map[string]*limit // by owner
 	work    map[string]*work  // of mapped nodes
-	permits map[string]permit // of the run, put by for nodes that are judged at the same time
+	permits map[string]permit // of the run, reserved for nodes that are evaluated at the same time
 	tasks   map[string]job.Task
 }
 
@@ -331,8 +332,8 @@ func states(rows map[string]job.Row) map[string]dag.NodeState {
 	return is
 }
 
-// rewrite writes what change makes of a row. Where somebody was faster it reads the row and tries anew. It writes
-// nothing where open says false; then wrote is false.
+// rewrite writes what change makes of a row. Where another process was faster it reads the row and tries anew. It
+// writes nothing where open says false; then wrote is false.
 func (r *Releaser) rewrite(
 	ctx context.Context, row job.Row, open func(job.Row) bool,
 	change func(row job.Row, now time.Time) (job.Row, item.Write),
@@ -354,7 +355,7 @@ func (r *Releaser) rewrite(
 	return row, false, changed(run.Of(row))
 }
 
-// refused says that a condition did not hold: somebody has written since the facts were read.
+// refused says that a condition did not hold: another process has written since the facts were read.
 func refused(err error) bool { return store.Refused(err) != nil }
 
 // changed is the error of a call that gives up after too many refusals.

@@ -22,11 +22,11 @@ const (
 	longestWait = 5
 )
 
-// Slice derives every run whose wake-up lies in a slice; only those that wake before that time, if it is not zero. Its
-// next wake-up is written before it is derived: whatever the derivation does, it keeps no later pass from the others.
-// If a run fails with an error that may go away by itself, so does the slice; the others are derived all the same. A
-// run that cannot be read is set aside, and so is one that was not brought on for several wake-ups; each further one is
-// twice as far away.
+// Slice reconciles every run whose wake-up lies in a slice; only those that wake before that time, if it is not zero.
+// Its next wake-up is written before it is reconciled: whatever the reconcile does, it keeps no later pass from the
+// others. If a run fails with an error that may go away by itself, so does the slice; the others are derived all the
+// same. A run that cannot be read is quarantined, and so is one that was not brought on for several wake-ups; each
+// further one is twice as far away.
 func (r *Releaser) Slice(ctx context.Context, slice string, before time.Time, came *scan.Counter) error {
 	keeper := scan.Keeper{Index: r.Store, Clock: r.Clock, Meter: r.Meter, What: "run", Prefix: "run_"}
 	return scan.Each(ctx, slice, func(cursor string) ([]store.DueRun, string, error) {
@@ -42,7 +42,7 @@ func (r *Releaser) Slice(ctx context.Context, slice string, before time.Time, ca
 	})
 }
 
-// wake defers the wake-up of a run, derives it, and brings the wake-up back if that failed for the moment.
+// wake defers the wake-up of a run, reconciles it, and brings the wake-up back if that failed for the moment.
 func (r *Releaser) wake(ctx context.Context, due store.DueRun, slice string, log *slog.Logger) (string, error) {
 	now := r.Clock.Now()
 	d, ok, err := r.Store.Defer(ctx, due.Ref, slice, due.WakeAt, now.Add(contract.RetryEvery))

@@ -16,7 +16,7 @@ import (
 
 // Admit asks the run of a job that is about to be fired or to expire; it is a decide.Gate. It stops a job whose run is
 // stopped or over, or whose generation is no longer the current one, and parks a job whose run is paused. A single job
-// that is BLOCKED is judged by the jobs that it comes after.
+// that is BLOCKED is evaluated by the jobs that it comes after.
 func (r *Releaser) Admit(
 	ctx context.Context, d *decide.Decider, row job.Row, step job.Step, now time.Time,
 ) (is job.Step, done bool, err error) {
@@ -26,7 +26,7 @@ func (r *Releaser) Admit(
 	for range tries {
 		of, err := r.Store.Run(ctx, run.Of(row))
 		switch {
-		case fault.KindOf(err) == fault.NotFound: // only a run that is over is forgotten
+		case fault.KindOf(err) == fault.NotFound: // only a run that has ended is forgotten
 			return job.StepFinishStop, true, d.Stop(ctx, row, job.Reason{Code: run.ReasonCancelled}, now)
 		case err != nil:
 			return step, true, err
@@ -101,7 +101,7 @@ func (r *Releaser) Redrive(ctx context.Context, k job.Key) (by job.ID, already b
 	return next.ID, already, r.linkRedriven(ctx, row, next)
 }
 
-// refusal is the error of a redrive that the run did not allow. already says that somebody else has just retried the
+// refusal is the error of a redrive that the run did not allow. already says that another process has just retried the
 // node; then there is no error.
 func (r *Releaser) refusal(ctx context.Context, row job.Row, why *WrongState) (already bool, err error) {
 	is, err := r.Store.Run(ctx, run.Of(row))
@@ -133,8 +133,9 @@ func unlinked(row job.Row) bool {
 	return row.Status == job.Dead && row.RedrivenBy == "" && !row.CreatedAt.IsZero()
 }
 
-// linkItem is linkRedriven for an item. The node's next row decides: while it has not ended, whoever ends it finds the
-// link, which is only written together with a check that it has not; after its end the replacement is put here.
+// linkItem is linkRedriven for an item. The node's next row decides: while it has not ended, the process that ends it
+// finds the link, which is only written together with a check that it has not; after its end the replacement is put
+// here.
 func (r *Releaser) linkItem(ctx context.Context, row job.Row, by job.Key) error {
 	own := run.Of(row).Job(row.Node, row.Generation+1, 0)
 	for range tries {

@@ -58,7 +58,7 @@ func TestRedrive_SaysWhetherItIsWorthRepeating(t *testing.T) {
 	for name, c := range map[string]struct {
 		node   string
 		change func(b *bench)
-		want   fault.Kind // "": no error, the node was retried by somebody else
+		want   fault.Kind // "": no error, the node was retried by another process
 	}{
 		"while an act is begun": {"a", func(b *bench) {
 			begun, write := b.run().Begin(run.Operation{ID: "1", Kind: run.OperationRetryFrom, Node: "z"}, b.now)

@@ -65,7 +65,7 @@ func (b *bench) claim(k job.Key) (row job.Row, ok bool) {
 	return rows[0], true
 }
 
-// succeed settles a job with the calls that the status consumer makes, and tells its end.
+// succeed settles a job with the calls that the status consumer makes, and propagates its end.
 func (b *bench) succeed(row job.Row) {
 	ctx := context.Background()
 	rows, err := b.store.Nodes(ctx, []job.Key{row.Key})

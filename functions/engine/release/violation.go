@@ -13,12 +13,12 @@ import (
 	"punctual/shared/schema"
 )
 
-// workPerItem is the least work that judging the payload of one item may cost. With it, judging all items of a mapped
-// node takes seconds at most.
+// workPerItem is the least work that validating the payload of one item may cost. With it, validating all items of a
+// mapped node takes seconds at most.
 const workPerItem = schema.WorkPerValue / 20
 
-// violation judges the payload of a job by its task's schema, as REST does when a job is posted. why is the zero Reason
-// if the payload fits, or there is no schema.
+// violation validates the payload of a job by its task's schema, as REST does when a job is posted. why is the zero
+// Reason if the payload fits, or there is no schema.
 func (r *Releaser) violation(
 	ctx context.Context, row job.Row, task job.Task, payload json.RawMessage, items int,
 ) (why job.Reason, err error) {
@@ -51,7 +51,7 @@ func (r *Releaser) unfit(
 	return why, err
 }
 
-// sentence describes the first mistake in the value at that pointer, and says how many more there are.
+// sentence describes the first violation in the value at that pointer, and says how many more there are.
 func sentence(at string, wrong fault.Violations) string {
 	m := wrong[0]
 	s := fmt.Sprintf("%s%s: %s", at, m.Pointer, m.Detail)

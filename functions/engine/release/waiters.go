@@ -12,8 +12,8 @@ import (
 	"punctual/shared/store"
 )
 
-// addWaiter has a node wait for a place of the run. recheckWaiters writes it down, with all others that wait, and looks
-// for a place once more: one may have become free in between.
+// addWaiter has a node wait for a permit of the run. recheckWaiters writes it down, with all others that wait, and
+// searches for a permit once more: one may have become free in between.
 func (f *facts) addWaiter(name string) {
 	no, _ := slices.BinarySearch(f.graph.Names(), name)
 	f.mu.Lock()
@@ -78,8 +78,8 @@ func choose(l run.Waiters, order []int, by job.ID, n, round int) (no int, found 
 	return waiting[int(hashOf(string(by)+strconv.Itoa(round)))%width], true
 }
 
-// moveUp releases nodes that wait in the run's line while there are places: the ended job's, and with look also free
-// ones. It returns the rows that it has ended.
+// moveUp releases nodes that are queued for a permit of the run while there are permits: the ended job's, and with
+// takeFree also free ones. It returns the rows that it has ended.
 func (r *Releaser) moveUp(ctx context.Context, f *facts, takeFree bool) (ended []job.Row, err error) {
 	if f.graph.MaxConcurrency == 0 || f.run.Stop != run.NoStop || f.run.Paused || f.run.Operation != nil {
 		return nil, nil
@@ -126,7 +126,8 @@ func (r *Releaser) moveUp(ctx context.Context, f *facts, takeFree bool) (ended [
 	}
 }
 
-// mark tells what the job has taken out of the line whose end is told. Told twice, it finds that again.
+// mark names what the job whose end is propagated has taken out of the waiters. Propagated twice, it finds them once
+// more.
 func (f *facts) mark() int64 { return int64(hashOf(string(f.held.by))) }
 
 // admitWaiter takes a node out of the line and releases it, or the next item of a mapped node, which stays in the line
@@ -146,7 +147,7 @@ func (r *Releaser) admitWaiter(
 				return ended, err
 			}
 			// All numbers are given out, or all places of its own are taken. Just before it leaves the line, another
-			// call may have failed to put its item, or have freed a place: releaseClaimed looks for both.
+			// call may have failed to put its item, or have freed a permit: releaseClaimed checks for both.
 			more, err := r.claimWaiter(ctx, f, waiters, no)
 			return append(ended, more...), err
 		}
@@ -183,7 +184,7 @@ func (r *Releaser) releaseClaimed(ctx context.Context, f *facts, no int) (ended 
 	name := f.graph.Names()[no]
 	f.forgetLimit(name)
 	if ended, err = r.evaluate(ctx, f, name, job.Row{}); err != nil {
-		return ended, err // the mark stays, and the end is told once more
+		return ended, err // the mark stays, and the end is propagated once more
 	}
 	f.mu.Lock()
 	_, waits := f.joins[no]

@@ -19,7 +19,7 @@ import (
 
 // weigh admits the release of a node that makes so many jobs with payloads of so many bytes, before anything of it is
 // written. A node that weighs less than a request is admitted at once. Of another the weight is drawn on the rate limit
-// of the tenant, once for each generation of the node; while the tenant is too much in debt, the release is left to
+// of the tenant, once for each generation of the node; while the tenant is too much in deficit, the release is left to
 // another invocation, for which weigh asks. A node with which the run's payloads have too many bytes is ended.
 func (r *Releaser) weigh(
 	ctx context.Context, f *facts, name string, jobs, bytes int,
@@ -82,8 +82,8 @@ func (r *Releaser) payloadBytes(
 	return bytes, nil
 }
 
-// draw draws n requests on the rate limit of the run's tenant. If the tenant is too much in debt, it asks for the run
-// to be derived once that is paid, and drawn is false.
+// draw draws n requests on the rate limit of the run's tenant. If the tenant is too much in deficit, it asks for the
+// run to be derived once that is paid, and drawn is false.
 func (r *Releaser) draw(ctx context.Context, f *facts, n int) (drawn bool, err error) {
 	if r.RateLimit.Rate == 0 {
 		return true, nil
@@ -110,11 +110,11 @@ func (r *Releaser) draw(ctx context.Context, f *facts, n int) (drawn bool, err e
 	return false, nil
 }
 
-// longestPatience bounds how much longer than the debt lasts a run waits.
+// longestPatience bounds how much longer than the deficit lasts a run waits.
 const longestPatience = 30 * time.Second
 
-// patience is how much longer than the debt lasts a run waits before it is derived once more. Many runs of a tenant may
-// wait for the same debt, and one of them leaves the next: the older a run, the less often it asks.
+// patience is how much longer than the deficit lasts a run waits before it is reconciled once more. Many runs of a
+// tenant may wait for the same deficit, and one of them leaves the next: the older a run, the less often it asks.
 func patience(is run.Run, now time.Time) time.Duration {
 	most := min(now.Sub(is.CreatedAt)/4, longestPatience)
 	if most < time.Second {
@@ -123,7 +123,7 @@ func patience(is run.Run, now time.Time) time.Duration {
 	return time.Duration(hashOf(string(is.ID))) * time.Microsecond % most
 }
 
-// drawAfter draws what has been done already, whatever debt that leaves. An error is only logged: the limit protects
+// drawAfter draws what has been done already, whatever deficit that leaves. An error is only logged: the limit protects
 // other tenants, and what was done is done.
 func (r *Releaser) drawAfter(ctx context.Context, t tenant.ID, n int) {
 	if n == 0 || r.RateLimit.Rate == 0 {

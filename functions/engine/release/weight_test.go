@@ -160,7 +160,7 @@ func TestWeight_DefersAReleaseWhileItsTenantIsInDebt(t *testing.T) {
 			t.Fatalf("m is %s while its tenant is in debt", row.Status)
 		}
 		b.is("small", job.Scheduled, "")
-		// 1,000 requests of debt, of which 128 may be left, at 10 a second
+		// 1,000 requests of deficit, of which 128 may be left, at 10 a second
 		if b.longest < 87*time.Second || b.longest > 88*time.Second {
 			t.Errorf("the run is derived after %s", b.longest)
 		}

@@ -10,8 +10,8 @@ import (
 	"punctual/shared/run"
 )
 
-// Under a limit of over 128 places an end looks at 16 buckets only, so a node may wait although another bucket has a
-// free place. No end need come that sees it: the run's wake-up does, which looks at all buckets.
+// Under a limit of over 128 places an end reads 16 buckets only, so a node may wait although another bucket has a
+// free place. No end need come that sees it: the run's wake-up does, which reads all buckets.
 func TestMaxConcurrency_AboveALookANodeWaitsForTheRunsWakeUpAtMost(t *testing.T) {
 	t.Parallel()
 	const permits, roots = 136, 129 // all places of 16 buckets, and one of the seventeenth
@@ -21,7 +21,7 @@ func TestMaxConcurrency_AboveALookANodeWaitsForTheRunsWakeUpAtMost(t *testing.T)
 	}
 	d := def(nodes...)
 	d.MaxConcurrency = permits
-	for n := range 60 { // the ids say which buckets an end looks at
+	for n := range 60 { // the ids say which buckets an end reads
 		b := setup(t)
 		b.key = run.Key{Tenant: "acme", ID: job.DeterministicID(noon, fmt.Sprint("run", n))}
 		b.create(d)

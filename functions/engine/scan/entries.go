@@ -86,7 +86,7 @@ const EntryTime = 20 * time.Second
 
 // One handles an entry, or calls Keep if that fails. handle returns the outcome to count, "" for none. An error that
 // may go away by itself is returned. Handling has a deadline of its own: an entry whose work does not end by then, even
-// if the work does not heed its context, is put off like one that cannot be handled, and the pass goes on.
+// if the work does not heed its context, is deferred like one that cannot be handled, and the pass goes on.
 func (k Keeper) One(
 	ctx context.Context, f Found, came *Counter, handle func(context.Context) (string, error),
 ) error {
@@ -123,9 +123,9 @@ type Entry struct {
 	WakeAt time.Time
 }
 
-// Keep handles the error of an entry. If the entry cannot be read, it is set aside. An error that may go away by
-// itself is returned as it is. After any other error the entry is put off: visiting the slice once more would not
-// help, and after a day nobody visits it. came is the outcome to count.
+// Keep handles the error of an entry. If the entry cannot be read, it is quarantined. An error that may go away by
+// itself is returned as it is. After any other error the entry is deferred: visiting the slice once more would not
+// help, and after a day no process visits it. came is the outcome to count.
 func (k Keeper) Keep(ctx context.Context, e Entry, err error, log *slog.Logger) (came string, _ error) {
 	log = log.With("ref", e.Ref.String(), telemetry.Err, err.Error())
 	panicked, overrun := new(fault.Panicked), new(fault.Overrun)

@@ -7,7 +7,7 @@ import (
 	"punctual/shared/telemetry"
 )
 
-// Recognizer tells a restored table from the original.
+// Recognizer distinguishes a restored table from the original.
 type Recognizer interface {
 	// Recognize lists the tables that were restored and that no operator has released since.
 	Recognize(ctx context.Context) ([]string, error)

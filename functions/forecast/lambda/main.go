@@ -1,4 +1,4 @@
-// Command lambda is the door of the look ahead, which a rule calls each minute.
+// Command lambda is the entry point of the look ahead, which a rule calls each minute.
 package main
 
 import (

@@ -17,7 +17,7 @@ func Key(n int) job.Key {
 	return job.Key{Tenant: Tenant, ID: job.DeterministicID(at, "jobtest", strconv.Itoa(n))}
 }
 
-// Row is job number n as it stands after it was accepted now: waiting for its due time, with
+// Row is job number n as it is after it was accepted now: waiting for its due time, with
 // its wake-up, in shard n mod 4. Changes come before it is placed.
 func Row(n int, due, now time.Time, change ...func(*job.Row)) job.Row {
 	now, due = now.UTC().Truncate(time.Millisecond), due.UTC().Truncate(time.Millisecond)

@@ -65,7 +65,7 @@ func main() {
 	go flush(w, meter, os.Stdout)
 	go serve(w.Ready, log)
 	err := w.Run(ctx)
-	_ = meter.Flush(os.Stdout, time.Now()) // nobody is left to tell
+	_ = meter.Flush(os.Stdout, time.Now()) // no caller is left to notify
 	if err != nil {
 		log.Error("worker failed", telemetry.Err, err)
 		os.Exit(1)

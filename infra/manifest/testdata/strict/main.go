@@ -39,7 +39,7 @@ func main() {
 	}
 	decoded, bad := 0, 0
 	for _, o := range objects {
-		name, done, err := judge(o)
+		name, done, err := validate(o)
 		if err != nil {
 			bad++
 			fmt.Printf("%s: %v\n", name, err)
@@ -53,8 +53,8 @@ func main() {
 	}
 }
 
-// judge says what is wrong with an object; done is false for kinds that are not known here.
-func judge(text []byte) (name string, done bool, err error) {
+// validate says what is wrong with an object; done is false for kinds that are not known here.
+func validate(text []byte) (name string, done bool, err error) {
 	var head struct {
 		APIVersion string `json:"apiVersion"`
 		Kind       string `json:"kind"`
