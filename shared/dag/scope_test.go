@@ -5,10 +5,12 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 
 	"punctual/shared/dag"
+	"punctual/shared/fault"
 )
 
 // etl returns a graph with last as its last node.
@@ -385,16 +387,46 @@ func TestCompileContext_EndsWithItsContext(t *testing.T) {
 	}
 }
 
-func TestCompile_BoundsThePartsOfADefinition(t *testing.T) {
+func TestCompile_BoundsTheTokensOfADefinition(t *testing.T) {
 	t.Parallel()
-	many := make([]string, 120)
-	for i := range many {
-		many[i] = "${[" + strings.Repeat("1,", 449) + "1]}"
+	const each = 800 // tokens: 399 numbers, as many commas, and two brackets
+	list := "${[" + strings.Repeat("1,", each/2-1) + "]}"
+	for n, want := range map[int]int{dag.MaxTokens / each: 0, dag.MaxTokens/each + 2: 2} {
+		raw, _ := json.Marshal(slices.Repeat([]string{list}, n))
+		_, err := dag.Compile(etl(dag.Node{Payload: raw}))
+		m := fault.Violations{}
+		if errors.As(err, &m); len(m) != want {
+			t.Errorf("%d lists have the violations %v, want %d", n, m, want)
+		}
+		for _, v := range m {
+			if v.Code != dag.CodeInvalidExpression || !strings.Contains(v.Detail, "40000 tokens together") {
+				t.Errorf("%+v", v)
+			}
+		}
+		if _, err := dag.Load(context.Background(), etl(dag.Node{Payload: raw})); err != nil {
+			t.Errorf("a stored definition of %d lists: %v", n, err)
+		}
 	}
-	raw, _ := json.Marshal(many)
-	if m := violationsOf(t, etl(dag.Node{Payload: raw})); m[0].Code != "invalid_expression" ||
-		!strings.Contains(m[0].Detail, "50000 parts together") {
-		t.Errorf("%v", m)
+}
+
+// The largest definition of ordinary expressions has room: as many nodes as there may be, each with a condition and
+// three expressions in its payload.
+func TestCompile_TakesTheLargestDefinitionOfOrdinaryExpressions(t *testing.T) {
+	t.Parallel()
+	d := dag.Definition{Params: map[string]json.RawMessage{"day": json.RawMessage(`"x"`)}, Nodes: map[string]dag.Node{}}
+	for i := range dag.MaxNodes {
+		n := dag.Node{Task: "echo"}
+		if i > 0 {
+			before := fmt.Sprintf("nodes[\"step-%d\"]", i-1)
+			n.DependsOn = []string{fmt.Sprintf("step-%d", i-1)}
+			n.When = "size(" + before + `.result.items) > 0 && params.day != "" && ` + before + ".status == 'SUCCEEDED'"
+			n.Payload = json.RawMessage(fmt.Sprintf("{\"a\":%q,\"b\":%q}", "${"+before+".result.items.map(x, x.id)}",
+				"${params.day} of ${"+before+".result.json.next}"))
+		}
+		d.Nodes[fmt.Sprintf("step-%d", i)] = n
+	}
+	if _, err := dag.Compile(d); err != nil {
+		t.Error(err)
 	}
 }
 

@@ -73,7 +73,7 @@ func (g *Graph) compileExpressions(
 ) error {
 	g.exprs = map[string]*nodeExprs{}
 	ancestors, params := g.ancestorsOf(), g.paramNames()
-	count, parts := 0, 0
+	count, tokens := 0, 0
 	for _, name := range g.names {
 		if m.full() {
 			break
@@ -89,7 +89,7 @@ func (g *Graph) compileExpressions(
 		}
 		reported := func(node string) bool { return slices.Contains(written.Nodes[name].DependsOn, node) }
 		s := scope{
-			ctx: ctx, kept: g.kept, parts: &parts, before: before, nodes: g.Nodes, reported: reported, params: params,
+			ctx: ctx, kept: g.kept, tokens: &tokens, before: before, nodes: g.Nodes, reported: reported, params: params,
 		}
 		x := &nodeExprs{payload: map[string]*pattern{}}
 		g.exprs[name] = x

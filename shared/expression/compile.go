@@ -10,6 +10,8 @@ import (
 	"cel.dev/cel-go/common/ast"
 	"cel.dev/cel-go/common/operators"
 	"cel.dev/cel-go/common/types"
+	"cel.dev/cel-go/parser/gen"
+	"github.com/antlr4-go/antlr/v4"
 )
 
 // Limits of an expression.
@@ -39,16 +41,12 @@ func (e *Error) Unwrap() error { return e.Cause }
 type Program struct {
 	root  *node
 	slots int
-	parts int
 	size  int
 	texts bool // the expression has literals that are texts or bytes
 }
 
 // Type returns what is known of the expression's value.
 func (p *Program) Type() *Type { return p.root.typ }
-
-// Parts returns how many parts the expression has: values, names, operators and calls.
-func (p *Program) Parts() int { return p.parts }
 
 // Size returns about how many bytes of memory the program takes.
 func (p *Program) Size() int { return p.size }
@@ -103,6 +101,24 @@ var parser = func() *cel.Env {
 	return env
 }()
 
+// Tokens counts the names, values, operators and brackets of an expression, without parsing it. The time of Compile
+// grows with them.
+func Tokens(text string) (n int) {
+	if len(text) > MaxText { // Compile refuses it at once
+		return 0
+	}
+	lexer := gen.NewCELLexer(antlr.NewInputStream(text))
+	lexer.RemoveErrorListeners() // the parser reports what is no token
+	for {
+		switch t := lexer.NextToken(); {
+		case t.GetTokenType() == antlr.TokenEOF:
+			return n
+		case t.GetChannel() == antlr.TokenDefaultChannel: // no space and no comment
+			n++
+		}
+	}
+}
+
 // Compile checks an expression that names these variables.
 func Compile(text string, variables map[string]*Type) (p *Program, wrong *Error) {
 	start := &node{line: 1, column: 1}
@@ -126,7 +142,7 @@ func Compile(text string, variables map[string]*Type) (p *Program, wrong *Error)
 	if c.wrong != nil {
 		return nil, c.wrong
 	}
-	return &Program{root: root, slots: c.slots, parts: c.parts, size: c.size, texts: c.texts}, nil
+	return &Program{root: root, slots: c.slots, size: c.size, texts: c.texts}, nil
 }
 
 // firstIssue converts the first of the parser's issues.
