@@ -5,6 +5,7 @@ import (
 	"go/ast"
 	"go/token"
 	"reflect"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -294,16 +295,27 @@ func (l wordList) comments(f source) []finding {
 	if inAny(uncommented, f.dir) || ast.IsGenerated(f.syntax) {
 		return nil
 	}
-	list := wordList{phrases: slices.DeleteFunc(slices.Clone(l.phrases), func(p phrase) bool {
-		return !slices.Contains(commented, p.words[0])
-	})}
 	var found []finding
 	for _, group := range f.syntax.Comments {
-		text := strings.ToLower(group.Text())
-		words := strings.FieldsFunc(text, func(r rune) bool { return !unicode.IsLetter(r) })
-		if at, p, ok := list.find(words); ok {
-			found = append(found, finding{f.path(), fmt.Sprintf("%q holds %q; use %s", text, at, p.instead)})
+		if why, ok := l.prose(group.Text()); ok {
+			found = append(found, finding{f.path(), why})
 		}
 	}
 	return found
+}
+
+// documents are the pages that hold no listed word, but for names of stored attributes between backticks.
+var documents = []string{"shared/job/PROTOCOL.md"}
+
+// quoted is what a text quotes: code, and the fences around it.
+var quoted = regexp.MustCompile("(?s)```.*?```|`[^`]*`")
+
+// prose finds a listed word in a comment or in the text of a document.
+func (l wordList) prose(text string) (why string, found bool) {
+	list := wordList{phrases: slices.DeleteFunc(slices.Clone(l.phrases), func(p phrase) bool {
+		return !slices.Contains(commented, p.words[0])
+	})}
+	words := strings.FieldsFunc(strings.ToLower(text), func(r rune) bool { return !unicode.IsLetter(r) })
+	at, p, found := list.find(words)
+	return fmt.Sprintf("%q holds %q; use %s", text, at, p.instead), found
 }

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"maps"
 	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -66,6 +67,22 @@ func TestWords_NoNameAndNoDescriptionUsesOneThatGoes(t *testing.T) {
 		}
 		if err := os.WriteFile("words_left.txt", b.Bytes(), 0o600); err != nil {
 			t.Fatal(err)
+		}
+	}
+}
+
+func TestWords_NoDocumentUsesOneThatGoes(t *testing.T) {
+	t.Parallel()
+	list := readWords(words)
+	for _, page := range documents {
+		text, err := os.ReadFile(filepath.Join(root, filepath.FromSlash(page)))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for n, line := range strings.Split(quoted.ReplaceAllString(string(text), "x"), "\n") {
+			if why, found := list.prose(line); found {
+				t.Errorf("%s, line %d without its blocks of code: %s", page, n+1, why)
+			}
 		}
 	}
 }
