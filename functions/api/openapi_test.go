@@ -213,22 +213,17 @@ func TestDocument_AcceptsExactlyWhatTheReadersAccept(t *testing.T) {
 		{"CalendarPatchRequest", `{"timezone":"Europe/Berlin"}`, true},
 		{"CalendarPatchRequest", `{"cron":"0 9 * * *","every":null,"phase":null}`, true},
 		{"CalendarPatchRequest", `{"phase":"30s"}`, true},
-		{"CalendarPatchRequest", `{"cron":"0 9 * * *","every":"5m"}`, false},
-		{"CalendarPatchRequest", `{"phase":"30s","missing_hour":"skip"}`, false},
 		{"JobTemplatePatchRequest", `{"tags":{"a":null,"b":"c"}}`, true},
 		{"SchedulePatchRequest", `{"calendar":null}`, false},
-		{"SchedulePatchRequest", `{"job":null}`, false},
-		{"SchedulePatchRequest", `{"dag":null,"job":null}`, false},
-		{"SchedulePatchRequest", `{"dag":{"version":2},"job":{"task":"echo"}}`, false},
 		{"SchedulePatchRequest", `{"dag":null,"job":{"task":"echo"}}`, true},
 		{"SchedulePatchRequest", `{"dag":{"version":null}}`, true},
 		{"ScheduleRequest", `{"calendar":{"every":"5m"},"dag":{"name":"etl"}}`, true},
 		{"ScheduleRequest", `{"calendar":{"every":"5m"},"job":{"task":"echo"}}`, true},
-		{"ScheduleRequest", `{"calendar":{"every":"5m"}}`, false},
 		{"ScheduleRequest", `{"calendar":{"every":"5m"},"job":{"task":"echo"},"dag":{"name":"etl"}}`, false},
 		{"JobRequest", `{"task":"echo","delay":"5s"}`, true},
 		{"JobRequest", `{"task":"echo","delay":"5s","run_at":"2027-01-01T00:00:00Z"}`, false},
 		{"JobRequest", `{"delay":"5s"}`, false},
+		{"JobRequest", `{"task":"echo","run_if":"all_done"}`, false},
 		{"JobRequest", `{"task":"echo","Priority":"low"}`, false},
 		{"JobRequest", `{"task":"echo","priority":"urgent"}`, false},
 		{"JobRequest", `{"task":"a b"}`, false},
@@ -244,7 +239,6 @@ func TestDocument_AcceptsExactlyWhatTheReadersAccept(t *testing.T) {
 		{"JobRequest", `{"task":"echo","retry":{"max_attempts":1.5}}`, false},
 		{"BatchRequest", `{"jobs":[]}`, false},
 		{"JobPatchRequest", `{}`, false},
-		{"JobPatchRequest", `{"allow_literals":["/payload"]}`, false},
 		{"JobPatchRequest", `{"allow_literals":["/payload"],"payload":1}`, true},
 		{"DeadLettersRequest", `{}`, false},
 		{"DeadLettersRequest", `{"filter":{},"limit":1}`, true},
@@ -252,7 +246,6 @@ func TestDocument_AcceptsExactlyWhatTheReadersAccept(t *testing.T) {
 		{"DeadLettersRequest", `{"job_ids":["01KB4YJ2V0S6Y3Q4M5N6P7R8T9"],"limit":1}`, false},
 		{"DeadLettersRequest", `{"job_ids":["01KB4YJ2V0S6Y3Q4M5N6P7R8T9"],"filter":{}}`, false},
 		{"ExclusionRequest", `{"weekly":["sat","SUN"]}`, true},
-		{"ExclusionRequest", `{"move":"next"}`, false},
 		{"ExclusionRequest", `{"dates":[],"yearly":["12-25"]}`, true},
 		{"ExclusionRequest", `{"dates":["2027-13-01"]}`, false},
 		// the reader refuses it
@@ -276,6 +269,20 @@ func TestDocument_AcceptsExactlyWhatTheReadersAccept(t *testing.T) {
 		}
 		if err := s.Validate(body); (err == nil) != in.fits {
 			t.Errorf("%s %s: fits is %v, want %v (%v)", in.schema, in.body, err == nil, in.fits, err)
+		}
+	}
+}
+
+// Generators of clients have no words for such a schema; descriptions say it instead, and the readers refuse it.
+func TestDocument_ExcludesNoAlternatives(t *testing.T) {
+	t.Parallel()
+	text, err := json.Marshal(served(t, Deps{Store: &store.Store{}}))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, schema := range []string{`"not":{"anyOf"`, `"not":{"allOf"`, `"not":{"not"`} {
+		if strings.Contains(string(text), schema) {
+			t.Errorf("the document has %s", schema)
 		}
 	}
 }

@@ -104,6 +104,8 @@ def mended(value, calendar=False):
             out[name] = payload(inner)
         elif name == "dates":
             out[name] = [near(10)] if calendar else ["2027-12-25"]
+        elif name == "catch_up" and isinstance(inner, dict):
+            out[name] = mended(inner) | ({"after": "5m"} if "after" in inner else {})  # a length of time here
         elif name == "after" and isinstance(inner, list):
             out[name] = inner  # jobs, which before_call replaces
         elif name not in FIELDS:
@@ -113,6 +115,37 @@ def mended(value, calendar=False):
     if "task" in out:
         out["task"] = task_of(out.get("payload"))
     return out
+
+
+# Fields of a calendar that only one form has, each form with the field that selects it first.
+FORMS = [
+    ["cron", "missing_hour", "repeated_hour"],
+    ["every", "phase"],
+    ["dates"],
+    ["rrule", "missing_hour", "repeated_hour"],
+]
+
+
+def completed(method, path, body):
+    """Returns the body as it fits what the document says in words only: which fields exclude or need each other."""
+    if path.endswith("/jobs/{id}") and "allow_literals" in body and not {"payload", "metadata"} & body.keys():
+        body["payload"] = {"a": 1}
+    if "/exclusions/" in path and not {"dates", "ranges", "yearly", "weekly"} & body.keys():
+        body["weekly"] = ["sat"]
+    if "/schedules/{name}" in path and method == "PATCH":
+        for kind in ("job", "dag"):
+            if kind in body and (body[kind] is None or body[kind] and "job" in body and kind == "dag"):
+                del body[kind]
+        calendar = body.get("calendar")
+        if isinstance(calendar, dict):
+            form = next((f for f in FORMS if calendar.keys() & set(f)), [])
+            for other in {name for f in FORMS for name in f} - set(form):
+                calendar.pop(other, None)
+        if not body:
+            body["overlap"] = "allow"
+    elif path in ("/v1/schedules/{name}", "/v1/schedules/{name}/dry-run") and not {"job", "dag"} & body.keys():
+        body["job"] = {"task": "echo"}
+    return body
 
 
 HTTP = {"method", "url", "headers", "body", "auth", "sign_with"}
@@ -215,6 +248,8 @@ def before_call(context, case, kwargs):
     if isinstance(case.body, (dict, list)):
         case.body = mended(case.body)
     method, path = case.operation.method.upper(), case.operation.path
+    if isinstance(case.body, dict):
+        case.body = completed(method, path, case.body)
     for job in [case.body, *(case.body.get("jobs") or [])] if isinstance(case.body, dict) else []:
         if path.startswith("/v1/jobs") and job.get("task") in ("http", "lambda") and "run_at" not in job:
             job["delay"] = "1d"  # nothing is called

@@ -82,7 +82,7 @@ func (s *Handler) putPause(ctx context.Context, who tenant.Identity, in *ByScope
 		p.Since, p.EffectiveAt = old.Since, old.EffectiveAt
 	}
 	err = s.Store.PutPause(ctx, who.Tenant, p)
-	s.Pauses.Forget(who.Tenant)
+	s.Pauses.Drop(who.Tenant)
 	if err != nil {
 		return nil, err
 	}
@@ -97,7 +97,7 @@ func (s *Handler) putPause(ctx context.Context, who tenant.Identity, in *ByScope
 
 func (s *Handler) liftPause(ctx context.Context, who tenant.Identity, in *ByScope) (*rest.NoContent, error) {
 	err := s.Store.DeletePause(ctx, who.Tenant, in.Scope, s.Now())
-	s.Pauses.Forget(who.Tenant)
+	s.Pauses.Drop(who.Tenant)
 	if err == nil || fault.KindOf(err) == fault.NotFound { // an earlier request may have failed after its delete
 		s.WakeParked(ctx, who.Tenant, s.Now())
 	}

@@ -29,9 +29,9 @@ var (
 		"defaults, and unknown names are refused")
 
 	dagRunRequest = field.NewObject("DagRunRequest", "Run of a dag", runVersion).With(runOptions...).
-			Refusing(field.HasAll("run_at", "delay"))
+			Excluding("run_at", "delay")
 	runRequest = field.NewObject("RunRequest", "Run of a definition that is not kept under a name", runDag).
-			With(runOptions...).Refusing(field.HasAll("run_at", "delay"))
+			With(runOptions...).Excluding("run_at", "delay")
 	runOptions = []field.Property{runParams,
 		spec.RunAt.About("Time before which no node starts; excludes delay"),
 		spec.Delay.About("Time from now during which no node starts; excludes run_at"),

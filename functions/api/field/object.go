@@ -15,8 +15,9 @@ type Object struct {
 	fields  []property
 	names   []string
 	changes bool
-	refused *huma.Schema
-	either  []*Object // its alternatives; nil: it has none
+	exclude []string            // fields of which an object has at most one
+	needs   map[string][]string // fields that another field needs
+	either  []*Object           // its alternatives; nil: it has none
 }
 
 // NewObject returns an object with these fields; name is the name of its schema in the document.
@@ -67,11 +68,17 @@ func (o *Object) Replacing(name, about string, by Property) *Object {
 // Name returns the name of the object's schema.
 func (o *Object) Name() string { return o.name }
 
-// Refusing returns the object with a schema that it must not match. Generators of clients ignore it; validators apply
-// it. The reader has to refuse the same.
-func (o *Object) Refusing(s *huma.Schema) *Object {
+// Excluding returns the object with two fields of which it has at most one. The reader has to refuse both.
+func (o *Object) Excluding(one, other string) *Object {
 	n := *o
-	n.refused = s
+	n.exclude = []string{one, other}
+	return &n
+}
+
+// Needing returns the object with a field that it has only with another. The reader has to refuse the one alone.
+func (o *Object) Needing(one, other string) *Object {
+	n := *o
+	n.needs = map[string][]string{one: {other}}
 	return &n
 }
 
@@ -109,8 +116,11 @@ func (o *Object) Schema(known huma.Registry) *huma.Schema {
 		return ref
 	}
 	s := &huma.Schema{Type: huma.TypeObject, Description: o.about, AdditionalProperties: false,
-		Properties: map[string]*huma.Schema{}, Not: o.refused}
+		Properties: map[string]*huma.Schema{}, DependentRequired: o.needs}
 	known.Map()[o.name] = s
+	if o.exclude != nil {
+		s.Not = &huma.Schema{Required: o.exclude}
+	}
 	if o.changes {
 		s.MinProperties = new(1)
 	}

@@ -7,8 +7,6 @@ import (
 	"net/http"
 	"time"
 
-	"github.com/danielgtaylor/huma/v2"
-
 	"punctual/functions/api/field"
 	"punctual/functions/api/rest"
 	"punctual/functions/api/spec"
@@ -27,12 +25,9 @@ var jobPatchRequest = field.NewObject("JobPatchRequest", "Changes of a waiting j
 	spec.RunAt, spec.Delay.About("Time from now until the job is due; for a BLOCKED job, from the end of the jobs "+
 		"that it waits for."),
 	spec.Priority.About("New priority."), spec.Metadata.About("New metadata, which replaces the old; {} for none."),
-	spec.AllowLiterals.About("JSON pointers of strings in the new payload and metadata that resemble secrets and are "+
-		"none."),
-).Changes().Refusing(field.IsEither(
-	field.HasAll("run_at", "delay"),
-	&huma.Schema{AllOf: []*huma.Schema{field.HasAll("allow_literals"), field.IsNot(field.HasAny(spec.LiteralFields))}},
-))
+	spec.AllowLiterals.About("JSON pointers of strings in the new payload and metadata, one of which is required with "+
+		"them, that resemble secrets and are none."),
+).Changes().Excluding("run_at", "delay")
 
 type patchInput struct {
 	ByID

@@ -5,8 +5,6 @@ import (
 	"fmt"
 	"net/http"
 
-	"github.com/danielgtaylor/huma/v2"
-
 	"punctual/functions/api/field"
 	"punctual/functions/api/rest"
 	"punctual/functions/api/spec"
@@ -81,13 +79,10 @@ var (
 	jobRequest = field.NewObject("JobRequest", "Job to run, and when.", spec.Task, spec.Payload, spec.RunAt, spec.Delay,
 		spec.Priority, spec.Pool, spec.Timeout, spec.StartWithin, spec.ExpireAfter, spec.Retry, after, runIf, spec.Tags,
 		spec.Metadata, spec.AllowLiterals).
-		Refusing(field.IsEither(field.HasAll("run_at", "delay"), ruleOfNone))
+		Excluding("run_at", "delay").Needing("run_if", "after")
 	batchJobRequest = jobRequest.Replacing("BatchJobRequest", "Job of a batch.", after.Shaped(field.ArrayOf(0,
 		contract.MaxAfter, field.TextSchema(field.Matching(parentPattern, spec.JobIDLength))))).With(batchKey)
 )
-
-// ruleOfNone is an object with run_if but without after.
-var ruleOfNone = &huma.Schema{AllOf: []*huma.Schema{field.HasAll("run_if"), field.IsNot(field.HasAll("after"))}}
 
 // ByID is the input of a route about one job.
 type ByID struct {

@@ -6,12 +6,10 @@ import (
 	"strings"
 	"time"
 
-	"punctual/functions/api/spec"
 	"punctual/shared/contract"
 	"punctual/shared/horizon"
 	"punctual/shared/job"
 	"punctual/shared/store"
-	"punctual/shared/tenant"
 )
 
 // An index knows which jobs are DEAD and which are RUNNING, so their lists do not read all jobs.
@@ -24,29 +22,27 @@ const deadOrder = "dead "
 
 // dead fills a page with dead jobs, newest first. A tenant with more dead jobs than can be sorted for one page gets
 // them in the order of death, the last one first. A list keeps the order in which it began.
-func (s *Handler) dead(
-	ctx context.Context, t tenant.ID, f jobFilter, before job.ID, position string, limit int, items *[]spec.JobView,
-) (next string, err error) {
+func (p *search) dead(ctx context.Context, before job.ID, position string) (next string, err error) {
 	after, byDeath := strings.CutPrefix(position, deadOrder)
 	if !byDeath {
 		most := MaxKnown
 		if position != "" { // more jobs may have died since the page before
 			most *= 2
 		}
-		keys, all, err := s.Store.DeadKeys(ctx, t, most)
+		keys, all, err := p.Store.DeadKeys(ctx, p.tenant, most)
 		if err != nil {
 			return "", err
 		}
 		if all || position != "" {
-			return s.among(ctx, t, f, keys, before, limit, items)
+			return p.among(ctx, keys, before)
 		}
 	}
-	may := func(r job.Row) bool { return f.rowMay(r) && r.ID >= f.from && (f.to == "" || r.ID < f.to) }
-	rows, next, err := s.lettersFrom(ctx, t, letterFilter{row: may}, after, limit)
+	may := func(r job.Row) bool { return p.rowMay(r) && r.ID >= p.from && (p.to == "" || r.ID < p.to) }
+	rows, next, err := p.lettersFrom(ctx, p.tenant, letterFilter{row: may}, after, p.limit)
 	if err != nil {
 		return "", err
 	}
-	*items, err = s.ShowAll(ctx, t, rows)
+	p.items, err = p.ShowAll(ctx, p.tenant, rows)
 	if next != "" {
 		next = deadOrder + next
 	}
@@ -56,9 +52,9 @@ func (s *Handler) dead(
 // waking returns the keys of jobs that may be running. The wake-up of a running job is the end of its lease, so it lies
 // between the slowest sweeper and the next minute. A job that waited long for a worker may wake up later; the sweeper
 // brings it back into this range.
-func (s *Handler) waking(ctx context.Context, t tenant.ID) ([]job.Key, error) {
-	now := s.Now()
-	swept, shards, err := s.Store.Slowest(ctx, store.Swept)
+func (p *search) waking(ctx context.Context) ([]job.Key, error) {
+	now := p.Now()
+	swept, shards, err := p.Store.Slowest(ctx, store.Swept)
 	if err != nil {
 		return nil, err
 	}
@@ -70,50 +66,38 @@ func (s *Handler) waking(ctx context.Context, t tenant.ID) ([]job.Key, error) {
 		}
 	}
 	var where []string
-	for shard := range max(shards, s.Shards) {
+	for shard := range max(shards, p.Shards) {
 		for _, slice := range horizon.Slices(from, now.Add(time.Minute), shard) {
 			where = append(where, slice.String())
 		}
 	}
-	keys, _, err := s.Store.WakingKeys(ctx, t, where, now, MaxKnown)
+	keys, _, err := p.Store.WakingKeys(ctx, p.tenant, where, now, MaxKnown)
 	return keys, err
 }
 
 // maxLag is how late the sweeper may be before its slices are too many to read for a list.
 const maxLag = 30 * time.Minute
 
-// among fills a page with the jobs of these keys that pass the filter, newest first.
-func (s *Handler) among(
-	ctx context.Context, t tenant.ID, f jobFilter, keys []job.Key, before job.ID, limit int, items *[]spec.JobView,
-) (next string, err error) {
-	keys = slices.DeleteFunc(keys, func(k job.Key) bool { return before != "" && k.ID >= before || k.ID < f.from })
+// among fills the page with the jobs of these keys that pass the filter, newest first.
+func (p *search) among(ctx context.Context, keys []job.Key, before job.ID) (next string, err error) {
+	keys = slices.DeleteFunc(keys, func(k job.Key) bool { return before != "" && k.ID >= before || k.ID < p.from })
 	slices.SortFunc(keys, func(a, b job.Key) int { return strings.Compare(string(b.ID), string(a.ID)) })
-	keys = slices.Compact(keys)
-	began := s.Clock.Now()
-	for lot := range slices.Chunk(keys, store.ReadAtOnce) {
-		found, there, err := s.Rows(ctx, lot)
+	p.began = p.Clock.Now()
+	for lot := range slices.Chunk(slices.Compact(keys), store.ReadAtOnce) {
+		found, there, err := p.Rows(ctx, lot)
 		if err != nil {
 			return "", err
 		}
 		rows := found[:0]
 		for i, r := range found {
-			if there[i] && !r.StartsRun() && f.rowMay(r) {
+			if there[i] && !r.StartsRun() && p.rowMay(r) {
 				rows = append(rows, r)
 			}
 		}
-		views, err := s.ShowAll(ctx, t, rows)
-		if err != nil {
-			return "", err
+		if full, err := p.show(ctx, rows); err != nil || full != "" {
+			return string(full), err
 		}
-		for _, v := range views {
-			if v.Status != f.status {
-				continue
-			}
-			if *items = append(*items, v); len(*items) == limit {
-				return string(v.JobID), nil
-			}
-		}
-		if s.Clock.Now().Sub(began) >= contract.MaxListRead {
+		if p.late() {
 			return string(lot[len(lot)-1].ID), nil
 		}
 	}

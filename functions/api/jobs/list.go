@@ -1,6 +1,7 @@
 package jobs
 
 import (
+	"cmp"
 	"context"
 	"iter"
 	"strconv"
@@ -54,123 +55,108 @@ func (s *Handler) listJobs(
 	ctx context.Context, who tenant.Identity, in *listJobsInput, after string, limit int,
 ) (found rest.Found[spec.JobView], err error) {
 	f, err := readFilter(in, s.Now())
-	if err == nil {
-		found.Next, err = s.listed(ctx, who.Tenant, f, after, limit, &found.Items)
+	if err != nil {
+		return found, err
 	}
+	p := &search{Handler: s, jobFilter: f, tenant: who.Tenant, limit: limit, began: s.Clock.Now()}
+	found.Next, err = p.fill(ctx, after)
+	found.Items = p.items
 	return found, err
 }
 
-// listed fills a page that begins after a position, and returns where the next one begins; "" is the end.
-func (s *Handler) listed(
-	ctx context.Context, t tenant.ID, f jobFilter, position string, limit int, items *[]spec.JobView,
-) (next string, err error) {
-	before := f.to
+// search fills one page of a list of jobs.
+type search struct {
+	*Handler
+	jobFilter
+	tenant tenant.ID
+	limit  int
+	began  time.Time
+	items  []spec.JobView
+}
+
+// fill fills the page that begins after a position, and returns where the next one begins; "" is the end.
+func (p *search) fill(ctx context.Context, position string) (next string, err error) {
+	before := p.to
 	if position != "" && (before == "" || job.ID(position) < before) {
 		before = job.ID(position)
 	}
-	if f.status == job.Dead {
-		return s.dead(ctx, t, f, before, position, limit, items)
+	switch {
+	case p.status == job.Dead:
+		return p.dead(ctx, before, position)
+	case p.task != "" && p.status != job.Running:
+		return p.ofTask(ctx, before)
 	}
-	began := s.Clock.Now()
-	if f.task != "" && f.status != job.Running {
-		return s.ofTask(ctx, t, f, before, limit, began, items)
-	}
-	last, end, err := s.newest(ctx, t, f, before, limit, began, items)
+	last, end, err := p.read(ctx, p.Store.Newest(ctx, p.tenant, p.from, before, p.limit))
 	switch {
 	case err != nil || end:
 		return "", err
-	case f.status == job.Running && len(*items) < limit:
-		keys, err := s.waking(ctx, t)
+	case p.status == job.Running && len(p.items) < p.limit:
+		keys, err := p.waking(ctx)
 		if err != nil {
 			return "", err
 		}
-		return s.among(ctx, t, f, keys, last, limit, items)
+		return p.among(ctx, keys, last)
 	}
 	return string(last), nil
 }
 
-// ofTask fills a page with the jobs of a task. It reads only the stretches in which the task has jobs.
-func (s *Handler) ofTask(
-	ctx context.Context, t tenant.ID, f jobFilter, before job.ID, limit int, began time.Time, items *[]spec.JobView,
-) (next string, err error) {
+// ofTask fills the page with the jobs of a task. It reads only the stretches in which the task has jobs.
+func (p *search) ofTask(ctx context.Context, before job.ID) (next string, err error) {
 	var below time.Time
 	if before != "" {
 		below = before.At()
 	}
-	for where, err := range s.Store.Stretches(ctx, t, f.task, below) {
+	for where, err := range p.Store.Stretches(ctx, p.tenant, p.task, below) {
 		if err != nil {
 			return "", err
 		}
-		part, from, to := f, job.NewID(where.From, [10]byte{}), job.NewID(where.To, [10]byte{})
-		part.from = max(f.from, from)
+		from, to := job.NewID(where.From, [10]byte{}), job.NewID(where.To, [10]byte{})
 		if before != "" {
 			to = min(to, before)
 		}
-		if to <= part.from { // all later stretches are older
-			if to <= f.from {
+		if to <= max(p.from, from) { // all later stretches are older
+			if to <= p.from {
 				return "", nil
 			}
 			continue
 		}
-		last, end, err := s.look(ctx, t, part, s.Store.NewestOfTask(ctx, t, f.task, where.Parts, part.from, to),
-			limit, began, items)
+		last, end, err := p.read(ctx,
+			p.Store.NewestOfTask(ctx, p.tenant, p.task, where.Parts, max(p.from, from), to))
 		switch {
 		case err != nil:
 			return "", err
 		case !end:
 			return string(last), nil
-		case s.Clock.Now().Sub(began) >= contract.MaxListRead:
+		case p.late():
 			return string(from), nil
 		}
 	}
 	return "", nil
 }
 
-// newest fills a page. It returns the last id that it read, and whether that was the end of the list. It shows rows in
-// lots, so that many claims are one read.
-func (s *Handler) newest(
-	ctx context.Context, t tenant.ID, f jobFilter, before job.ID, limit int, began time.Time, items *[]spec.JobView,
-) (last job.ID, end bool, err error) {
-	return s.look(ctx, t, f, s.Store.Newest(ctx, t, f.from, before, limit), limit, began, items)
+// late reports whether the request has read for so long that its page ends.
+func (p *search) late() bool { return p.Clock.Now().Sub(p.began) >= contract.MaxListRead }
+
+// show adds the jobs of these rows that are shown with the status of the filter. It returns the last one once the page
+// is full, else "".
+func (p *search) show(ctx context.Context, rows []job.Row) (last job.ID, err error) {
+	views, err := p.ShowAll(ctx, p.tenant, rows)
+	for _, v := range views {
+		if p.status != "" && v.Status != p.status {
+			continue
+		}
+		if p.items = append(p.items, v); len(p.items) == p.limit {
+			return v.JobID, err
+		}
+	}
+	return "", err
 }
 
-// look is newest for the given rows.
-func (s *Handler) look(
-	ctx context.Context, t tenant.ID, f jobFilter, rows iter.Seq2[job.Row, error], limit int, began time.Time,
-	items *[]spec.JobView,
-) (last job.ID, end bool, err error) {
+// read fills the page with jobs of these rows. It returns the last id that it read, and whether that was the end. It
+// shows rows in lots, so that many claims are one read.
+func (p *search) read(ctx context.Context, rows iter.Seq2[job.Row, error]) (last job.ID, end bool, err error) {
 	read := 0
-	enoughRead := func() bool {
-		if f.status == job.Running { // the due index knows the other running jobs
-			return read >= spec.MaxRead
-		}
-		return s.Clock.Now().Sub(began) >= contract.MaxListRead
-	}
 	var lot []job.Row
-	full := false
-	show := func() error {
-		views, err := s.ShowAll(ctx, t, lot)
-		if err != nil {
-			return err
-		}
-		for _, v := range views {
-			if f.status != "" && v.Status != f.status {
-				continue
-			}
-			if *items = append(*items, v); len(*items) == limit {
-				last, full = v.JobID, true
-				break
-			}
-		}
-		lot = lot[:0]
-		return nil
-	}
-	enough := func() int {
-		if f.status == "" {
-			return limit - len(*items)
-		}
-		return store.ReadAtOnce // not many of them may have that status
-	}
 	for r, err := range rows {
 		if err != nil && fault.KindOf(err) != fault.Undecodable {
 			return last, false, err
@@ -178,22 +164,29 @@ func (s *Handler) look(
 		read++
 		last = r.ID
 		if err != nil { // the others are still listed
-			s.UnreadableRow(ctx, r.Key, err)
-		} else if f.rowMay(r) {
+			p.UnreadableRow(ctx, r.Key, err)
+		} else if p.rowMay(r) {
 			lot = append(lot, r)
 		}
-		over := enoughRead()
-		if len(lot) >= enough() || over {
-			if err := show(); err != nil {
-				return last, false, err
-			}
-			if full || over {
-				return last, false, nil
-			}
+		enough := p.late()
+		if p.status == job.Running { // the due index knows the other running jobs
+			enough = read >= spec.MaxRead
 		}
+		most := store.ReadAtOnce // not many of them may have the status
+		if p.status == "" {
+			most = p.limit - len(p.items)
+		}
+		if len(lot) < most && !enough {
+			continue
+		}
+		full, err := p.show(ctx, lot)
+		if err != nil || full != "" || enough {
+			return cmp.Or(full, last), false, err
+		}
+		lot = lot[:0]
 	}
-	err = show()
-	return last, !full, err
+	full, err := p.show(ctx, lot)
+	return cmp.Or(full, last), full == "", err
 }
 
 // madeAhead is how long before its nominal time a schedule's job may be made. Its id has the nominal time.

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"iter"
+	"strconv"
 	"strings"
 
 	"github.com/go-json-experiment/json/jsontext"
@@ -304,34 +305,24 @@ func (d *Document) Elements(n int) iter.Seq2[int, int] {
 
 // Pointer returns the JSON pointer of a node. The node may be the key of a field.
 func (d *Document) Pointer(target int) string {
-	var b strings.Builder
-	at := 0
-	for at != target {
-		found := false
-		switch d.nodes[at].kind {
-		case KindObject:
-			for i := at + 1; i < int(d.nodes[at].next); i = int(d.nodes[i+1].next) {
-				if target == i || i < target && target < int(d.nodes[i+1].next) {
-					b.WriteString("/" + text.EscapePointer(d.Text(i)))
-					if target == i {
-						return b.String()
-					}
-					at, found = i+1, true
-					break
-				}
+	pointer := ""
+	for at, found := 0, true; at != target && found; {
+		found = false
+		for name, v := range d.Members(at) {
+			if target == v-1 {
+				return pointer + "/" + text.EscapePointer(name)
 			}
-		case KindArray:
-			for index, v := range d.Elements(at) {
-				if v <= target && target < int(d.nodes[v].next) {
-					fmt.Fprintf(&b, "/%d", index)
-					at, found = v, true
-					break
-				}
+			if v <= target && target < int(d.nodes[v].next) {
+				pointer, at, found = pointer+"/"+text.EscapePointer(name), v, true
+				break
 			}
 		}
-		if !found {
-			break
+		for index, v := range d.Elements(at) {
+			if !found && v <= target && target < int(d.nodes[v].next) {
+				pointer, at, found = pointer+"/"+strconv.Itoa(index), v, true
+				break
+			}
 		}
 	}
-	return b.String()
+	return pointer
 }

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"punctual/shared/contract"
+	"punctual/shared/executor"
 	"punctual/shared/fault"
 	"punctual/shared/span"
 	"punctual/shared/text"
@@ -63,10 +64,7 @@ func (r *Reader) Mistake(pointer, code, allowed, detail string, args ...any) {
 }
 
 // Value is a value of the document, with its pointer.
-type Value struct {
-	Node    int
-	Pointer string
-}
+type Value = executor.Value
 
 // Fields are the values of an object by name.
 type Fields map[string]Value
@@ -83,7 +81,7 @@ func (r *Reader) Is(v Value, want Kind) bool {
 // Object reads an object and returns its known fields. A value of another kind, an unknown field and a repeated field
 // are mistakes.
 func (r *Reader) Object(n int, pointer string, known []string) Fields {
-	if !r.Is(Value{n, pointer}, KindObject) {
+	if !r.Is(Value{Node: n, Pointer: pointer}, KindObject) {
 		return nil
 	}
 	twice := r.Doc.Repeated(n)
@@ -103,7 +101,7 @@ func (r *Reader) Object(n int, pointer string, known []string) Fields {
 			}
 			r.Mistake(at, CodeUnknownField, strings.Join(known, ", "), "%s", detail)
 		default:
-			found[name] = Value{v, at}
+			found[name] = Value{Node: v, Pointer: at}
 		}
 	}
 	return found
@@ -257,7 +255,7 @@ func (r *Reader) List(v Value, most int) []Value {
 			r.Mistake(v.Pointer, CodeOutOfRange, fmt.Sprintf("at most %d", most), "there are more than %d", most)
 			return nil
 		}
-		values = append(values, Value{n, v.Pointer + "/" + strconv.Itoa(i)})
+		values = append(values, Value{Node: n, Pointer: v.Pointer + "/" + strconv.Itoa(i)})
 	}
 	return values
 }

@@ -38,24 +38,8 @@ var (
 )
 
 // innocent words contain "secret" and mean something else.
-var innocent = strings.NewReplacer(
-	"passwordless",
-	"",
-	"authorizations",
-	"",
-	"secretary",
-	"",
-	"secretaries",
-	"",
-	"secretariat",
-	"",
-	"secretarial",
-	"",
-	"secretion",
-	"",
-	"secretive",
-	"",
-)
+var innocent = strings.NewReplacer("passwordless", "", "authorizations", "", "secretary", "", "secretaries", "",
+	"secretariat", "", "secretarial", "", "secretion", "", "secretive", "")
 
 // metadata are the last words of names of facts about a secret.
 var metadata = wordSet(`

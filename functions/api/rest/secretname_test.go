@@ -60,7 +60,7 @@ func TestNoSecrets_KnowsSecretsByTheirNames(t *testing.T) {
 			t.Fatal(err)
 		}
 		r := NewReader(d)
-		r.NoSecrets(Value{0, "/payload"}, nil)
+		r.NoSecrets(Value{Pointer: "/payload"}, nil)
 		if (len(r.Wrong) > 0) != secret {
 			t.Errorf("a string under %q: taken for a secret is %v, want %v", name, len(r.Wrong) > 0, secret)
 		}
@@ -162,7 +162,7 @@ func TestNoSecrets_KnowsSecretsByTheirFormAndPath(t *testing.T) {
 			t.Fatal(err)
 		}
 		r := NewReader(d)
-		r.NoSecrets(Value{0, "/payload"}, nil)
+		r.NoSecrets(Value{Pointer: "/payload"}, nil)
 		if (len(r.Wrong) > 0) != secret {
 			t.Errorf("%s: taken for a secret is %v, want %v", text, len(r.Wrong) > 0, secret)
 		}

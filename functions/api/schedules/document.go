@@ -12,17 +12,9 @@ import (
 // Document adds the schemas that are made from others: those of patches and of the forms of calendars.
 func Document(schemas map[string]*huma.Schema) {
 	patchOf(schemas, scheduleRequest.Name())
-	schemas["SchedulePatchRequest"].MinProperties, schemas["SchedulePatchRequest"].Not = new(1), patchRefusal
-	schemas["CalendarPatchRequest"].Not = field.IsNot(ofOneForm())
+	schemas["SchedulePatchRequest"].MinProperties = new(1)
 	calendars(schemas)
 }
-
-// patchRefusal is what a patch of a schedule must not match.
-var patchRefusal = field.IsEither(
-	&huma.Schema{AllOf: []*huma.Schema{field.HasValue("job"), field.HasValue("dag")}},
-	&huma.Schema{AllOf: []*huma.Schema{field.HasNull("job"), field.IsNot(field.HasValue("dag"))}},
-	&huma.Schema{AllOf: []*huma.Schema{field.HasNull("dag"), field.IsNot(field.HasValue("job"))}},
-)
 
 func closedObject() *huma.Schema {
 	return &huma.Schema{Type: huma.TypeObject, AdditionalProperties: false, Properties: map[string]*huma.Schema{}}
@@ -71,17 +63,4 @@ func patchOf(schemas map[string]*huma.Schema, name string) *huma.Schema {
 	}
 	schemas[patch] = s
 	return field.Ref(patch)
-}
-
-// ofOneForm is a patch whose fields all belong to one form of a calendar.
-func ofOneForm() *huma.Schema {
-	either := &huma.Schema{}
-	for _, form := range calendarForms {
-		null := &huma.Schema{Properties: map[string]*huma.Schema{}}
-		for _, name := range form.others() {
-			null.Properties[name] = &huma.Schema{Type: "null"}
-		}
-		either.AnyOf = append(either.AnyOf, null)
-	}
-	return either
 }

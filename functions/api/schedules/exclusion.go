@@ -58,10 +58,9 @@ var (
 	rangeTo = calendarText("to", "Last day, or instant after the range; of the same kind as from", dayForm).Required()
 
 	exclusionRangeRequest = field.NewObject("ExclusionRangeRequest", "Range of days or of instants", rangeFrom, rangeTo)
-	exclusionRequest      = field.NewObject("ExclusionRequest", "Days and ranges on which nothing runs", excludedDates,
-		excludedRanges, excludedYearly, excludedWeekly, excludedZone, excludedMove).
-		Refusing(field.IsNot(field.IsEither(field.HasSome("dates"), field.HasSome("ranges"), field.HasSome("yearly"),
-			field.HasSome("weekly"))))
+	exclusionRequest      = field.NewObject("ExclusionRequest", "Days and ranges on which nothing runs. At least "+
+		"one of dates, ranges, yearly and weekly is not empty.", excludedDates, excludedRanges, excludedYearly, excludedWeekly,
+		excludedZone, excludedMove)
 )
 
 // dayForm is the form of a day or an instant.

@@ -109,9 +109,9 @@ func (s *Handler) occurrences(
 		before, seen = at.Add(time.Millisecond), n // include that time: it may have more facts
 	}
 	over := !f.after.IsZero() && !before.IsZero() && !before.After(f.after) // only stretches that began before are left
-	jobs := &jobsAhead{stage: s, of: of.Key, after: f.after, before: before, page: f.limit, done: over}
-	entries := &entriesAhead{stage: s, of: of.Key, after: f.after, before: before, page: f.limit, done: over}
-	entries.add(of.LeftOut(s.Now()))
+	jobs := s.jobsAhead(of.Key, f.after, before, f.limit, false)
+	entries := s.entriesAhead(of, f.after, before, f.limit)
+	jobs.done, entries.done = over, over
 	for read := 0; ; {
 		group, err := together(ctx, jobs, entries)
 		if err != nil {
@@ -161,7 +161,7 @@ func (s *Handler) pendingOccurrences(
 	if at, n, ok := readPosition(position); ok {
 		after, skip = at, n
 	}
-	jobs := &jobsAhead{stage: s, of: of.Key, after: after, before: f.before, page: f.limit, forward: true}
+	jobs := s.jobsAhead(of.Key, after, f.before, f.limit, true)
 	at, same := time.Time{}, int64(0) // the time of this row, and how many of its rows were read
 	for read := 0; ; read++ {
 		row, err := jobs.peek(ctx)
@@ -178,7 +178,7 @@ func (s *Handler) pendingOccurrences(
 			return items, writePosition(at, int(same)), s.withClaims(ctx, of.Tenant, items)
 		}
 		same++
-		v := viewOccurrence(of, fact{at: at, job: row, claim: jobs.claims[row.ID]})
+		v := viewOccurrence(of, fact{at: at, job: &row.Row, claim: row.claim})
 		if v.Outcome == schedule.Pending && (!at.Equal(after) || same > skip) {
 			items = append(items, v)
 		}
@@ -188,7 +188,7 @@ func (s *Handler) pendingOccurrences(
 
 // together takes all facts about the newest time that is left. Their order never changes: the job, or else the newest
 // entry about this time alone; then stretches that begin here; then manual runs of this very time.
-func together(ctx context.Context, jobs *jobsAhead, entries *entriesAhead) ([]fact, error) {
+func together(ctx context.Context, jobs *ahead[claimedRow], entries *ahead[schedule.Entry]) ([]fact, error) {
 	row, err := jobs.peek(ctx)
 	if err != nil {
 		return nil, err
@@ -205,7 +205,7 @@ func together(ctx context.Context, jobs *jobsAhead, entries *entriesAhead) ([]fa
 	}
 	var group, stretches, manual []fact
 	for row != nil && row.OccurredAt().Equal(at) {
-		if t := (fact{at: at, job: row, claim: jobs.claims[row.ID]}); t.manual() {
+		if t := (fact{at: at, job: &row.Row, claim: row.claim}); t.manual() {
 			manual = append(manual, t)
 		} else {
 			group = append(group, t)
@@ -367,49 +367,29 @@ func pending(of schedule.Schedule, r job.Row, c job.Claim) (outcome, reason, why
 	return schedule.Pending, "", ""
 }
 
-// jobsAhead reads a schedule's jobs page by page, from the newest to the oldest, or the other way.
-type jobsAhead struct {
-	stage         *Handler
-	of            schedule.Key
-	after, before time.Time
-	page          int
-	forward       bool // from the oldest to the newest
-	cursor        string
-	rows          []job.Row
-	claims        map[job.ID]job.Claim // of those that may have started without their rows saying so
-	done          bool
+// ahead reads rows page by page, before they are taken one by one.
+type ahead[T any] struct {
+	read func(ctx context.Context, cursor string) (found []T, next string, err error)
+	// last reads what comes after all pages; nil: nothing does.
+	last   func(ctx context.Context) ([]T, error)
+	rows   []T
+	cursor string
+	done   bool // there are no more pages
 }
 
 // peek returns the next row without taking it, nil at the end.
-func (a *jobsAhead) peek(ctx context.Context) (*job.Row, error) {
+func (a *ahead[T]) peek(ctx context.Context) (_ *T, err error) {
 	for len(a.rows) == 0 && !a.done {
-		found, next, err := a.stage.Store.JobsOf(ctx, a.of, a.after, a.before, !a.forward,
-			min(a.page+1, store.ReadAtOnce), a.cursor)
-		if err != nil {
+		if a.rows, a.cursor, err = a.read(ctx, a.cursor); err != nil {
 			return nil, err
 		}
-		a.cursor, a.done = next, next == ""
-		keys := make([]job.Key, len(found))
-		for i, f := range found {
-			keys[i] = f.Key
-		}
-		rows, there, err := a.stage.Store.Rows(ctx, keys)
-		if err != nil {
+		a.done = a.cursor == ""
+	}
+	if len(a.rows) == 0 && a.last != nil {
+		if a.rows, err = a.last(ctx); err != nil {
 			return nil, err
 		}
-		var due []job.Key
-		for i, r := range rows {
-			if !there[i] {
-				continue
-			}
-			a.rows = append(a.rows, r)
-			if spec.MayBeSuperseded(r) && !r.DueAt.After(a.stage.Now()) {
-				due = append(due, r.Key)
-			}
-		}
-		if a.claims, _, err = a.stage.Claims(ctx, a.of.Tenant, due); err != nil {
-			return nil, err
-		}
+		a.last = nil
 	}
 	if len(a.rows) == 0 {
 		return nil, nil
@@ -417,59 +397,72 @@ func (a *jobsAhead) peek(ctx context.Context) (*job.Row, error) {
 	return &a.rows[0], nil
 }
 
-func (a *jobsAhead) take() { a.rows = a.rows[1:] }
+func (a *ahead[T]) take() { a.rows = a.rows[1:] }
 
-// entriesAhead reads a schedule's ledger page by page, from the newest to the oldest.
-type entriesAhead struct {
-	stage         *Handler
-	of            schedule.Key
-	after, before time.Time
-	page          int
-	cursor        string
-	entries       []schedule.Entry
-	done          bool
-	reached       bool // the stretches that began before after have been read
+// claimedRow is the row of a job, with its claim if it may have started without its row saying so.
+type claimedRow struct {
+	job.Row
+	claim job.Claim
 }
 
-// add adds entries that are not yet in the ledger. They are newer than all that it has.
-func (a *entriesAhead) add(entries []schedule.Entry) {
-	for _, e := range slices.Backward(entries) {
-		if (a.before.IsZero() || e.From.Before(a.before)) && !e.To.Before(a.after) {
-			a.entries = append(a.entries, e)
+// jobsAhead reads a schedule's jobs from the newest to the oldest, or the other way.
+func (s *Handler) jobsAhead(of schedule.Key, after, before time.Time, page int, forward bool) *ahead[claimedRow] {
+	return &ahead[claimedRow]{read: func(ctx context.Context, cursor string) ([]claimedRow, string, error) {
+		found, next, err := s.Store.JobsOf(ctx, of, after, before, !forward, min(page+1, store.ReadAtOnce), cursor)
+		if err != nil {
+			return nil, "", err
 		}
-	}
+		keys := make([]job.Key, len(found))
+		for i, f := range found {
+			keys[i] = f.Key
+		}
+		rows, there, err := s.Store.Rows(ctx, keys)
+		if err != nil {
+			return nil, "", err
+		}
+		var all []claimedRow
+		var due []job.Key
+		for i, r := range rows {
+			if !there[i] {
+				continue
+			}
+			all = append(all, claimedRow{Row: r})
+			if spec.MayBeSuperseded(r) && !r.DueAt.After(s.Now()) {
+				due = append(due, r.Key)
+			}
+		}
+		claims, _, err := s.Claims(ctx, of.Tenant, due)
+		for i := range all {
+			all[i].claim = claims[all[i].ID]
+		}
+		return all, next, err
+	}}
 }
 
 // reaching is how many entries before the beginning are read to find stretches that reach over it. Entries overlap only
 // between epochs.
 const reaching = 4
 
-// peek returns the next entry without taking it, nil at the end.
-func (a *entriesAhead) peek(ctx context.Context) (*schedule.Entry, error) {
-	for len(a.entries) == 0 && !a.done {
-		found, next, err := a.stage.Store.Recorded(ctx, a.of, a.after, a.before, true,
-			min(a.page+1, store.ReadAtOnce), a.cursor)
-		if err != nil {
-			return nil, err
+// entriesAhead reads a schedule's ledger from the newest to the oldest, beginning with entries that are not yet in it
+// and are newer than all that it has.
+func (s *Handler) entriesAhead(of schedule.Schedule, after, before time.Time, page int) *ahead[schedule.Entry] {
+	a := &ahead[schedule.Entry]{read: func(ctx context.Context, cursor string) ([]schedule.Entry, string, error) {
+		return s.Store.Recorded(ctx, of.Key, after, before, true, min(page+1, store.ReadAtOnce), cursor)
+	}}
+	for _, e := range slices.Backward(of.LeftOut(s.Now())) {
+		if (before.IsZero() || e.From.Before(before)) && !e.To.Before(after) {
+			a.rows = append(a.rows, e)
 		}
-		a.entries, a.cursor, a.done = found, next, next == ""
 	}
-	if len(a.entries) == 0 && !a.reached && !a.after.IsZero() {
-		a.reached = true
-		before := a.after
-		if !a.before.IsZero() && a.before.Before(before) {
-			before = a.before
+	if !after.IsZero() {
+		a.last = func(ctx context.Context) ([]schedule.Entry, error) {
+			until := after
+			if !before.IsZero() && before.Before(until) {
+				until = before
+			}
+			found, _, err := s.Store.Recorded(ctx, of.Key, time.Time{}, until, true, reaching, "")
+			return slices.DeleteFunc(found, func(e schedule.Entry) bool { return e.To.Before(after) }), err
 		}
-		found, _, err := a.stage.Store.Recorded(ctx, a.of, time.Time{}, before, true, reaching, "")
-		if err != nil {
-			return nil, err
-		}
-		a.entries = slices.DeleteFunc(found, func(e schedule.Entry) bool { return e.To.Before(a.after) })
 	}
-	if len(a.entries) == 0 {
-		return nil, nil
-	}
-	return &a.entries[0], nil
+	return a
 }
-
-func (a *entriesAhead) take() { a.entries = a.entries[1:] }

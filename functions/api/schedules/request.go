@@ -34,10 +34,8 @@ var (
 	pauseAfterFailures = field.Whole("pause_after_failures", "Number of jobs in a row that fail for good after which "+
 		"the schedule is paused; default: 0, never", 0, schedule.MaxPauseAfter)
 
-	scheduleRequest = field.NewObject("ScheduleRequest", "Schedule: calendar, job or dag, and policies",
-		calendarField, jobField, dagField, overlap, catchUp, pauseAfterFailures).
-		Refusing(field.IsEither(field.HasAll("job", "dag"), field.IsNot(field.IsEither(field.HasAll("job"),
-			field.HasAll("dag")))))
+	scheduleRequest = field.NewObject("ScheduleRequest", "Schedule: calendar, policies, and either job or dag, "+
+		"one of which is required.", calendarField, jobField, dagField, overlap, catchUp, pauseAfterFailures).Excluding("job", "dag")
 )
 
 // Fields of a catch-up policy.

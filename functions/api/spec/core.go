@@ -11,6 +11,7 @@ import (
 
 	"punctual/functions/api/rest"
 	"punctual/functions/engine"
+	"punctual/shared/cache"
 	"punctual/shared/clock"
 	"punctual/shared/contract"
 	"punctual/shared/horizon"
@@ -19,6 +20,7 @@ import (
 	"punctual/shared/schema"
 	"punctual/shared/store"
 	"punctual/shared/telemetry"
+	"punctual/shared/tenant"
 )
 
 // Deps holds what the stage needs.
@@ -57,7 +59,7 @@ type Core struct {
 	Schemas *schema.Cache
 	Entropy *Entropy
 	Engine  engine.Engine
-	Pauses  pausesSeen
+	Pauses  *cache.Cache[tenant.ID, job.Pauses]
 
 	collected  collected
 	allowances allowances
@@ -66,6 +68,7 @@ type Core struct {
 // NewCore returns a Core, without its Router.
 func NewCore(d Deps) *Core {
 	c := &Core{Deps: d, Schemas: schema.NewCache(), Entropy: &Entropy{R: d.Entropy}}
+	c.Pauses = cache.New[tenant.ID](cache.Options[job.Pauses]{Age: pausesFor, Most: maxPausesSeen, Now: c.Now})
 	c.Engine = engine.New(engine.Deps{Store: d.Store, Queue: d.Queues, Clock: d.Clock, Log: d.Log, Meter: d.Meter,
 		Shards: d.Shards, Schemas: c.Schemas, RateLimit: d.Allowance})
 	if c.Runs == nil {

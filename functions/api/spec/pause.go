@@ -4,7 +4,6 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
-	"sync"
 	"time"
 
 	"punctual/functions/api/field"
@@ -106,53 +105,24 @@ func parkingTimer(place string, at time.Time) string {
 	return "p-" + hex.EncodeToString(sum[:16])
 }
 
-// pausesSeen caches the pauses of each tenant for a moment. The view of an accepted job shows whether a pause holds it,
+// pausesFor is how long the pauses of a tenant are cached. The view of an accepted job shows whether a pause holds it,
 // and reading the pauses for every job would put all reads on one partition.
-type pausesSeen struct {
-	mu   sync.Mutex
-	seen map[tenant.ID]seenPauses
-}
-
-type seenPauses struct {
-	pauses job.Pauses
-	at     time.Time
-}
-
-// pausesFor is how long pauses are cached.
 const pausesFor = time.Second
 
-// maxPausesSeen is how many tenants are cached; beyond that all are forgotten.
+// maxPausesSeen is how many tenants are cached.
 const maxPausesSeen = 1000
-
-// Forget drops the cached pauses of a tenant.
-func (p *pausesSeen) Forget(t tenant.ID) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	delete(p.seen, t)
-}
 
 // Held reports whether a pause seems to hold a job that is about to be accepted. It is only for the view.
 func (s *Core) Held(ctx context.Context, r job.Row, now time.Time) bool {
 	if !StartsSoon(r, now) {
 		return false
 	}
-	p := &s.Pauses
-	p.mu.Lock()
-	known, ok := p.seen[r.Tenant]
-	p.mu.Unlock()
-	if !ok || now.Sub(known.at) >= pausesFor {
-		pauses, err := s.Store.Pauses(ctx, r.Tenant)
-		if err != nil {
-			return false
-		}
-		known = seenPauses{pauses, now}
-		p.mu.Lock()
-		if p.seen == nil || len(p.seen) >= maxPausesSeen {
-			p.seen = map[tenant.ID]seenPauses{}
-		}
-		p.seen[r.Tenant] = known
-		p.mu.Unlock()
+	pauses, err := s.Pauses.Get(ctx, r.Tenant, func(ctx context.Context) (job.Pauses, error) {
+		return s.Store.Pauses(ctx, r.Tenant)
+	})
+	if err != nil {
+		return false
 	}
-	_, held := known.pauses.Hold(r.Task, now)
+	_, held := pauses.Hold(r.Task, now)
 	return held
 }

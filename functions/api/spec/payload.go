@@ -53,7 +53,7 @@ func (s *Core) ReadPayload(ctx context.Context, r *rest.Reader, v rest.Value, gi
 	r.AllDuplicates(v.Node)
 	if of.Check != nil {
 		site := executor.Site{Tenant: t, Deployment: s.Deployment, HTTPAllow: s.HTTPAllow, OwnPorts: s.OwnPorts}
-		of.Check(payloadReader{r}, executor.Value{Node: v.Node, Pointer: v.Pointer}, site)
+		of.Check(payloadReader{r}, v, site)
 	}
 	r.NoSecrets(v, Under(pointer, literals))
 	if len(task.PayloadSchema) > 0 && len(r.Wrong) == before {
@@ -120,69 +120,51 @@ func AllWrong(r *rest.Reader, pointer string, wrong fault.Violations) {
 	}
 }
 
-// payloadReader is an executor.Reader over a reader, for executors that check payloads.
-type payloadReader struct{ r *rest.Reader }
+// payloadReader is an executor.Reader, for executors that check payloads.
+type payloadReader struct{ *rest.Reader }
 
-func (p payloadReader) Object(v executor.Value, known []string) map[string]executor.Value {
-	f := p.r.Object(v.Node, v.Pointer, known)
-	if f == nil {
-		return nil
-	}
-	fields := make(map[string]executor.Value, len(f))
-	for name, v := range f {
-		fields[name] = executor.Value{Node: v.Node, Pointer: v.Pointer}
-	}
-	return fields
+func (p payloadReader) Object(v rest.Value, known []string) map[string]rest.Value {
+	return p.Reader.Object(v.Node, v.Pointer, known)
 }
 
-func (p payloadReader) IsObject(v executor.Value, allowed string) bool {
-	got := p.r.Doc.Kind(v.Node)
+func (p payloadReader) IsObject(v rest.Value, allowed string) bool {
+	got := p.Doc.Kind(v.Node)
 	if got != rest.KindObject {
-		p.r.Mistake(v.Pointer, rest.CodeInvalidValue, allowed, "%s is given where an object belongs", got)
+		p.Reader.Mistake(v.Pointer, rest.CodeInvalidValue, allowed, "%s is given where an object belongs", got)
 	}
 	return got == rest.KindObject
 }
 
-func (p payloadReader) Members(v executor.Value) iter.Seq2[string, int] {
-	return p.r.Doc.Members(v.Node)
+func (p payloadReader) Members(v rest.Value) iter.Seq2[string, int] { return p.Doc.Members(v.Node) }
+
+func (payloadReader) Member(of rest.Value, name string, node int) rest.Value {
+	return rest.Value{Node: node, Pointer: of.Pointer + "/" + text.EscapePointer(name)}
 }
 
-func (payloadReader) Member(of executor.Value, name string, node int) executor.Value {
-	return executor.Value{Node: node, Pointer: of.Pointer + "/" + text.EscapePointer(name)}
-}
-
-func (p payloadReader) Repeated(v executor.Value) func(node int) bool {
-	repeated := p.r.Doc.Repeated(v.Node)
+func (p payloadReader) Repeated(v rest.Value) func(node int) bool {
+	repeated := p.Doc.Repeated(v.Node)
 	return func(node int) bool { return repeated[int32(node-1)] } // the node before a value is its name
 }
 
-func (p payloadReader) Text(v executor.Value) (string, bool) {
-	return p.r.Text(rest.Value{Node: v.Node, Pointer: v.Pointer})
-}
-
-func (p payloadReader) Peek(v executor.Value) (s string, ok bool) {
-	if v.Pointer == "" || p.r.Doc.Kind(v.Node) != rest.KindString {
+func (p payloadReader) Peek(v rest.Value) (s string, ok bool) {
+	if v.Pointer == "" || p.Doc.Kind(v.Node) != rest.KindString {
 		return "", false
 	}
-	return p.r.Doc.Text(v.Node), true
+	return p.Doc.Text(v.Node), true
 }
 
-func (p payloadReader) Size(v executor.Value) int { return len(p.r.Doc.Compact(v.Node)) }
+func (p payloadReader) Size(v rest.Value) int { return len(p.Doc.Compact(v.Node)) }
 
-func (p payloadReader) OneOf(v executor.Value, words []string) {
-	p.r.OneOf(rest.Value{Node: v.Node, Pointer: v.Pointer}, rest.CodeInvalidValue, words)
+func (p payloadReader) OneOf(v rest.Value, words []string) {
+	p.Reader.OneOf(v, rest.CodeInvalidValue, words)
 }
 
-func (p payloadReader) Whole(v executor.Value, least, most int) {
-	p.r.Whole(rest.Value{Node: v.Node, Pointer: v.Pointer}, least, most)
-}
+func (p payloadReader) Whole(v rest.Value, least, most int) { p.Reader.Whole(v, least, most) }
 
-func (p payloadReader) Span(v executor.Value) { p.r.Span(rest.Value{Node: v.Node, Pointer: v.Pointer}) }
+func (p payloadReader) Missing(v rest.Value, name string) { p.Reader.Missing(v.Pointer, name) }
 
-func (p payloadReader) Missing(v executor.Value, name string) { p.r.Missing(v.Pointer, name) }
-
-func (p payloadReader) Violation(v executor.Value, code, allowed, detail string) {
-	p.r.Mistake(v.Pointer, code, allowed, "%s", detail)
+func (p payloadReader) Violation(v rest.Value, code, allowed, detail string) {
+	p.Reader.Mistake(v.Pointer, code, allowed, "%s", detail)
 }
 
 func (payloadReader) Quoted(name string) string { return text.Quoted(name) }

@@ -9,7 +9,6 @@ import (
 	"punctual/functions/engine"
 	"punctual/functions/engine/release"
 	"punctual/shared/dag"
-	"punctual/shared/item"
 	"punctual/shared/job"
 	"punctual/shared/message"
 	"punctual/shared/run"
@@ -31,8 +30,8 @@ type Timers interface {
 	Arm(ctx context.Context, t message.Timer) error
 }
 
-// Store is what the stage and the engine read and write. What is absent is a fault.NotFound, and what cannot be decoded
-// is a fault.Undecodable, unless a method says otherwise.
+// Store is what the stage and the engine read and write; engine.Store has what both do. What is absent is a
+// fault.NotFound, and what cannot be decoded is a fault.Undecodable, unless a method says otherwise.
 type Store interface {
 	engine.Store
 	jobs
@@ -52,11 +51,6 @@ type Store interface {
 	TakeRequests(
 		ctx context.Context, t tenant.ID, a store.RateLimit, n int, now time.Time,
 	) (wait time.Duration, err error)
-	// DrawWeight draws n requests from a tenant's rate limit, which may leave a debt. If the debt is more than most
-	// already, it draws nothing, and wait is the time until it is not.
-	DrawWeight(
-		ctx context.Context, t tenant.ID, a store.RateLimit, n, most int, now time.Time,
-	) (drawn bool, wait time.Duration, err error)
 	// TakeWaiting takes one of a tenant's slots for waiting requests until a time; false if all are taken.
 	TakeWaiting(ctx context.Context, t tenant.ID, slots int, until, now time.Time) (store.WaitingSlot, bool, error)
 	// GiveWaiting gives a slot back before its time.
@@ -71,17 +65,8 @@ type Store interface {
 
 // jobs are single jobs, and lots of at most store.ReadAtOnce jobs in the order of their keys.
 type jobs interface {
-	// Row reads the row of a job; a forgotten one is absent.
-	Row(ctx context.Context, k job.Key) (job.Row, error)
-	// Rows reads rows for a list; there is false for an absent one.
-	Rows(ctx context.Context, keys []job.Key) (rows []job.Row, there []bool, err error)
-	// Claim reads the claim of a job; an absent one is the zero Claim.
-	Claim(ctx context.Context, k job.Key) (job.Claim, error)
 	// Claims reads claims for a list; one that cannot be read is the zero Claim.
 	Claims(ctx context.Context, keys []job.Key) ([]job.Claim, error)
-	// Update calls decide with the row and writes what it returns. If another writer was faster, it repeats; in the end
-	// it is a fault.Conflict.
-	Update(ctx context.Context, k job.Key, decide func(job.Row) ([]item.Write, error)) (job.Row, error)
 	// Follow registers child with parent. It returns the row of a parent that is over, else the zero Row.
 	Follow(ctx context.Context, parent, child job.Key, now time.Time) (over job.Row, err error)
 	// Attempts reads a page of the attempts that have ended, oldest first, beginning after a position.
@@ -116,16 +101,8 @@ type listedJobs interface {
 
 // Contents are the items of a job other than its row. All these writes may be repeated.
 type contents interface {
-	// KeepContents writes contents, before the row is written.
-	KeepContents(ctx context.Context, r job.Row, c job.Contents) error
 	// PutPayload writes the payload, before the row is written.
 	PutPayload(ctx context.Context, r job.Row, payload []byte) error
-	// Payload reads the payload of a job; nil is none.
-	Payload(ctx context.Context, r job.Row) ([]byte, error)
-	// LabelsOf reads labels in the order of the rows; absent ones are empty.
-	LabelsOf(ctx context.Context, rows ...job.Row) ([]job.Labels, error)
-	// Result reads the result of a job; "" is none.
-	Result(ctx context.Context, r job.Row) (string, error)
 	// ForgetPayload deletes the payload of the row if it is a blob.
 	ForgetPayload(ctx context.Context, r job.Row) error
 	// ForgetContents deletes the contents, after the row was deleted.
@@ -134,26 +111,16 @@ type contents interface {
 
 // schedules are a tenant's schedules, with their jobs and ledgers.
 type schedules interface {
-	// Schedule reads a schedule, also a deleted one.
-	Schedule(ctx context.Context, k schedule.Key) (schedule.Schedule, error)
 	// Schedules reads a page in the order of names, beginning after a name, without deleted ones.
 	Schedules(
 		ctx context.Context, t tenant.ID, after string, limit int,
 	) (found []store.FoundSchedule, more bool, err error)
-	// UpdateSchedule is Update for a schedule; decide gets nil for an absent one.
-	UpdateSchedule(
-		ctx context.Context, k schedule.Key, decide func(*schedule.Schedule) ([]item.Write, error),
-	) (schedule.Schedule, error)
-	// ScheduleContents reads the contents that each job of a schedule gets.
-	ScheduleContents(ctx context.Context, s schedule.Schedule) (job.Contents, error)
 	// SchedulePayload reads the payload that each job gets; nil is none.
 	SchedulePayload(ctx context.Context, s schedule.Schedule) ([]byte, error)
 	// PutSchedulePayload writes the payload, before the schedule is written.
 	PutSchedulePayload(ctx context.Context, s schedule.Schedule, payload []byte) error
 	// ForgetReplaced deletes the payload that a write of the schedule has replaced, after that write.
 	ForgetReplaced(ctx context.Context, old, after schedule.Schedule) error
-	// HaveJobs returns which of these nominal times have a job; forgotten jobs count.
-	HaveJobs(ctx context.Context, k schedule.Key, times []time.Time) (map[time.Time]bool, error)
 	// JobsOf reads a page of a schedule's jobs with from ≤ nominal time < before; next is "" at the end.
 	JobsOf(
 		ctx context.Context, k schedule.Key, from, before time.Time, descending bool, limit int, cursor string,
@@ -166,8 +133,6 @@ type schedules interface {
 
 // tasks are a tenant's tasks.
 type tasks interface {
-	// Task reads a task, also a built-in one.
-	Task(ctx context.Context, t tenant.ID, name string) (job.Task, error)
 	// Tasks reads a page of the tenant's own tasks in the order of names, beginning after a name.
 	Tasks(ctx context.Context, t tenant.ID, after string, limit int) (tasks []job.Task, more bool, err error)
 	// UpdateTask is Update for a tenant's own task; decide gets nil for an absent one. A built-in task is a
@@ -211,10 +176,6 @@ type dags interface {
 	PutDag(
 		ctx context.Context, t tenant.ID, name, definition string, now time.Time,
 	) (d store.Dag, created bool, err error)
-	// Dag reads the newest version; a deleted dag is absent.
-	Dag(ctx context.Context, t tenant.ID, name string) (store.Dag, error)
-	// DagVersion reads one version; a deleted dag has none.
-	DagVersion(ctx context.Context, t tenant.ID, name string, version int64) (store.Dag, error)
 	// DagVersions reads a page, newest first, of the versions below that one; 0 begins with the newest.
 	DagVersions(
 		ctx context.Context, t tenant.ID, name string, below int64, limit int,

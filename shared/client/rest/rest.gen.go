@@ -1671,7 +1671,7 @@ type ExclusionRangeRequest struct {
 	To string `json:"to"`
 }
 
-// ExclusionRequest Days and ranges on which nothing runs
+// ExclusionRequest Days and ranges on which nothing runs. At least one of dates, ranges, yearly and weekly is not empty.
 type ExclusionRequest struct {
 	// Dates Whole days that are excluded
 	//
@@ -1834,7 +1834,7 @@ type JobPage struct {
 
 // JobPatchRequest Changes of a waiting job.
 type JobPatchRequest struct {
-	// AllowLiterals JSON pointers of strings in the new payload and metadata that resemble secrets and are none.
+	// AllowLiterals JSON pointers of strings in the new payload and metadata, one of which is required with them, that resemble secrets and are none.
 	AllowLiterals *[]string `json:"allow_literals,omitempty"`
 
 	// Delay Time from now until the job is due; for a BLOCKED job, from the end of the jobs that it waits for.; 0s to 732d
@@ -3156,7 +3156,7 @@ type SchedulePage struct {
 	NextCursor *string `json:"next_cursor"`
 }
 
-// SchedulePatchRequest Changes, as a merge patch (RFC 7396). Schedule: calendar, job or dag, and policies
+// SchedulePatchRequest Changes, as a merge patch (RFC 7396). Schedule: calendar, policies, and either job or dag, one of which is required.
 type SchedulePatchRequest struct {
 	// Calendar Changes, as a merge patch (RFC 7396). Calendar: the nominal times of a schedule
 	Calendar *CalendarPatchRequest `json:"calendar,omitempty"`
@@ -3210,7 +3210,7 @@ type SchedulePauseView struct {
 // SchedulePauseViewMissed Selection of the nominal times in the pause that run after it; absent if catch_up selects them
 type SchedulePauseViewMissed string
 
-// ScheduleRequest Schedule: calendar, job or dag, and policies
+// ScheduleRequest Schedule: calendar, policies, and either job or dag, one of which is required.
 type ScheduleRequest struct {
 	// Calendar Calendar: the nominal times of a schedule
 	Calendar CalendarRequest `json:"calendar"`
