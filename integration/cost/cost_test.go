@@ -88,7 +88,7 @@ type line struct {
 	dev, prod float64
 }
 
-// month lists what stands there costs in a month.
+// month lists the fixed costs of a month.
 func month(idle map[int]item.Units) []line {
 	both := func(what string, of func(s fixedCost) float64) line { return line{what, of(dev), of(prod)} }
 	const minutes = hoursAMonth * 60

@@ -102,7 +102,7 @@ func limits() []table {
 			{"`rrule`", size(calendar.MaxRRule) + ", COUNT to " + n(calendar.MaxCount) + ", INTERVAL to " +
 				n(calendar.MaxInterval) + ", BYSETPOS to " + n(calendar.MaxSetPos)},
 			{"`max_runs`", n(calendar.MaxRuns)},
-			{"how far ahead a next time is looked for", n(calendar.HorizonYears) + " years"},
+			{"how far ahead the next time is searched", n(calendar.HorizonYears) + " years"},
 			{"`spread`", "to " + of(calendar.MaxSpread) + ", and less than the distance of two times"},
 			{"exclusions of a tenant", n(contract.MaxExclusions)},
 			{"exclusions of a calendar", n(calendar.MaxExclude)},
@@ -145,7 +145,7 @@ func limits() []table {
 		{"Times that are promised", []row{
 			{"lease of a worker", of(contract.Lease) + ", renewed each " + of(contract.HeartbeatEvery)},
 			{"until a pause or a delete holds", of(contract.EffectiveAfter) + " after its answer"},
-			{"until what is lost is looked for", of(contract.Grace) + ", and up to a minute for the pass"},
+			{"time until a lost firing is found", of(contract.Grace) + ", and up to a minute for the pass"},
 		}},
 	}
 }
@@ -173,8 +173,8 @@ These differ by target. What is more is answered 429; with ` + "`Retry-After`" +
 A request counts once, and once more for each ` + n(contract.JobsOfOneRequest) +
 	` jobs that it makes, brings back or purges, and for each ` +
 	size(contract.BytesOfOneRequest) + ` of its body. A node of a run counts likewise
-when it is released, by its items and payloads; while a tenant is more than ` + n(contract.MaxReleaseOverdraft) +
-	` requests in debt, its runs wait before such nodes. What has no setting is a line of
+when it is released, by its items and payloads; while a tenant has overdrawn its rate limit by more than
+` + n(contract.MaxReleaseOverdraft) + ` requests, its runs wait before such nodes. What has no setting is a line of
 [infra/target](../../infra/target/named.go).
 
 ## Quotas of AWS

@@ -31,7 +31,7 @@ var emptyNames = []string{
 // checkFolder checks that every file is in a known folder, in a package whose name says what it is.
 func checkFolder(f source) []string {
 	if !inAny(folders, f.dir) {
-		return []string{fmt.Sprintf("%s is in no known folder: does it judge, act, wire, agree or prove? "+
+		return []string{fmt.Sprintf("%s is in no known folder: does it decide, act, wire, define or prove? "+
 			"A new folder is a line in integration/layout/folders.go", f.path())}
 	}
 	pkg := strings.TrimSuffix(f.pkg, "_test")

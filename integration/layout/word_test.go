@@ -5,6 +5,7 @@ import (
 	_ "embed"
 	"flag"
 	"fmt"
+	"io/fs"
 	"maps"
 	"os"
 	"path/filepath"
@@ -74,7 +75,15 @@ func TestWords_NoNameAndNoDescriptionUsesOneThatGoes(t *testing.T) {
 func TestWords_NoDocumentUsesOneThatGoes(t *testing.T) {
 	t.Parallel()
 	list := readWords(words)
-	for _, page := range documents {
+	var pages []string
+	for _, pattern := range documents {
+		found, err := fs.Glob(os.DirFS(root), pattern)
+		if err != nil || len(found) == 0 {
+			t.Fatalf("no page is named %s: %v", pattern, err)
+		}
+		pages = append(pages, found...)
+	}
+	for _, page := range pages {
 		text, err := os.ReadFile(filepath.Join(root, filepath.FromSlash(page)))
 		if err != nil {
 			t.Fatal(err)
