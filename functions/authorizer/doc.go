@@ -19,6 +19,6 @@
 //
 // API Gateway keeps a policy for as long as its authorizer cache says (300 s unless set
 // otherwise) and uses it for every route: therefore the policy allows all routes of the
-// stage, and the REST stage judges scopes for each. A token that ends or whose key is removed
+// stage, and the REST stage checks scopes for each. A token that ends or whose key is removed
 // may live on that much longer.
 package authorizer

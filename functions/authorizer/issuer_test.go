@@ -62,7 +62,7 @@ var (
 func published(t *testing.T, private crypto.Signer, kid string, more map[string]any) map[string]any {
 	t.Helper()
 	fields := map[string]any{}
-	if public, ok := private.Public().(*rsa.PublicKey); ok { // by hand: jwk refuses to write weak ones
+	if public, ok := private.Public().(*rsa.PublicKey); ok { // written here: jwk refuses to write weak ones
 		fields["kty"], fields["n"], fields["e"] = "RSA", base64.RawURLEncoding.EncodeToString(public.N.Bytes()), "AQAB"
 	} else {
 		k, err := jwk.Import(private.Public())

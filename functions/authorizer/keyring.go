@@ -58,7 +58,7 @@ func (k known) usable(now time.Time) bool {
 
 func (k known) has(kid string) bool { return len(k.keys[kid]) > 0 }
 
-// worthAsking says whether the issuer should be asked now, by somebody who wants that key.
+// worthAsking says whether the issuer should be asked now, by a caller who wants that key.
 // Fetches for unknown ids have a cool-down of their own: a rotation right after a regular
 // fetch is seen at its first token, and still a flood of made-up ids causes one fetch only.
 func (k known) worthAsking(kid string, now time.Time) bool {
@@ -79,7 +79,7 @@ type keyring struct {
 	log   *slog.Logger
 	meter *telemetry.Meter
 
-	asking chan struct{} // holds one while somebody asks the issuer
+	asking chan struct{} // holds one while another call asks the issuer
 	mu     sync.Mutex
 	known  known
 }
@@ -113,7 +113,7 @@ func (r *keyring) find(ctx context.Context, kid string, alg jwa.SignatureAlgorit
 	return found, true
 }
 
-// refresh asks the issuer, unless somebody else has just done so.
+// refresh asks the issuer, unless another call has just done so.
 func (r *keyring) refresh(ctx context.Context, kid string) {
 	if k := r.current(); k.usable(r.clock.Now()) && k.has(kid) {
 		// The keys are only old: who finds another asking goes on with them.

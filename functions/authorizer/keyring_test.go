@@ -15,7 +15,7 @@ import (
 	"punctual/functions/authorizer"
 )
 
-// S37: rotation locks nobody out, and made-up key ids do not make us hammer the issuer.
+// S37: rotation locks no caller out, and made-up key ids do not make us hammer the issuer.
 func TestKeyring_FollowsARotation(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
@@ -233,7 +233,7 @@ func TestKeyring_VerifiesWithKeysMeantForItOnly(t *testing.T) {
 			}, false},
 	} {
 		b := setup(t)
-		// Beside a key of a kind that nobody knows yet, which must not spoil the others.
+		// With a key of a kind that no version knows yet, which must not spoil the others.
 		b.issuer.publish(map[string]any{"kty": "AKP", "kid": "pq", "alg": "ML-DSA-44", "pub": "AA"},
 			map[string]any{"kty": "RSA", "kid": "broken"}, c.key)
 		if c.ok {

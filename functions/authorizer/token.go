@@ -25,7 +25,7 @@ const (
 )
 
 // algorithms are all that are ever verified. Symmetric ones are missing on purpose: with them
-// whoever can read the public key could sign.
+// anyone who can read the public key could sign.
 var algorithms = map[string]jwa.SignatureAlgorithm{
 	"RS256": jwa.RS256(), "ES256": jwa.ES256(), "EdDSA": jwa.EdDSA(),
 }
@@ -122,7 +122,7 @@ func compact(token string) bool {
 	return true
 }
 
-// valid judges the registered claims.
+// valid checks the registered claims.
 func (a *Authorizer) valid(payload []byte) cause {
 	token := jwt.New()
 	if json.Unmarshal(payload, token) != nil {

@@ -55,8 +55,8 @@ func (r Runner) Stream(ctx context.Context, ev events.DynamoDBEvent, do func(con
 	return resp
 }
 
-// ChangeOf reads a record of an event. Values that are neither strings nor whole numbers are left out; whoever needs
-// one fails because it is missing.
+// ChangeOf reads a record of an event. Values that are neither strings nor whole numbers are left out; the process that
+// needs one fails because it is missing.
 func ChangeOf(rec events.DynamoDBEventRecord) item.Change {
 	return item.Change{Seq: rec.Change.SequenceNumber, Old: itemOf(rec.Change.OldImage),
 		New: itemOf(rec.Change.NewImage)}

@@ -20,7 +20,7 @@ type Options[V any] struct {
 	// RetryAfter says for how long an error is the answer to all who ask for its key, by how many
 	// reads of the key have failed in a row, from 1. Nil: every Get after an error reads.
 	RetryAfter func(failures int) time.Duration
-	// Now tells the time. Nil: time.Now, whose monotonic reading no change of the clock touches.
+	// Now returns the time. Nil: time.Now, whose monotonic reading no change of the clock touches.
 	Now func() time.Time
 }
 
@@ -189,7 +189,7 @@ func (c *Cache[K, V]) Peek(key K) (V, bool) {
 	return *new(V), false
 }
 
-// Drop forgets what is known of a key, so that whoever asks from now on reads.
+// Drop forgets what is known of a key, so that the process that asks from now on reads.
 func (c *Cache[K, V]) Drop(key K) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

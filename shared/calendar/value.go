@@ -17,7 +17,7 @@ var (
 	timeOnlyShape = regexp.MustCompile(`T[0-9]{2}:[0-9]{2}(:[0-9]{2}(\.[0-9]+)?)?$`)
 )
 
-// WhyNoInstant returns why a text is no RFC 3339 instant, as far as that can be told.
+// WhyNoInstant returns why a text is no RFC 3339 instant, as far as that can be said.
 func WhyNoInstant(text string) string {
 	m := dateShape.FindStringSubmatch(text)
 	if m == nil {

@@ -93,7 +93,7 @@ func (c *caller) once(req *http.Request) (*http.Response, error) {
 	return nil, problem(answer, text)
 }
 
-// mayCarryToken reports whether a token may be sent to an address: nobody can read it on the way.
+// mayCarryToken reports whether a token may be sent to an address: no one can read it on the way.
 func mayCarryToken(u *url.URL) bool {
 	ip, err := netip.ParseAddr(u.Hostname())
 	return u.Scheme == "https" || u.Hostname() == "localhost" || err == nil && ip.Unmap().IsLoopback()

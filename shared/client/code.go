@@ -1,6 +1,6 @@
 package client
 
-// The codes of problems and of single mistakes. GET /v1/problems/{code} explains each.
+// The codes of problems and of single violations. GET /v1/problems/{code} explains each.
 const (
 	InvalidJSON          Code = "invalid_json"
 	UnknownField         Code = "unknown_field"

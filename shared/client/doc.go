@@ -21,7 +21,7 @@
 //
 // # Errors
 //
-// What the API refuses is an [*Error], with the code, the sentence and every mistake in the request.
-// errors.Is tells them apart by code: errors.Is(err, client.NotFound). What never reached the API, or
+// What the API refuses is an [*Error], with the code, the sentence and every violation in the request.
+// errors.Is distinguishes them by code: errors.Is(err, client.NotFound). What never reached the API, or
 // was cut off, is the error of net/http or of the context.
 package client

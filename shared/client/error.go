@@ -27,7 +27,7 @@ type Error struct {
 	RetryAfter time.Duration
 }
 
-// Error is the code, the sentence and every mistake, one a line when there are several.
+// Error is the code, the sentence and every violation, one a line when there are several.
 func (e *Error) Error() string {
 	var b strings.Builder
 	if e.Code != "" {
@@ -45,7 +45,7 @@ func (e *Error) Error() string {
 	return b.String()
 }
 
-// where is the place of a mistake, and what would have been taken there.
+// where is the place of a violation, and what would have been taken there.
 func where(m rest.ProblemError) string {
 	if m.Allowed == nil || *m.Allowed == "" {
 		return m.Pointer
@@ -62,7 +62,7 @@ func (e *Error) Violations() []rest.ProblemError {
 	return *e.Errors
 }
 
-// Is reports whether target is the code of the problem, or of one of its mistakes.
+// Is reports whether target is the code of the problem, or of one of its violations.
 func (e *Error) Is(target error) bool {
 	code, ok := target.(Code)
 	if !ok || code == "" {

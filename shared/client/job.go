@@ -86,7 +86,7 @@ func (c *Client) Job(ctx context.Context, id string) (rest.JobView, error) {
 	return Call[rest.JobView](ctx, c, rest.GetJob, Request{Path: []string{id}})
 }
 
-// Wait returns a job once it is over, whatever became of it; [Over] tells of its status. It waits as long
+// Wait returns a job once it has ended, whatever became of it; [Over] reports its status. It waits as long
 // as ctx lets it, by requests of up to 20 s. When it fails, the job goes on.
 func (c *Client) Wait(ctx context.Context, id string) (rest.JobView, error) {
 	r := Request{Path: []string{id}, Params: rest.GetJobParams{Wait: new(c.wait.String())}}
@@ -110,7 +110,7 @@ func (c *Client) Attempts(ctx context.Context, id string) iter.Seq2[rest.Attempt
 }
 
 // CancelJob cancels a job and returns it: CANCELLED when it had not started, else still RUNNING until it
-// heeds its context. [AlreadyFinished] when it is over.
+// heeds its context. [AlreadyFinished] when it has ended.
 func (c *Client) CancelJob(ctx context.Context, id string) (rest.JobView, error) {
 	return Call[rest.JobView](ctx, c, rest.CancelJob, Request{Path: []string{id}})
 }
@@ -134,7 +134,7 @@ func (c *Client) RunJobNow(ctx context.Context, id string) (rest.JobView, error)
 	return Call[rest.JobView](ctx, c, rest.RunJobNow, Request{Path: []string{id}})
 }
 
-// DeleteJob forgets a job that is over, with its attempts. [NotFinished] when it is not.
+// DeleteJob forgets a job that has ended, with its attempts. [NotFinished] when it has not.
 func (c *Client) DeleteJob(ctx context.Context, id string) error {
 	_, err := Call[struct{}](ctx, c, rest.DeleteJob, Request{Path: []string{id}})
 	return err

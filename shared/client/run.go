@@ -12,7 +12,7 @@ func (c *Client) PutDag(ctx context.Context, name string, d rest.DagRequest) (re
 	return Call[rest.DagView](ctx, c, rest.PutDag, Request{Path: []string{name}, Body: d})
 }
 
-// ValidateDag returns the levels of a draft, or the mistakes that PutDag would find.
+// ValidateDag returns the levels of a draft, or the violations that PutDag would find.
 func (c *Client) ValidateDag(ctx context.Context, d rest.DagRequest) (rest.ValidateAnswer, error) {
 	return Call[rest.ValidateAnswer](ctx, c, rest.ValidateDag, Request{Body: d})
 }
@@ -63,7 +63,7 @@ func (c *Client) Run(ctx context.Context, id string) (rest.RunView, error) {
 	return Call[rest.RunView](ctx, c, rest.GetRun, Request{Path: []string{id}})
 }
 
-// WaitRun returns a run once it is over, as [Client.Wait] does a job. A run that is HELD or PAUSED is
+// WaitRun returns a run once it has ended, as [Client.Wait] does a job. A run that is HELD or PAUSED is
 // not over.
 func (c *Client) WaitRun(ctx context.Context, id string) (rest.RunView, error) {
 	r := Request{Path: []string{id}, Params: rest.GetRunParams{Wait: new(c.wait.String())}}
@@ -92,7 +92,7 @@ func (c *Client) RunDiagram(ctx context.Context, id string, format rest.GetRunGr
 		Path: []string{id}, Params: rest.GetRunGraphParams{Format: &format}})
 }
 
-// DeleteRun deletes a run that is over, with its jobs. [NotFinished] when it is not.
+// DeleteRun deletes a run that has ended, with its jobs. [NotFinished] when it has not.
 func (c *Client) DeleteRun(ctx context.Context, id string) error {
 	_, err := Call[struct{}](ctx, c, rest.DeleteRun, Request{Path: []string{id}})
 	return err

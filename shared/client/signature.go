@@ -9,7 +9,7 @@ import (
 	webhook "github.com/standard-webhooks/standard-webhooks/libraries/go"
 )
 
-// ErrSignature is a request that none of the secrets has signed, or whose signature is over five
+// ErrSignature is a request that none of the secrets has signed, or whose signature is older than five
 // minutes old.
 var ErrSignature = errors.New("the signature is missing, wrong or old")
 
@@ -17,7 +17,7 @@ var ErrSignature = errors.New("the signature is missing, wrong or old")
 const maxSigned = 1 << 20
 
 // ReadSigned reads the body of a request that a job of executor http has sent, and checks that one of
-// secrets (whsec_ and base64) has signed it, as Standard Webhooks says. Give the old secret beside the
+// secrets (whsec_ and base64) has signed it, as Standard Webhooks says. Give the old secret with the
 // new one while you change them.
 //
 // Deduplicate by the header webhook-id: it is signed, and the same for every attempt and redrive of a job.

@@ -1,4 +1,4 @@
-// Package conformance holds the exercises that the memory twins and the AWS adapters must both
+// Package conformance holds the exercises that the in-memory implementations and the AWS adapters must both
 // pass, so that a stage tested on one behaves the same on the other.
 //
 //	conformance.Table(t, func(t *testing.T) store.Table { return … }, conformance.Knobs{})

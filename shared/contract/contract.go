@@ -59,7 +59,7 @@ const (
 const (
 	DeadLetterVisibility    = 60 * time.Second
 	DeadLetterMaxReceives   = 3
-	DeadLetterCameBackAfter = 15 * time.Second // SentTimestamp − sent_at beyond this: somebody redrove it
+	DeadLetterCameBackAfter = 15 * time.Second // SentTimestamp − sent_at beyond this: an operator redrove it
 	DeadLetterKept          = 14 * 24 * time.Hour
 	// What was brought back or deleted by REST is taken out of the DLQ in one go through it, after
 	// LettersCollectedAfter. Each letter is looked at once in a go, so it is out of sight for LettersHidden.
@@ -136,15 +136,16 @@ const (
 )
 
 // Weight on a tenant's rate limit, in requests: what a request, or the release of a node, makes and writes counts
-// beside the request itself. The largest batch counts as 75 requests and the largest payload as 65; a tenant that sends
-// single jobs with payloads under 16 KiB notices nothing.
+// besides the request itself. The largest batch counts as 75 requests and the largest payload as 65; a tenant that
+// sends single jobs with payloads under 16 KiB notices nothing.
 const (
 	// JobsOfOneRequest is how many jobs weigh as much as a request. A batch stays ten times cheaper than single jobs.
 	JobsOfOneRequest = 10
 	// BytesOfOneRequest is how many bytes weigh as much as a request: 16 write units of the table.
 	BytesOfOneRequest = 16 << 10
-	// MaxReleaseOverdraft is up to which debt of its tenant, in requests, a run still releases nodes that weigh
-	// something. No request leaves a debt as large as that, so requests never keep a run from going on; other runs do.
+	// MaxReleaseOverdraft is up to which deficit of its tenant, in requests, a run still releases nodes that weigh
+	// something. No request leaves a deficit as large as that, so requests never keep a run from going on; other runs
+	// do.
 	MaxReleaseOverdraft = 128
 	// MaxRunPayloads bounds the payloads and lists of all nodes of a run that weigh something, in bytes: 16 of the
 	// largest payloads, or 16 KiB for each of 1,000 items. Expressions can make a thousand times what a request has.
@@ -178,7 +179,7 @@ var (
 // Defaults of a job.
 const (
 	DefaultPool    = "short"
-	RunPool        = "run" // of rows that stand for a run: dispatch begins it, and no worker polls for it
+	RunPool        = "run" // of rows that represent a run: dispatch begins it, and no worker polls for it
 	DefaultTimeout = 30 * time.Second
 )
 

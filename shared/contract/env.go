@@ -51,7 +51,7 @@ type Env struct {
 
 // ConsoleEnv holds what the console page needs to sign in at Env.Issuer.
 type ConsoleEnv struct {
-	Client   string   // PUNCTUAL_CONSOLE_CLIENT: its client id at the issuer; "" lets nobody sign in
+	Client   string   // PUNCTUAL_CONSOLE_CLIENT: its client id at the issuer; "" lets no one sign in
 	Scope    string   // PUNCTUAL_CONSOLE_SCOPE: asked for at sign-in; "" is openid alone
 	Audience string   // PUNCTUAL_CONSOLE_AUDIENCE: asked for at sign-in; "" asks for none
 	Origins  []string // PUNCTUAL_CONSOLE_ORIGINS: of the issuer's endpoints elsewhere, separated by commas

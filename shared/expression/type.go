@@ -80,7 +80,7 @@ func (t *Type) Could(k Kind) bool { return t.Kind == k || t.Kind == Dyn }
 
 func (t *Type) numeric() bool { return t.Kind == IntKind || t.Kind == UintKind || t.Kind == DoubleKind }
 
-// unify returns the type of a value that is one of two types, and whether CEL lets both stand for one type.
+// unify returns the type of a value that is one of two types, and whether CEL lets both be one type.
 func unify(a, b *Type) (*Type, bool) {
 	switch {
 	case a.Kind == Dyn || b.Kind == Dyn:

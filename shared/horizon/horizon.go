@@ -15,7 +15,7 @@ type Lane string
 
 // The lanes, nearest first.
 const (
-	Now    Lane = "now"    // whoever writes the row sends the firing
+	Now    Lane = "now"    // the process that writes the row sends the firing
 	Direct Lane = "direct" // the stream consumer sends it with a delay
 	Timer  Lane = "timer"  // the timer of its slice, then dispatch
 	Store  Lane = "store"  // only the table holds it, until the promoter comes

@@ -16,7 +16,7 @@ import (
 // V is the version that this code writes.
 const V = 1
 
-// Firing tells a worker that a job is due. The queue it travels on names pool and priority.
+// Firing asks a worker to run a job that is due. The queue it travels on names pool and priority.
 type Firing struct {
 	V       int       `json:"v"`
 	Tenant  string    `json:"tenant"`
@@ -72,7 +72,7 @@ type DeadLetter struct {
 	JobID     string    `json:"job_id"`
 	Task      string    `json:"task"`
 	DeadAt    time.Time `json:"dead_at"`
-	SentAt    time.Time `json:"sent_at"` // of this very send: tells a redriven letter from a fresh one
+	SentAt    time.Time `json:"sent_at"` // of this very send: distinguishes a redriven letter from a fresh one
 	Code      string    `json:"code"`
 	Message   string    `json:"message,omitempty"`
 	Attempts  int64     `json:"attempts"`
@@ -141,7 +141,7 @@ func (u *Unsent) Error() string {
 	return fmt.Sprintf("%d messages were not sent: %s", len(u.Failed), strings.Join(why, "; "))
 }
 
-// Unwrap lets fault.Retryable see why. One cause stands for all: the first that another try may
+// Unwrap lets fault.Retryable see why. One cause represents all: the first that another try may
 // mend, for it is worth that try whatever became of the others; else the first.
 func (u *Unsent) Unwrap() error {
 	var first error

@@ -55,7 +55,7 @@ const (
 )
 
 // Values of dimensions that alarms and panels ask for. They are written by words of other packages, to which a test of
-// integration/layout holds them: a value that nobody writes would make an alarm that never rings.
+// integration/layout holds them: a value that no code writes would make an alarm that never rings.
 const (
 	OutcomeSucceeded = "succeeded"
 	OutcomeDead      = "dead"
@@ -76,7 +76,7 @@ const (
 // Dim is one dimension of a metric: a key and a value from a small fixed set.
 type Dim struct{ Key, Value string }
 
-// maxSeries bounds what a mistake with a dimension can cost; further series are counted as one
+// maxSeries bounds what an error with a dimension can cost; further series are counted as one
 // named "other".
 const maxSeries = 300
 

@@ -5,7 +5,7 @@ import "strings"
 // longestName is how long a word may be for a nearest one to be looked for: the work grows with its length.
 const longestName = 64
 
-// Nearest returns the word that somebody probably meant by word: at most two letters away, and fewer than
+// Nearest returns the word that the caller probably meant by word: at most two letters away, and fewer than
 // it has. It returns "" if none is near; of several as near as each other, the first.
 func Nearest(word string, words []string) string {
 	best, least := "", 3

@@ -83,7 +83,7 @@ func TestAllowed_IsTheCharacterSetOfSQS(t *testing.T) {
 	}
 }
 
-// What encoding/json wrote stands in tables and queues, with bytes that are not UTF-8 and names that stand twice.
+// What encoding/json wrote is in tables and queues, with bytes that are not UTF-8 and names that occur twice.
 func TestRead_TakesWhatEncodingJSONTakes(t *testing.T) {
 	t.Parallel()
 	type value struct {

@@ -32,7 +32,7 @@ var (
 )
 
 // tokenShape is a form in which a service writes its tokens: a mark, and that many letters of
-// a set after it. No letter or digit stands before the mark.
+// a set after it. No letter or digit precedes the mark.
 type tokenShape struct {
 	mark  string
 	rest  *letters
@@ -102,7 +102,7 @@ var tokenShapes = byFirst([]tokenShape{
 	{"EAAC", digitsAndLetters, 100}, {"EAAM", digitsAndLetters, 100},
 })
 
-// loose are forms whose mark stands within the token.
+// loose are forms whose mark is within the token.
 var loose = []tokenShape{
 	{"T3BlbkFJ", wordly, 20},                                      // OpenAI
 	{"Q~", lettersOf("0-9", "a-z", "A-Z", "_~.-"), 31},            // Azure

@@ -1,4 +1,4 @@
-// Package awstest stands in for AWS in the adapters' tests: an HTTP client in process that
+// Package awstest takes the part of AWS in the adapters' tests: an HTTP client in process that
 // hands every request to a function of the test's. Nothing listens anywhere, so it works in a
 // bubble of testing/synctest, and retries and backoff pass in virtual time.
 //

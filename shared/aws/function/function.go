@@ -44,7 +44,7 @@ func New(cfg aws.Config) *Functions {
 
 // Invoke runs a function once and waits for its answer, at most as long as the context lives.
 // functionError is "" if it succeeded; else it says how it failed ("Unhandled" among others)
-// and output holds what it said. err tells that Lambda could not run it or did not answer.
+// and output holds what it said. err says that Lambda could not run it or did not answer.
 func (f *Functions) Invoke(
 	ctx context.Context, name string, input []byte,
 ) (output []byte, functionError string, err error) {

@@ -37,7 +37,7 @@ func New(cfg aws.Config) *Principals {
 
 // Tags returns the tags of the role or user that an ARN of a caller names, as they stood at most Age
 // ago: arn:aws:sts::ACCOUNT:assumed-role/ROLE/SESSION or arn:aws:iam::ACCOUNT:user/PATH/NAME. Any
-// other, as the account's root, has none. The caller must have judged the account.
+// other, as the account's root, has none. The caller must have checked the account.
 func (p *Principals) Tags(ctx context.Context, arn string) (map[string]string, error) {
 	kind, name := named(arn)
 	if name == "" {
@@ -53,7 +53,7 @@ func (p *Principals) Tags(ctx context.Context, arn string) (map[string]string, e
 
 const role, user = "role", "user"
 
-// named tells what an ARN is of: a role by an assumed one's, or a user, whose path is cut off.
+// named returns what an ARN is of: a role by an assumed one's, or a user, whose path is cut off.
 func named(arn string) (kind, name string) {
 	parts := strings.SplitN(arn, ":", 6)
 	if len(parts) != 6 || parts[0] != "arn" {

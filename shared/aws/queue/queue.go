@@ -51,7 +51,7 @@ func New(cfg aws.Config, name func(logical string) string) *Queues {
 	}
 }
 
-// throttled tells the throttles of SQS whose names the SDK does not know.
+// throttled recognizes the throttles of SQS whose names the SDK does not know.
 func throttled(err error) bool { return session.Kind(err) == fault.Throttled }
 
 // url returns a queue's URL, which never changes while the queue lives.

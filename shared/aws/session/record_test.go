@@ -22,7 +22,7 @@ func TestRecord_WritesEachCallOnce(t *testing.T) {
 	name := filepath.Join(t.TempDir(), "calls")
 	t.Setenv(recordTo, name)
 	t.Setenv("AWS_LAMBDA_FUNCTION_NAME", "punctual-status")
-	t.Setenv("AWS_ENDPOINT_URL", "http://127.0.0.1:1") // nobody: a refused or failed call is a call
+	t.Setenv("AWS_ENDPOINT_URL", "http://127.0.0.1:1") // no server: a refused or failed call is a call
 	t.Setenv("AWS_ACCESS_KEY_ID", "test")
 	t.Setenv("AWS_SECRET_ACCESS_KEY", "test")
 	cfg, err := Load(t.Context())

@@ -7,14 +7,14 @@
 //
 // What always holds: Get, GetMany, and what a refusal shows, are strongly consistent. Every
 // conditional write asks for the item that its condition did not fit, so a refusal needs no second read.
-// Attributes of a type that we never write are left out of an item: whoever parses it then finds it
+// Attributes of a type that we never write are left out of an item: the process that parses it then finds it
 // undecodable, not half right. Conflicts and throttles are retried a bounded number of times; after
 // that they are fault.Conflict or fault.Throttled.
 //
 // # A write can meet itself
 //
 // When a write took effect and its answer was lost, the SDK retries it, and the condition may fail
-// because of our own first try. The adapter cannot tell that from another writer's change. The item
+// because of our own first try. The adapter cannot distinguish that from another writer's change. The item
 // in the refusal can, and callers decide from it:
 //
 //   - a claim, a takeover, an outcome: the claim carries the caller's own nonce and token, so

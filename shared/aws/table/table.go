@@ -38,7 +38,7 @@ func New(cfg aws.Config, name func(logical string) string) *Table {
 	return t
 }
 
-// retryable says what is retried beyond what the SDK retries: somebody else's transaction
+// retryable says what is retried beyond what the SDK retries: another process's transaction
 // holds an item for a moment, or a partition is asked too fast. The try carries the same token.
 func retryable(err error) bool {
 	var conflict *types.TransactionConflictException

@@ -44,7 +44,7 @@ func encode(i item.Item) (map[string]types.AttributeValue, error) {
 	return attributes, nil
 }
 
-// decode returns the item, nil for the absent one. What has a type of somebody else's is left
+// decode returns the item, nil for the absent one. What has a type of another writer is left
 // out: the item's reader misses it and calls the item undecodable.
 func decode(attributes map[string]types.AttributeValue) item.Item {
 	if len(attributes) == 0 {

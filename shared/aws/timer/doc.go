@@ -8,7 +8,7 @@
 //
 // What always holds: the name names the content, so arming twice is one timer. AWS says
 // "conflict" for two things, that the entry exists (perhaps by our own call, whose answer was
-// lost) and that it is being changed; Arm reads the entry to tell them apart, and never takes
+// lost) and that it is being changed; Arm reads the entry to distinguish them, and never takes
 // a conflict for success without that. An update replaces every field, since AWS resets whatever an
 // update leaves out. A time that is past is refused before AWS is asked, which does not say
 // what it would do with one. Retries at AWS end at the timer's own maximum age, and then the

@@ -220,7 +220,7 @@ func TestArm_ReportsAConflictThatStays(t *testing.T) {
 	})
 }
 
-// S20: throttles and quotas, 30 % of the calls; every timer stands in the end.
+// S20: throttles and quotas, 30 % of the calls; every timer exists in the end.
 func TestArm_LosesNothingWhenThrottled(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
