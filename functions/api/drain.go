@@ -2,8 +2,6 @@ package api
 
 import (
 	"context"
-	"crypto/rand"
-	"encoding/hex"
 	"net/http"
 	"sync/atomic"
 
@@ -47,10 +45,7 @@ func (d *Drain) Handler(next http.Handler) http.Handler {
 			return
 		}
 		if d.Begun() {
-			var id [8]byte
-			_, _ = rand.Read(id[:]) // never fails
-			spec.Catalogue.Write(w, hex.EncodeToString(id[:]),
-				rest.Unavailable("this process is ending, and takes no changes; try again"))
+			spec.Catalogue.Write(w, "", rest.Unavailable("this process is ending, and takes no changes; try again"))
 			return
 		}
 		next.ServeHTTP(w, r)

@@ -1,8 +1,6 @@
 package api
 
 import (
-	"crypto/rand"
-	"encoding/hex"
 	"net"
 	"net/http"
 	"slices"
@@ -35,12 +33,10 @@ func LoopbackOnly(addr string, next http.Handler) http.Handler {
 			next.ServeHTTP(w, r)
 			return
 		}
-		var id [8]byte
-		_, _ = rand.Read(id[:]) // never fails
 		detail := "this server answers only to localhost"
 		if foreign {
 			detail = "a web page of another origin may not ask this server"
 		}
-		spec.Catalogue.Write(w, hex.EncodeToString(id[:]), rest.NewProblem(rest.CodeForbidden, "%s", detail))
+		spec.Catalogue.Write(w, "", rest.NewProblem(rest.CodeForbidden, "%s", detail))
 	})
 }

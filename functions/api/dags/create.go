@@ -189,35 +189,24 @@ func (s *Handler) beginRun(
 // frees its key: gone is its id then.
 func (s *Handler) replayRun(
 	ctx context.Context, t tenant.ID, key, hash string, now time.Time,
-) (out *createdRunAnswer, gone job.ID, err error) {
-	seen, ok, err := s.Store.Remembered(ctx, t, key, now)
-	if err != nil || !ok {
-		return nil, "", err
-	}
-	out = &createdRunAnswer{
-		Status: http.StatusAccepted, Location: "/v1/runs/" + string(seen.JobID), Replayed: "true",
-	}
-	k := run.Key{Tenant: t, ID: seen.JobID}
-	out.Body, err = s.ShowRun(ctx, k)
-	if err == nil && out.Body.Status == run.Building {
-		// The process that made the run may have ended before it brought the run on.
-		if err := s.Runs.Reconcile(ctx, k); err != nil {
-			s.Log.WarnContext(ctx, "a repeated run waits for its wake-up", telemetry.Tenant, t, telemetry.RunID, k.ID,
-				telemetry.Err, err)
-		}
+) (_ *createdRunAnswer, gone job.ID, err error) {
+	out := &createdRunAnswer{Status: http.StatusAccepted, Replayed: "true"}
+	ok, gone, err := s.Replay(ctx, t, key, hash, now, func(id job.ID) (err error) {
+		k := run.Key{Tenant: t, ID: id}
+		out.Location = "/v1/runs/" + string(id)
 		out.Body, err = s.ShowRun(ctx, k)
-	}
-	if rest.IsNotFound(err) {
-		if gone, err = s.Freed(ctx, t, seen); gone != "" || err != nil {
-			return nil, gone, err
+		if err == nil && out.Body.Status == run.Building {
+			// The process that made the run may have ended before it brought the run on.
+			if err := s.Runs.Reconcile(ctx, k); err != nil {
+				s.Log.WarnContext(ctx, "a repeated run waits for its wake-up", telemetry.Tenant, t, telemetry.RunID,
+					k.ID, telemetry.Err, err)
+			}
+			out.Body, err = s.ShowRun(ctx, k)
 		}
-		return nil, "", spec.Reused(seen, hash) // a job has the key
-	}
-	if err == nil {
-		err = spec.Reused(seen, hash)
-	}
-	if err != nil {
-		return nil, "", err
+		return err
+	})
+	if !ok {
+		return nil, gone, err
 	}
 	return out, "", nil
 }

@@ -258,25 +258,32 @@ type runNodeDetail struct {
 	spec.NodeState
 	Payload json.RawMessage `json:"payload,omitempty" doc:"Payload as sent; absent if larger than {=item_kib} KB"`
 	Result  json.RawMessage `json:"result,omitempty" doc:"Result of the node's job. For a node with for_each that has ended: list of the results of its items in order, with null for an item that did not succeed; absent with a cursor."`
-	Partial string          `json:"result_partial,omitempty" enum:"result_too_large,result_lost" doc:"Code with which an expression that uses the result fails; absent if result is complete"`
 	// ResultIn is given in place of the result of a mapped node that is too large for the answer.
-	ResultIn string                  `json:"result_in,omitempty" enum:"items" doc:"Source of the result of a node with for_each whose list is larger than {=max_result}: each item, or its job, has its part"`
-	Error    *job.Reason             `json:"error,omitempty" doc:"Error of the newest attempt that failed"`
-	Items    *rest.Page[runItemView] `json:"items,omitempty" doc:"Page of the items of a node with for_each"`
+	ResultIn string `json:"result_in,omitempty" enum:"items" doc:"Source of the result of a node with for_each whose list is larger than {=max_result}: each item, or its job, has its part"`
+	Failure
+	Items *rest.Page[runItemView] `json:"items,omitempty" doc:"Page of the items of a node with for_each"`
 }
 
 type runItemView struct {
-	Item         int             `json:"item" doc:"Index of the item in the list, from 0"`
-	JobID        job.ID          `json:"job_id,omitempty" doc:"Identifier of the item's job; absent while max_parallel keeps the item waiting"`
-	Status       job.Status      `json:"status" enum:"BLOCKED,SCHEDULED,QUEUED,RUNNING,SUCCEEDED,DEAD,CANCELLED,SKIPPED,EXPIRED" doc:"Status of the item's job"`
-	Attempt      int64           `json:"attempt,omitempty" doc:"Number of the attempt, from 1"`
-	StatusReason *job.Reason     `json:"status_reason,omitempty" doc:"Reason for the status"`
-	StartedAt    rest.Instant    `json:"started_at,omitzero" doc:"Time at which the job started"`
-	FinishedAt   rest.Instant    `json:"finished_at,omitzero" doc:"Time at which the job ended"`
-	DurationMS   *int64          `json:"duration_ms,omitempty" doc:"Time from start to end in milliseconds; until now while the job runs"`
-	Result       json.RawMessage `json:"result,omitempty" doc:"Result of the job if it is small; otherwise the job has it"`
-	Partial      string          `json:"result_partial,omitempty" enum:"result_too_large,result_lost" doc:"Code with which an expression that uses the result fails; absent if the result is complete"`
-	Error        *job.Reason     `json:"error,omitempty" doc:"Error of the newest attempt that failed"`
+	Item int `json:"item" doc:"Index of the item in the list, from 0"`
+	spec.JobState
+	Result json.RawMessage `json:"result,omitempty" doc:"Result of the job if it is small; otherwise the job has it"`
+	Failure
+}
+
+// Failure is the part of a node's or an item's view about errors.
+type Failure struct {
+	Partial string      `json:"result_partial,omitempty" enum:"result_too_large,result_lost" doc:"Code with which an expression that uses the result fails; absent if the result is complete"`
+	Error   *job.Reason `json:"error,omitempty" doc:"Error of the newest attempt that failed"`
+}
+
+// failureOf returns the error of the newest attempt, and why the result of a row cannot be used.
+func failureOf(row job.Row) Failure {
+	f := Failure{Partial: spec.Partial(row)}
+	if n := len(row.Attempts); n > 0 {
+		f.Error = row.Attempts[n-1].Error
+	}
+	return f
 }
 
 func (s *Handler) getRunNode(
@@ -326,34 +333,18 @@ func (s *Handler) getRunNode(
 }
 
 // nodeDetail adds the contents of a node's job.
-func (s *Handler) nodeDetail(ctx context.Context, row job.Row, v *runNodeDetail) error {
-	if row.Status == "" {
-		return nil
+func (s *Handler) nodeDetail(ctx context.Context, row job.Row, v *runNodeDetail) (err error) {
+	if row.Status != "" {
+		v.Failure = failureOf(row)
+		v.Result, v.Payload, err = s.Contents(ctx, row)
 	}
-	v.Error = lastError(row)
-	var err error
-	v.Partial = spec.Partial(row)
-	v.Result, v.Payload, err = s.Contents(ctx, row)
 	return err
-}
-
-// lastError returns the error of the newest attempt, nil if there is none.
-func lastError(row job.Row) *job.Reason {
-	if len(row.Attempts) == 0 {
-		return nil
-	}
-	return row.Attempts[len(row.Attempts)-1].Error
 }
 
 // item shows one item of a mapped node. An item that max_parallel keeps waiting has no job yet.
 func (f *runFacts) item(index int, row job.Row) runItemView {
-	n := spec.NodeState{Status: f.status(row)}
-	f.describe(row, &n)
-	v := runItemView{
-		Item: index, JobID: row.ID, Status: n.Status, Attempt: n.Attempt, StatusReason: n.StatusReason,
-		StartedAt: n.StartedAt, FinishedAt: n.FinishedAt, DurationMS: n.DurationMS, Error: lastError(row),
-		Partial: spec.Partial(row),
-	}
+	v := runItemView{Item: index, JobState: spec.JobState{Status: f.status(row)}, Failure: failureOf(row)}
+	f.describe(row, &v.JobState)
 	if row.Result != "" {
 		v.Result = json.RawMessage(row.Result)
 	}

@@ -137,26 +137,25 @@ func (f *runFacts) itemCounts(name string) *spec.RunCounts {
 // node returns the view of a node.
 func (f *runFacts) node(name string, states map[string]dag.NodeState) spec.NodeState {
 	row, there := f.rows[name]
+	parents := f.graph.Parents(name)
 	n := spec.NodeState{
-		Status: f.status(row), Generation: f.run.Generation(name),
-		DependsOn: append([]string{}, f.graph.Parents(name)...), Parents: len(f.graph.Parents(name)),
-		Forced: row.Forced != job.NotForced,
+		JobState: spec.JobState{Status: f.status(row)}, Generation: f.run.Generation(name),
+		DependsOn: append([]string{}, parents...), Parents: len(parents), Forced: row.Forced != job.NotForced,
 	}
-	for _, p := range f.graph.Parents(name) {
+	for _, p := range parents {
 		if states[p].End() != dag.NotEnded {
 			n.ParentsDone++
 		}
 	}
 	n.WaitingFor, n.Why = f.waits(name, row, n.Status, states)
-	if !there {
-		return n
+	if there {
+		f.describe(row, &n.JobState)
 	}
-	f.describe(row, &n)
 	return n
 }
 
 // describe adds what the row of a job has.
-func (f *runFacts) describe(row job.Row, n *spec.NodeState) {
+func (f *runFacts) describe(row job.Row, n *spec.JobState) {
 	if !row.IsMapped() {
 		n.JobID, n.Attempt = row.ID, row.Attempt
 	}

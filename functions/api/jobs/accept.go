@@ -106,27 +106,17 @@ func (s *Handler) logLiterals(ctx context.Context, r job.Row, c job.Contents) {
 }
 
 // replay returns the job that an idempotency key stands for, as it is now; false if it stands for none. A deleted job
-// frees its key: gone is its id then, whose key a new job may take.
+// frees its key: gone is its id then.
 func (s *Handler) replay(
 	ctx context.Context, t tenant.ID, key, bodyHash string, now time.Time,
 ) (a accepted, gone job.ID, ok bool, err error) {
-	seen, ok, err := s.Store.Remembered(ctx, t, key, now)
+	var row job.Row
+	ok, gone, err = s.Replay(ctx, t, key, bodyHash, now, func(id job.ID) (err error) {
+		row, err = s.Store.Row(ctx, job.Key{Tenant: t, ID: id})
+		return err
+	})
 	if err != nil || !ok {
-		return accepted{}, "", false, err
-	}
-	k := job.Key{Tenant: t, ID: seen.JobID}
-	row, err := s.Store.Row(ctx, k)
-	switch {
-	case fault.KindOf(err) == fault.NotFound:
-		if gone, err = s.Freed(ctx, t, seen); gone != "" || err != nil {
-			return accepted{}, gone, false, err
-		}
-		return accepted{}, "", false, spec.Reused(seen, bodyHash) // a run has the key
-	case err != nil:
-		return accepted{}, "", false, err
-	}
-	if err := spec.Reused(seen, bodyHash); err != nil {
-		return accepted{}, "", false, err
+		return accepted{}, gone, false, err
 	}
 	a = accepted{replayed: true}
 	if a.view, err = s.Show(ctx, row); err == nil {
@@ -137,6 +127,6 @@ func (s *Handler) replay(
 	}
 	// The process that accepted the job may have ended before it sent the firing. The client repeats its request
 	// because it knows no better; it must not wait for the sweeper.
-	a.fire, err = s.Engine.Accept.Unfired(ctx, k)
+	a.fire, err = s.Engine.Accept.Unfired(ctx, row.Key)
 	return a, "", err == nil, err
 }

@@ -1,6 +1,7 @@
 package rest
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -70,9 +71,10 @@ func (c Catalogue) complete(p *Problem) {
 	}
 }
 
-// Write answers with p and the id of the request.
+// Write answers with p and the id of the request; "" gives it one.
 func (c Catalogue) Write(w http.ResponseWriter, id string, p *Problem) {
 	c.complete(p)
+	id = cmp.Or(id, newRequestID())
 	p.RequestID = id
 	for name, values := range p.header {
 		w.Header()[name] = values

@@ -90,13 +90,17 @@ func marshal(w io.Writer, v any) error {
 
 var requestIDPattern = regexp.MustCompile(`^[a-zA-Z0-9_.-]{1,64}$`)
 
+func newRequestID() string {
+	var id [8]byte
+	_, _ = rand.Read(id[:]) // never fails
+	return hex.EncodeToString(id[:])
+}
+
 // ServeHTTP gives every request an id, and answers a panic as a problem.
 func (s *Router) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	req := &request{ID: r.Header.Get("X-Request-Id")}
 	if !requestIDPattern.MatchString(req.ID) {
-		var id [8]byte
-		_, _ = rand.Read(id[:]) // never fails
-		req.ID = hex.EncodeToString(id[:])
+		req.ID = newRequestID()
 	}
 	r = r.WithContext(context.WithValue(r.Context(), requestKey{}, req))
 	req.http = r

@@ -162,22 +162,27 @@ func (c *RunCounts) Add(s job.Status) {
 	}
 }
 
-// NodeState is the part that every view of a node has.
-type NodeState struct {
+// JobState is the part of its job that the views of a node and of an item have.
+type JobState struct {
 	Status       job.Status   `json:"status" enum:"BLOCKED,SCHEDULED,QUEUED,RUNNING,SUCCEEDED,DEAD,CANCELLED,SKIPPED,EXPIRED"`
-	JobID        job.ID       `json:"job_id,omitempty" doc:"Identifier of the job of the node; absent until the node is released"`
+	JobID        job.ID       `json:"job_id,omitempty" doc:"Identifier of the job; absent until the node is released, and while max_parallel keeps an item waiting"`
 	Attempt      int64        `json:"attempt,omitempty" doc:"Number of the current attempt, from 1"`
-	Generation   int64        `json:"generation" doc:"Generation of the node, from 1, which grows with each retry of the node"`
-	DependsOn    []string     `json:"depends_on" doc:"Names of the nodes that must end first"`
-	ParentsDone  int          `json:"parents_done" doc:"Number of these nodes that have ended"`
-	Parents      int          `json:"parents" doc:"Number of nodes that must end first"`
-	WaitingFor   string       `json:"waiting_for,omitempty" enum:"parents,due,retry,worker,pause,limit,operator" doc:"Kind of event that the node waits for"`
-	Why          string       `json:"why,omitempty" doc:"Sentence that explains the wait"`
 	StatusReason *job.Reason  `json:"status_reason,omitempty"`
 	StartedAt    rest.Instant `json:"started_at,omitzero"`
 	FinishedAt   rest.Instant `json:"finished_at,omitzero"`
-	DurationMS   *int64       `json:"duration_ms,omitempty" doc:"Milliseconds from start to end; until now while the node runs"`
-	Forced       bool         `json:"forced,omitempty" doc:"Whether an operator skipped or completed the node"`
+	DurationMS   *int64       `json:"duration_ms,omitempty"`
+}
+
+// NodeState is the part that every view of a node has.
+type NodeState struct {
+	JobState
+	Generation  int64    `json:"generation" doc:"Generation of the node, from 1, which grows with each retry of the node"`
+	DependsOn   []string `json:"depends_on" doc:"Names of the nodes that must end first"`
+	ParentsDone int      `json:"parents_done" doc:"Number of these nodes that have ended"`
+	Parents     int      `json:"parents" doc:"Number of nodes that must end first"`
+	WaitingFor  string   `json:"waiting_for,omitempty" enum:"parents,due,retry,worker,pause,limit,operator" doc:"Kind of event that the node waits for"`
+	Why         string   `json:"why,omitempty" doc:"Sentence that explains the wait"`
+	Forced      bool     `json:"forced,omitempty" doc:"Whether an operator skipped or completed the node"`
 }
 
 // RunNodeView shows a node in the view of its run.

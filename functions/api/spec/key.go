@@ -12,29 +12,42 @@ import (
 	"punctual/shared/fault"
 	"punctual/shared/job"
 	"punctual/shared/run"
-	"punctual/shared/store"
 	"punctual/shared/telemetry"
 	"punctual/shared/tenant"
 )
 
-// Freed returns the id that a key stands for if there is neither such a job nor such a run any more; "" if there is.
-func (s *Core) Freed(ctx context.Context, t tenant.ID, seen store.Remembered) (job.ID, error) {
-	if _, err := s.Store.Row(ctx, job.Key{Tenant: t, ID: seen.JobID}); fault.KindOf(err) != fault.NotFound {
-		return "", err
+// Replay looks up what an idempotency key stands for, and reads it; false if it stands for nothing. What was deleted
+// frees its key: gone is its id then, whose key a new job or run may take. A key of another body is a problem.
+func (s *Core) Replay(
+	ctx context.Context, t tenant.ID, key, bodyHash string, now time.Time, read func(job.ID) error,
+) (ok bool, gone job.ID, err error) {
+	seen, ok, err := s.Store.Remembered(ctx, t, key, now)
+	if err != nil || !ok {
+		return false, "", err
 	}
-	if _, err := s.Store.Run(ctx, run.Key{Tenant: t, ID: seen.JobID}); fault.KindOf(err) != fault.NotFound {
-		return "", err
+	err = read(seen.JobID)
+	absent := rest.IsNotFound(err) || fault.KindOf(err) == fault.NotFound
+	if absent {
+		if gone, err = s.freed(ctx, t, seen.JobID); gone != "" || err != nil {
+			return false, gone, err
+		}
 	}
-	return seen.JobID, nil
+	if err == nil && seen.BodyHash != bodyHash {
+		err = rest.NewProblem(CodeKeyReused, "this key was used for another body less than %s ago",
+			rest.InUnits(contract.IdempotencyKept, time.Hour, " hours"))
+	}
+	return err == nil && !absent, "", err
 }
 
-// Reused returns the problem that a key was used for another body.
-func Reused(seen store.Remembered, bodyHash string) error {
-	if seen.BodyHash == bodyHash {
-		return nil
+// freed returns the id if there is neither such a job nor such a run any more; "" if there is.
+func (s *Core) freed(ctx context.Context, t tenant.ID, id job.ID) (job.ID, error) {
+	if _, err := s.Store.Row(ctx, job.Key{Tenant: t, ID: id}); fault.KindOf(err) != fault.NotFound {
+		return "", err
 	}
-	return rest.NewProblem(CodeKeyReused, "this key was used for another body less than %s ago",
-		rest.InUnits(contract.IdempotencyKept, time.Hour, " hours"))
+	if _, err := s.Store.Run(ctx, run.Key{Tenant: t, ID: id}); fault.KindOf(err) != fault.NotFound {
+		return "", err
+	}
+	return id, nil
 }
 
 // KeyAllowed describes an idempotency key, for the "allowed" of an error.
