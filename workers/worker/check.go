@@ -71,10 +71,13 @@ func (w *Worker) refusedBySchedule(seen *facts, l lease) string {
 	if ok, validity := seen.schedule.MayStart(seen.row, hasStarted(&seen.row, l)); !ok {
 		return validity
 	}
+	if hasStarted(&seen.row, l) { // its worker was lost: what decides about a start has let it start already
+		return ""
+	}
 	if slices.ContainsFunc(seen.lifted, func(p job.Pause) bool { return seen.schedule.DroppedBy(p, seen.row) }) {
 		return "it passed under a pause"
 	}
-	if late, is := w.missed(seen, l); is {
+	if late, is := seen.schedule.Missed(seen.row, seen.lifted, w.clock.Now()); is {
 		return late.Message
 	}
 	return ""

@@ -33,14 +33,6 @@ func (s *schedules) of(ctx context.Context, k schedule.Key, age time.Duration) (
 	})
 }
 
-// missed reports why a job does not start that is late, by the catch-up policy of its schedule.
-func (w *Worker) missed(seen *facts, l lease) (job.Reason, bool) {
-	if hasStarted(&seen.row, l) {
-		return job.Reason{}, false
-	}
-	return seen.schedule.Missed(seen.row, seen.lifted, w.clock.Now())
-}
-
 // catchesUp lets an attempt that is late start where catch-up starts one of those that are late. false: another one
 // has started.
 func (w *Worker) catchesUp(seen *facts, l lease) (ok bool, err error) {

@@ -96,6 +96,35 @@ func TestSchedule_StartsOnlyJobsThatItAllows(t *testing.T) {
 	}
 }
 
+// A job may start within the second in which the workers hear of a pause. If its worker is lost then, the start counts,
+// as it does for the status consumer: no pause and no catch-up takes it back.
+func TestSchedule_StartsAJobAgainThatHadStartedWhateverALiftedPauseDrops(t *testing.T) {
+	within(t, func(b *bench) {
+		b.sleeps(30 * time.Second)
+		old := b.start("old", options(func(o *Options) { o.Drain = time.Second }))
+		s := b.rule()
+		r := b.put(0, of(s))
+		b.fire(r, 0)
+		b.sleep(time.Second)
+		old.stop()
+		old.wait()
+		p := job.Pause{Scope: job.PauseAll, Since: r.DueAt.Add(-time.Millisecond), Missed: schedule.MissedDrop}
+		if err := b.store.PutPause(context.Background(), r.Tenant, p); err != nil {
+			t.Fatal(err)
+		}
+		b.sleep(time.Minute)
+		if err := b.store.DeletePause(context.Background(), r.Tenant, p.Scope, time.Now()); err != nil {
+			t.Fatal(err)
+		}
+		b.fire(r, 0)
+		b.start("new")
+		b.sleep(time.Minute)
+		if b.started() != 2 {
+			t.Errorf("it started %d times; reports %+v", b.started(), b.reports())
+		}
+	})
+}
+
 func TestSchedule_StartsNoJobThatALiftedPauseDrops(t *testing.T) {
 	for name, c := range map[string]struct {
 		missed  string
