@@ -8,7 +8,7 @@ import (
 	"punctual/shared/memory"
 )
 
-// ofAfter makes every part end jobs that others come after, and judge those.
+// ofAfter makes every part end jobs that others come after, and evaluate those.
 func ofAfter(t *testing.T, w *world) {
 	a := w.api
 	after := func(more object, ids ...string) string {
@@ -46,7 +46,7 @@ func ofAfter(t *testing.T, w *world) {
 	time.Sleep(2 * time.Hour)
 	a.WantStatus(late, "SUCCEEDED")
 
-	// The sweeper ends one that nobody started.
+	// The sweeper ends one that no worker started.
 	w.drop(func(c memory.Call) bool {
 		return c.Op == memory.QueueSend && c.Name == contract.FiringQueue("short", "normal")
 	})
@@ -56,7 +56,7 @@ func ofAfter(t *testing.T, w *world) {
 	time.Sleep(time.Hour)
 	a.WantStatus(follows, "SUCCEEDED")
 
-	// A pause outlasts one: whoever wakes what it held ends that.
+	// A pause outlasts one: the end of the pause ends that.
 	a.Call("PUT", "/pauses/all", object{"reason": "to see"})
 	held := after(object{"run_if": "all_failed"}, a.Post(object{"task": "echo", "expire_after": "5m"}))
 	time.Sleep(20 * time.Minute)

@@ -120,12 +120,12 @@ func ofRuns(t *testing.T, w *world) {
 	expiring.ExpireAfter = time.Minute
 	create("expiring", expiring, func(n *release.Request) { n.DueAt = time.Now().Add(20 * time.Minute) })
 	time.Sleep(30 * time.Minute)
-	// What an operator does by hand to what waits.
+	// What an operator may do to what waits.
 	k = create("by hand", everyKind("normal"), func(n *release.Request) { n.DueAt = time.Now().Add(time.Hour) })
 	must(r.Complete(ctx, k, "x", json.RawMessage(`[1]`), by))
 	must(r.Skip(ctx, k, "fails", true, by))
 	time.Sleep(2 * time.Hour)
-	// Whoever tells dies: the sweeper does all of it.
+	// The process that propagates dies: the sweeper does all of it.
 	for _, what := range []string{"run.create", "row.accept", "row.told", "run.end"} {
 		w.drop(func(c memory.Call) bool { return c.Name == what })
 		_, _, _ = r.Create(ctx, release.Request{
@@ -224,7 +224,7 @@ func ofScheduledRuns(t *testing.T, w *world) {
 	a.Want(201, "PUT", "/schedules/failing",
 		object{"calendar": object{"every": "1m"}, "pause_after_failures": 3, "dag": object{"name": "fails"}})
 	time.Sleep(30 * time.Minute)
-	// Whoever cancels a run of which nothing is under way begins the next in line.
+	// A cancel of a run of which nothing is under way begins the run queued next.
 	a.Want(201, "PUT", "/pauses/task:echo", object{"reason": "to see"})
 	a.Want(201, "PUT", "/schedules/line",
 		object{"calendar": object{"every": "1m", "max_runs": 20}, "overlap": "buffer_all",
@@ -235,7 +235,7 @@ func ofScheduledRuns(t *testing.T, w *world) {
 	}
 	a.Want(204, "DELETE", "/schedules/line", nil)
 	a.Want(204, "DELETE", "/pauses/task:echo", nil)
-	// The end of a run is told by whoever looks at it next.
+	// The end of a run is propagated by the process that reads it next.
 	w.drop(func(c memory.Call) bool { return c.Name == "row.close_run" })
 	a.Want(202, "POST", "/schedules/failing/run-now", nil)
 	time.Sleep(5 * time.Minute)

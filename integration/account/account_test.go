@@ -47,7 +47,7 @@ func (d deployment) make(ctx context.Context, target string, more ...string) (st
 		"ACCOUNT=" + d.account, "SETTINGS=" + settings}, more...)...)
 }
 
-// destroy says yes beforehand: nobody sits at a terminal.
+// destroy says yes beforehand: no person sits at a terminal.
 func (d deployment) destroy(ctx context.Context) error {
 	args := []string{"infra/cdk.js", "destroy", "--all", "--force", "-c", "target=dev", "-c", "region=" + d.region,
 		"-c", "account=" + d.account}

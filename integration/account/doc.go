@@ -2,10 +2,10 @@
 // it as a user would, measures how late jobs start, looks at each fact that only AWS can show, and
 // deletes what it deployed. `make account` runs it, and shared/docs/deploying.md says how.
 //
-// What always holds: it works in no account but the one that it is told, and it deletes what it made
+// What always holds: it works in no account but the one that it is given, and it deletes what it made
 // when a step fails as well. Each fact has one line in the report: what AWS does, and whether that is
-// what the code needs. A line that nothing here can judge, such as a price, says where to look.
+// what the code needs. A line that nothing here can check, such as a price, says where to look.
 //
 // How it fails: a fact that is otherwise than the code needs fails the run, and the rest goes on.
-// Over an emulator the facts are looked at too, and none is judged.
+// Over an emulator the facts are read, too, and none is checked.
 package account

@@ -224,7 +224,7 @@ func binary(op token.Token, a, b float64) float64 {
 	panic("metric math has " + op.String() + ", which is not known here")
 }
 
-// on lists the alarms that notify somebody at the end of a minute.
+// on lists the alarms that notify a person at the end of a minute.
 func (c *cloudwatch) on(all []alarm, at time.Time) (names []string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

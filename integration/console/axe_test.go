@@ -24,7 +24,7 @@ func axe(t *testing.T) string {
 	return string(source)
 }
 
-// accessible has axe-core judge the page as it stands.
+// accessible has axe-core check the page as it is.
 func (p *tab) accessible(what string) {
 	p.t.Helper()
 	found, _ := p.eval(`axe.run(document, { resultTypes: ['violations'] }).then((r) => JSON.stringify(
@@ -42,7 +42,7 @@ func (p *tab) accessible(what string) {
 	}
 }
 
-// fits holds that nothing stands beyond the side of the window but in what scrolls, that tables show their columns,
+// fits holds that nothing is beyond the side of the window but in what scrolls, that tables show their columns,
 // and that no time or status is cut.
 func (p *tab) fits(what string) {
 	p.t.Helper()

@@ -24,7 +24,7 @@ import (
 const patience = 20 * time.Second
 
 // browser is a Chromium that ends with the tests, or when this process does: it reads its commands from a
-// pipe that nobody else holds.
+// pipe that no other process holds.
 type browser struct {
 	to *os.File
 

@@ -29,7 +29,7 @@ type issuer struct {
 	refreshed  int
 	revoked    []string   // refresh tokens
 	ended      url.Values // what the end of the session was asked with; nil before
-	silent     bool       // tells of no way to end a session, nor to take a token back
+	silent     bool       // knows no way to end a session, nor to take a token back
 	first      string     // token; it lives for 31 s, and the next ones for an hour
 }
 

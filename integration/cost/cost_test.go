@@ -467,7 +467,7 @@ func within(t *testing.T, counted map[string]float64) {
 	}
 }
 
-// over tells whether a figure has outgrown its plan. All but queue requests are the same each time: those fall together
+// over says whether a figure has outgrown its plan. All but queue requests are the same each time: those fall together
 // into batches a little differently, by up to 0.05 a job.
 func over(what string, have, plan float64) bool {
 	if strings.HasSuffix(what, "queue requests") {

@@ -20,7 +20,7 @@ var (
 	kind      = regexp.MustCompile(`\b(?:get|describe|scale|restart) ([a-z][a-z,]*)`)
 )
 
-// commandsOf returns the commands of make and kubectl that stand within the lines of a page and in its blocks for an
+// commandsOf returns the commands of make and kubectl that are within the lines of a page and in its blocks for an
 // account.
 func commandsOf(t *testing.T, path string) []string {
 	t.Helper()

@@ -129,7 +129,7 @@ func TestLinks_AreFoundDead(t *testing.T) {
 	}
 }
 
-// The index leads to every page beside it.
+// The index leads to every page of its folder.
 func TestIndex_NamesEveryPage(t *testing.T) {
 	t.Parallel()
 	const index = "shared/docs/README.md"

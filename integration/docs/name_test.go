@@ -56,7 +56,7 @@ func unknownAlarms(text string, names []string) (unknown []string) {
 		if _, err := os.Stat("../../infra/runbook/" + name + ".md"); err == nil {
 			continue
 		}
-		known := strings.HasPrefix(name, "canary-") // of the flow stack; these notify nobody
+		known := strings.HasPrefix(name, "canary-") // of the flow stack; these notify no one
 		for _, is := range names {
 			match, err := path.Match(name, is)
 			known = known || err == nil && match

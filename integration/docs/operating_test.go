@@ -12,7 +12,7 @@ var (
 	literal = regexp.MustCompile(`"([^"]*)"`)
 )
 
-// Each alarm that infra makes is in the table, beside its page. A name that is put together there, such as
+// Each alarm that infra makes is in the table, with its page. A name that is put together there, such as
 // one of a pool, is found by its parts.
 func TestOperating_NamesEachAlarmBesideItsPage(t *testing.T) {
 	t.Parallel()

@@ -20,7 +20,7 @@ const root = "../.."
 // block is a fenced block of a page.
 type block struct {
 	line int    // of its opening fence, from 1
-	info string // what stands behind the fence's marks
+	info string // what follows the fence's marks
 	body string
 }
 
@@ -77,7 +77,7 @@ func (b block) file() string {
 	return ""
 }
 
-// repeats returns an error where the file that an excerpt names lacks one of its parts, between which "// …" stands.
+// repeats returns an error where the file that an excerpt names lacks one of its parts, between which "// …" is.
 func (b block) repeats(repository fs.FS) error {
 	whole, err := fs.ReadFile(repository, b.file())
 	if err != nil {
@@ -249,7 +249,7 @@ func TestExcerpt_RepeatsItsFile(t *testing.T) {
 	}
 }
 
-// text is what stands in a file of the repository.
+// text is the contents of a file of the repository.
 func text(t *testing.T, path string) string {
 	t.Helper()
 	all, err := os.ReadFile(filepath.Join(root, path))

@@ -99,7 +99,7 @@ func TestDocuments_OfTokensAreReadByTheShell(t *testing.T) {
 	}
 }
 
-// goFlags save time: compiled packages are shared whatever the folder, and nobody debugs what is linked.
+// goFlags save time: compiled packages are shared whatever the folder, and no one debugs what is linked.
 const goFlags = "-trimpath -ldflags=-w"
 
 // build builds a program of the repository at dir.
@@ -112,7 +112,7 @@ func build(t *testing.T, dir, into, program string) {
 	}
 }
 
-// starts are the lines that start a server, or that are for the terminal beside it.
+// starts are the lines that start a server, or that are for the other terminal.
 var starts = regexp.MustCompile(`^(?:(?:make [a-z]+|bin/punctual serve)\b[^;&|\n]*\n)+$`)
 
 // parses looks whether bash understands a block, and whether make and its settings are as the block says.
@@ -429,7 +429,7 @@ func serve(t *testing.T, server string) string {
 	}
 }
 
-// free returns an address of this machine at which nobody serves.
+// free returns an address of this machine at which nothing serves.
 func free(t *testing.T) string {
 	t.Helper()
 	listener, err := net.Listen("tcp", "127.0.0.1:0")

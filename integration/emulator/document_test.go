@@ -56,7 +56,7 @@ var within = regexp.MustCompile("`((?:aws|kubectl|make|npx) [^`\n]+)`")
 
 var fenced = regexp.MustCompile("(?ms)^```sh aws\n(.*?)^```$")
 
-// The documents' commands for an account run from their pages, those within a line too, or a name stands for them
+// The documents' commands for an account run from their pages, those within a line too, or a name represents them
 // above. The runbook's for the AWS CLI run in package deploy, and its blocks in this one.
 func TestDocuments_HaveCommandsThatRun(t *testing.T) {
 	t.Parallel()

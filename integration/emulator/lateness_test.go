@@ -29,7 +29,7 @@ func promised() time.Duration {
 
 // 200 jobs start on time although they come by timers of the emulator's Scheduler, which fires every
 // ten seconds: those of the slices that they lie in. Only jobs due beyond 14 minutes wait for their
-// slices. So that nobody waits that long, the clocks of the API and of the stream's consumer are
+// slices. So that no test waits that long, the clocks of the API and of the stream's consumer are
 // behind, and all others are right: dispatch makes timers a minute or two ahead.
 func TestLateness_OfTimersOverMiniStack(t *testing.T) {
 	t.Parallel()

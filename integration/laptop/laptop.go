@@ -34,7 +34,7 @@ import (
 
 // Options say where and how to serve.
 type Options struct {
-	Addr string // loopback only, because nobody signs in; port 0 is any free one
+	Addr string // loopback only, because no one signs in; port 0 is any free one
 	// Handlers registers the handlers that there are; nil: those of workers/handler.
 	Handlers func(*worker.Registry)
 

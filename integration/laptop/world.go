@@ -16,7 +16,7 @@ import (
 )
 
 // open returns the World of a laptop: in memory, or kept in the folder that Options.Data names, which is this
-// process's until close. lost is told when nothing can be kept any more.
+// process's until close. lost is called when nothing can be kept any more.
 func (o Options) open(m memory.Options, log *slog.Logger, lost func(error)) (
 	world *memory.World, close func() error, err error,
 ) {

@@ -8,5 +8,5 @@
 // A folder that does not exist yet breaks no rule.
 //
 // A breach names the file, what it did, and the reason of the rule, so that
-// whoever meets it can judge whether the line or the rule is wrong.
+// a reader can see whether the line or the rule is wrong.
 package layout

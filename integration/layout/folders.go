@@ -5,7 +5,7 @@ import (
 	"strings"
 )
 
-// folders lists every folder that may hold Go code. A pattern's * stands for one path element, and
+// folders lists every folder that may hold Go code. A pattern's * matches one path element, and
 // what lies below a pattern belongs to it.
 var folders = []string{
 	"shared/aws/*",

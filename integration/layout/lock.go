@@ -7,8 +7,8 @@ import (
 )
 
 // checkLocks checks that no call that takes a context is made while a mutex is held, or inside a sync.Once, which holds
-// one. Such a call may wait for a table, a queue or the network; whoever wants the mutex then waits too, without a way
-// to give up, and a test in virtual time stands still. shared/cache and a channel are what callers can wait on.
+// one. Such a call may wait for a table, a queue or the network; the process that wants the mutex then waits too,
+// without a way to give up, and a test in virtual time stops. shared/cache and a channel are what callers can wait on.
 func checkLocks(f source) []string {
 	if f.test() || within("integration/sim", f.dir) { // the simulation's ledger reads memory, which never waits
 		return nil

@@ -61,7 +61,7 @@ func (e *ends) sorted() []time.Duration {
 type reads struct {
 	sync.Mutex
 	units float64
-	// notified is what the status consumer reads to tell of ends: all but each job's row the first time, which it
+	// notified is what the status consumer reads to propagate ends: all but each job's row the first time, which it
 	// settles.
 	notified float64
 	settled  map[item.Ref]bool
@@ -215,7 +215,7 @@ func written(after, before item.Counts) (units float64) {
 // price is what one run cost, in units.
 type price struct {
 	written, ofRun float64 // all, and what of that lies with the run
-	read, notified float64 // all by key, and what of that told of ends
+	read, notified float64 // all by key, and what of that was for ends
 }
 
 // alone plays one run of a graph in a world of its own and returns what it cost, and how its children waited.

@@ -18,7 +18,7 @@ import (
 )
 
 // BenchmarkHeldMessages measures a worker that holds 100,000 messages until they are due. It runs
-// first, in a process that has done nothing else; the figure includes the queue twin's copies.
+// first, in a process that has done nothing else; the figure includes the copies of the queue in memory.
 func BenchmarkHeldMessages(b *testing.B) {
 	for b.Loop() {
 		const n = 100_000

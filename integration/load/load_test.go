@@ -42,7 +42,7 @@ func note(what, format string, args ...any) {
 	figures.lines = append(figures.lines, fmt.Sprintf("  %-58s %s", what, fmt.Sprintf(format, args...)))
 }
 
-// The memory twins hold everything on the heap, where AWS uses disks: with the default setting the
+// The memory in-memory implementations hold everything on the heap, where AWS uses disks: with the default setting the
 // collector would use a third of the time.
 const collectorPercent = 400
 

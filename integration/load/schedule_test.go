@@ -21,7 +21,7 @@ import (
 	"punctual/shared/tenant"
 )
 
-// setClock is a clock that is set by hand.
+// setClock is a clock that the test sets.
 type setClock struct{ at time.Time }
 
 func (c *setClock) Now() time.Time { return c.at }

@@ -5,9 +5,9 @@ type after struct {
 	entry    [2]bool
 	followed [2]bool
 	parent   [2]status
-	child    status  // waiting stands for BLOCKED, running for released
+	child    status  // waiting means BLOCKED, running means released
 	request  uint8   // the step of the request
-	pending  [2]bool // the child is still to be judged because this parent has ended
+	pending  [2]bool // the child is still to be evaluated because this parent has ended
 	crashes  uint8
 	sweeps   bool // the child's own wake-up comes
 	broken   Broken
@@ -31,7 +31,7 @@ func (a after) wrong(rests bool) string {
 	return ""
 }
 
-// release judges the child by the rows of its parents.
+// release evaluates the child by the rows of its parents.
 func (a *after) release() {
 	both := a.parent[0].final() && a.parent[1].final()
 	if a.child != waiting || !both && a.broken != OpenBeforeBoth {

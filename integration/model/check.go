@@ -183,7 +183,7 @@ func (m *model) checkOver(s *state) {
 	}
 }
 
-// checkAnswer checks at the end that an act that was answered 200 has taken effect.
+// checkAnswer checks at the end that an operation that was answered 200 has taken effect.
 func (m *model) checkAnswer(s *state, o Order) {
 	if len(m.Rivals) > 0 { // the other operator may have undone it
 		return

@@ -145,8 +145,8 @@ func (s *search) settleAll() (at int) {
 	return 0
 }
 
-// onward is the next state without an act, a crash or a repetition; false if there is none. A wake-up is followed to
-// its end, and counts only if it has changed something.
+// onward is the next state without an operation, a crash or a repetition; false if there is none. A wake-up is followed
+// to its end, and counts only if it has changed something.
 func (s *search) onward(from *state) (int32, bool) {
 	to, by, ok := s.first(from)
 	if !ok {

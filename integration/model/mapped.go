@@ -6,7 +6,7 @@ const items = 2
 // mapped is a mapped node whose parents have ended: its row, its items, and two releasers, which put them and close the
 // node.
 type mapped struct {
-	row     status // waiting stands for BLOCKED with the number of items
+	row     status // waiting means BLOCKED with the number of items
 	item    [items]row
 	counted uint8
 	stop    bool // the run is stopped

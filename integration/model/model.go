@@ -22,7 +22,7 @@ type Config struct {
 	Crashes   int     // of a releaser, or of an operator's request
 	Repeats   int     // reports and wake-ups that arrive once too often
 	Fine      bool    // every read is a step of its own; otherwise all reads up to the next write are one step
-	NoSweeps  bool    // the run's wake-up comes only when an act has set it
+	NoSweeps  bool    // the run's wake-up comes only when an operation has set it
 	Broken    Broken
 }
 
@@ -112,7 +112,7 @@ type move struct {
 	what      string
 	who       int8 // the releaser, -1: the worker, -2 and -3: the operators
 	node, gen int8
-	free      bool // it may never happen: an act, a crash, a repetition
+	free      bool // it may never happen: an operation, a crash, a repetition
 }
 
 func (v move) String() string {

@@ -163,7 +163,7 @@ func TestRun_EndsRightWhileOneNodeRunsAtATime(t *testing.T) {
 // operations are all acts but Resume, which follows Pause.
 var operations = []Operation{Cancel, Expire, Pause, Retry, RetryFrom, RetryNode, SkipNode, SkipBelow, Complete}
 
-// orders asks for the act on that node, if it is about one, and for a resume after a pause.
+// orders asks for the operation on that node, if it is about one, and for a resume after a pause.
 func orders(a Operation, node uint8) []Order {
 	if a == Pause {
 		return []Order{{Operation: Pause}, {Operation: Resume}}

@@ -91,7 +91,7 @@ func (m *model) request(s *state, k int) move {
 	return v
 }
 
-// firstWrite writes the act into the run, or ends the node at once if it has not failed.
+// firstWrite writes the operation into the run, or ends the node at once if it has not failed.
 func (m *model) firstWrite(s *state, k int, o Order) {
 	seen := &s.ops[k].seen
 	stopping := seen.stop != NoOperation && !seen.status.final()
@@ -136,7 +136,7 @@ func (m *model) firstWrite(s *state, k int, o Order) {
 	s.ops[k].pc, s.ops[k].seen = readOperation, run{}
 }
 
-// decide says which nodes begin a new generation by the act on the run; ok is false if there are none.
+// decide says which nodes begin a new generation by the operation on the run; ok is false if there are none.
 func (m *model) decide(s *state, r *run) (bump uint8, ok bool) {
 	o := r.operation
 	at := func(x uint8) row { return s.rows[x][r.gen[x]] }
@@ -170,7 +170,7 @@ func (m *model) decide(s *state, r *run) (bump uint8, ok bool) {
 	return bump, bump != 0
 }
 
-// finishOperation is the second write of an act: it writes the new generations, or withdraws the act.
+// finishOperation is the second write of an operation: it writes the new generations, or withdraws the operation.
 func (m *model) finishOperation(s *state, seen *run, bump uint8, ok bool) bool {
 	o := seen.operation
 	switch same := s.epoch == seen.epoch && s.operation == o; {

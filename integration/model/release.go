@@ -2,7 +2,7 @@ package model
 
 import "punctual/shared/dag"
 
-// targets are the nodes that a process judges.
+// targets are the nodes that a process evaluates.
 func (m *model) targets(p *process) uint8 {
 	switch {
 	case !p.propagates || m.Limited:
@@ -13,7 +13,7 @@ func (m *model) targets(p *process) uint8 {
 	return m.children[p.node]
 }
 
-// advance moves to the next node to be judged, at or after from.
+// advance moves to the next node to be evaluated, at or after from.
 func (m *model) advance(p *process, from uint8) {
 	p.found = nothing
 	all := m.targets(p)
@@ -121,7 +121,7 @@ func (m *model) proceed(s *state, p *process, v *move) string {
 				r.flags |= stop
 			case r.st == absent && g > 0 && g+1 == p.seen.gen[x] && m.Broken != ReconcileLeavesGaps: // passed over
 				*r = row{cancelled, pending}
-			case r.st == absent && g == p.seen.gen[x] && p.seen.override[x] != NoOperation: // ended by hand
+			case r.st == absent && g == p.seen.gen[x] && p.seen.override[x] != NoOperation: // ended by an operator
 				*r = forcedRow(p.seen.override[x])
 			case r.st == waiting, r.st == absent && g == p.seen.gen[x] && m.Broken != StopLeavesBlocked:
 				*r = row{cancelled, r.flags | pending}
@@ -271,7 +271,7 @@ func (m *model) proceed(s *state, p *process, v *move) string {
 	panic("a process has no step")
 }
 
-// anyGap says that a generation that was read has no row, and that whoever ends the run puts it.
+// anyGap says that a generation that was read has no row, and that the process that ends the run puts it.
 func (m *model) anyGap(s *state, p *process) bool {
 	for x := range m.n {
 		for g := uint8(1); g < p.seen.gen[x]; g++ {
@@ -323,7 +323,7 @@ func (m *model) readRun(s *state, p *process) {
 		if p.hasPermit(s) {
 			s.slot = 0
 		}
-		p.pc = idle // the pending effects stay: the act decides whether the failure still counts
+		p.pc = idle // the pending effects stay: the operation decides whether the failure still counts
 	case failed && r.stop == NoOperation:
 		p.pc = failRun
 	case r.stop != NoOperation:
@@ -333,8 +333,8 @@ func (m *model) readRun(s *state, p *process) {
 	}
 }
 
-// joinNeeds is how many parents must be counted before a join is judged: those whose generation began no earlier than
-// the child's. The others ended before that, or are counted as well.
+// joinNeeds is how many parents must be counted before a join is evaluated: those whose generation began no earlier
+// than the child's. The others ended before that, or are counted as well.
 func (m *model) joinNeeds(r *run, x uint8) uint8 {
 	n := uint8(0)
 	for _, p := range m.Config.Parents[x] {
@@ -358,7 +358,7 @@ func (m *model) endNeeds(r *run) (era, n uint8) {
 	return era, n
 }
 
-// readNode judges node p.at.
+// readNode evaluates node p.at.
 func (m *model) readNode(s *state, p *process) {
 	x := p.at
 	g := p.seen.gen[x]
@@ -404,7 +404,7 @@ func (m *model) readNode(s *state, p *process) {
 	p.found, p.pc = f, putNode
 }
 
-// hasPermit says whether the job whose end is told still has the slot.
+// hasPermit says whether the job whose end is propagated still has the slot.
 func (p *process) hasPermit(s *state) bool { return p.propagates && s.slot == 1+p.node*maxGens+p.gen }
 
 // holder is the generation that has the slot.

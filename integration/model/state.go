@@ -35,7 +35,7 @@ type row struct {
 type flags uint8
 
 const (
-	pending flags = 1 << iota // its children are still to be judged
+	pending flags = 1 << iota // its children are still to be evaluated
 	stop                      // its worker is asked to stop
 	forced                    // an operator skipped or completed it
 	lets                      // skipped, and children run as if it had succeeded
@@ -95,10 +95,10 @@ const (
 // stopFail is the stop of a run that a failed node ends.
 const stopFail = Retry
 
-// isOverride says whether the act ends a node by hand.
+// isOverride says whether the operation ends a node for an operator.
 func (a Operation) isOverride() bool { return a >= SkipNode }
 
-// Order is an act, and the node if it is about one.
+// Order is an operation, and the node if it is about one.
 type Order struct {
 	Operation Operation
 	Node      uint8
@@ -110,7 +110,7 @@ type run struct {
 	stop      Operation // Cancel, Expire or stopFail
 	paused    bool
 	holds     bool  // a node is held: after every end the run may have to become HELD
-	epoch     uint8 // grows with every act
+	epoch     uint8 // grows with every operation
 	operation Order // after its first write and before its second: no node starts or is released meanwhile
 	gen       [maxNodes]uint8
 	since     [maxNodes]uint8     // the epoch in which the node's generation began
@@ -120,11 +120,11 @@ type run struct {
 // process is a releaser: its next step and what it remembers. The zero process is idle.
 type process struct {
 	pc         pc
-	propagates bool // it judges the children of node and gen; otherwise it derives the run
+	propagates bool // it evaluates the children of node and gen; otherwise it reconciles the run
 	holds      bool // it has seen a node that is held
 	node       uint8
 	gen        uint8
-	at         uint8 // the node that it judges
+	at         uint8 // the node that it evaluates
 	found      found // its verdict
 	slot       uint8 // who has the slot, as it was read
 	bump       uint8 // set of nodes that begin a new generation
@@ -161,24 +161,24 @@ type pc uint8
 const (
 	idle pc = iota
 	readRun
-	readOperation  // the facts for the second write of an act
-	writeOperation // the second write of an act
+	readOperation  // the facts for the second write of an operation
+	writeOperation // the second write of an operation
 	failRun        // stop a run whose node failed
 	stopNode       // end one node of a stopped run
 	oldNode        // end jobs of older generations of one node
 	countJoin      // count an end at a child's join
-	readNode       // judge one node
+	readNode       // evaluate one node
 	putNode        // write the verdict
 	noteHeld       // the run has a node that is held
 	built          // the run is no longer BUILDING
 	readBelow      // have all children of the node ended?
-	readTwice      // the run was paused or had an act: has that ended by now?
+	readTwice      // the run was paused or had an operation: has that ended by now?
 	countEnd
-	readEnd // judge the run
+	readEnd // evaluate the run
 	fillGaps
 	writeEnd
 	rest         // put the wake-up off
-	clearPending // the children were judged
+	clearPending // the children were evaluated
 )
 
 // found is the verdict about a node or the run.

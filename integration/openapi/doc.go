@@ -8,9 +8,9 @@
 //
 // Three public generators, oapi-codegen for Go, openapi-python-client and openapi-typescript, make
 // clients of the document without a warning. client.py has a job run by the second; client.ts works
-// with jobs, lists, schedules, dags and dead letters by the types of the third, and holds mistakes
+// with jobs, lists, schedules, dags and dead letters by the types of the third, and holds violations
 // that these types must refuse.
 //
-// The tests need Python 3.10 and Node.js 20 or later. The packages of Python are pinned beside those
+// The tests need Python 3.10 and Node.js 20 or later. The packages of Python are pinned with those
 // of the emulators, those of Node.js in package-lock.json; they are installed once into the user's cache.
 package openapi

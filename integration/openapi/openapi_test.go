@@ -53,7 +53,7 @@ func TestDocument_MakesAClientInPython(t *testing.T) {
 	}
 }
 
-// The folder is a package of Node.js: client.ts beside the types of the document, and what it imports.
+// The folder is a package of Node.js: client.ts with the types of the document, and what it imports.
 func TestDocument_MakesAClientInTypeScript(t *testing.T) {
 	t.Parallel()
 	if testing.Short() {
@@ -150,7 +150,7 @@ func write(t *testing.T, path, text string) {
 	}
 }
 
-// tools installs the Python tools, and returns the interpreter beside which they are.
+// tools installs the Python tools, and returns the interpreter with which they are installed.
 func tools(t *testing.T) (python string) {
 	t.Helper()
 	if testing.Short() {

@@ -22,7 +22,7 @@ func number(t *testing.T, name string, otherwise int) int {
 }
 
 // seeds returns the seeds to try: as many as most by default. SIM_SEEDS=n tries n of them, SIM_FROM=s starts at s,
-// SIM_SEED=s tries only s. A seed gives another run as soon as the product changes, so a mistake that a seed has found
+// SIM_SEED=s tries only s. A seed gives another run as soon as the product changes, so an error that a seed has found
 // gets a test of its own.
 func seeds(t *testing.T) (list []uint64) {
 	if s := number(t, "SIM_SEED", -1); s >= 0 {

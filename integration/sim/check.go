@@ -59,7 +59,7 @@ func (w *World) unsettled() string {
 
 // holds returns how many messages a queue holds.
 func (w *World) holds(queue string) int {
-	d, _ := w.memory.Queues().Depth(context.Background(), queue) // the twin without faults returns no error
+	d, _ := w.memory.Queues().Depth(context.Background(), queue) // the implementation without faults returns no error
 	return d.Visible + d.InFlight + d.Delayed
 }
 

@@ -176,7 +176,8 @@ func (w *Client) Post(key string, body object) job.ID {
 	return job.ID(id)
 }
 
-// awaitSameID waits for the next full second in a world with twins, so that both tenants act at the same time.
+// awaitSameID waits for the next full second in a world with in-memory implementations, so that both tenants act at the
+// same time.
 func (w *Client) awaitSameID() {
 	if w.o.SameIDs {
 		now := time.Now()

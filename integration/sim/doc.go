@@ -5,7 +5,7 @@
 //
 //	story or chaos ─▶ client ─▶ API ─┐                      ┌─▶ ledger: every row and claim written
 //	                                 ├─▶ process ─▶ fault? ─┤
-//	         stages, workers ────────┘    (dead: silence)   └─▶ memory twins
+//	         stages, workers ────────┘    (dead: silence)   └─▶ in-memory implementations
 //	                                                 handlers ─▶ history: every start and end
 //
 // Each stage, each worker and each API is a process with its own ports. Every call is a point with
@@ -16,7 +16,7 @@
 // The same seed gives the same run. Before each call a process waits for up to a millisecond, as
 // derived from the caller and the call, so that no two calls happen at one instant and the order in
 // which goroutines are scheduled does not matter. Calls that nothing distinguishes share their
-// fault, or are kept from happening at one instant: see judge, apart and staggered. One exception:
+// fault, or are kept from happening at one instant: see evaluate, apart and staggered. One exception:
 // at the instant at which a process caches something, its goroutines may or may not find it there,
 // so one seed in twenty of those with schedules does not always give the same run.
 //

@@ -135,7 +135,7 @@ func (w *Client) nodes(g graph) (graphs.Run, map[string]job.Row) {
 	return is, rows
 }
 
-// Until waits until a node has that status, or the run is over.
+// Until waits until a node has that status, or the run has ended.
 func (w *Client) Until(g graph, node string, s job.Status) {
 	for range 3600 {
 		is, rows := w.nodes(g)
@@ -175,7 +175,7 @@ func (w *Client) CameTo(g graph, s graphs.Status, nodes string) {
 	}
 }
 
-// goesOn names a run that is not over, "" if there is none. One that is HELD waits for an operator.
+// goesOn names a run that has not ended, "" if there is none. One that is HELD waits for an operator.
 func (w *World) goesOn() string {
 	w.mu.Lock()
 	all := slices.Clone(w.graphs)

@@ -32,7 +32,7 @@ type ledger struct {
 	slices      map[string]bool
 	lives       map[schedule.Key]*life
 	revisions   map[graphs.Key][]revision
-	overwritten map[item.Ref]bool     // items that were written by hand and may be unreadable
+	overwritten map[item.Ref]bool     // items that a story wrote and that may be unreadable
 	overs       map[job.Key]time.Time // when rows became final
 	// Jobs that were claimed only with a stop on the row, or over a fence: the worker reads the
 	// stop.
@@ -148,7 +148,7 @@ func (l *ledger) distrust(ref item.Ref) {
 	l.overwritten[ref] = true
 }
 
-// distrusted reports whether any item was written by hand.
+// distrusted reports whether a story wrote any item.
 func (l *ledger) distrusted() bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -195,7 +195,7 @@ func (l *ledger) seeRow(w item.Write, was, is item.Item) {
 		return
 	}
 	at := slices.IndexFunc(job.Transitions, func(t job.Transition) bool { return t.Name == w.Name })
-	// No transitions: an item that was set aside is restored by hand, and work that did not end in time is put off.
+	// No transitions: an operator restores an item that was quarantined, and work that did not end in time is deferred.
 	if at < 0 && !l.overwritten[w.Ref] && w.Name != "due.put_off" {
 		bad("no transition has this name")
 		return
@@ -243,12 +243,12 @@ func (l *ledger) seeRow(w item.Write, was, is item.Item) {
 		w.Name, short(id), next.Status, next.Attempt, next.Version, next.Stop, clockTime(next.DueAt),
 		clockTime(next.WakeAt), next.PendingEffects, next.Parked))
 
-	if at < 0 { // an item that was set aside has no wake-up
+	if at < 0 { // an item that was quarantined has no wake-up
 		return
 	}
 	// An unfinished row, or one with pending effects, has exactly one wake-up, in the slice of its
 	// time and ahead of the watermark.
-	// A mapped node has none until it ends: its items and its run wake it. Neither has a row that stands for a
+	// A mapped node has none until it ends: its items and its run wake it. Neither has a row that represents a
 	// run that has begun: the run has one.
 	broughtOn := next.IsMapped() || next.StartsRun() && next.Status == job.Blocked
 	needs := !next.Status.Final() && !broughtOn || next.PendingEffects != job.NoPendingEffects

@@ -273,7 +273,7 @@ func (t table) Query(ctx context.Context, q item.Query) (item.Page, error) {
 	})
 }
 
-// Identity asks nobody: no world of the simulation restores a table.
+// Identity asks nothing: no world of the simulation restores a table.
 func (t table) Identity(_ context.Context, name string) (item.Identity, error) {
 	return item.Identity{ID: name}, nil
 }

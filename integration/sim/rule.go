@@ -353,7 +353,7 @@ func (w *World) fates(k schedule.Key) (list []fate) {
 				}
 			}
 			switch {
-			case made && entries == 1 && of.late[at]: // whoever recorded could not see its promotion: the job counts
+			case made && entries == 1 && of.late[at]: // it was recorded before its promotion showed: the job counts
 			case made && entries > 0:
 				bad(at, "it has a job that is %s, and the ledger speaks of it %d times", row.Status, entries)
 			case !made && entries != 1:

@@ -78,7 +78,7 @@ func (l *ledger) seeGraph(w item.Write, is item.Item) {
 	l.revisions[next.Key] = append(revisions, revision{next, time.Now()})
 }
 
-// since returns the stands of a run that were in force at any time since at.
+// since returns the states of a run that were in force at any time since at.
 func (l *ledger) since(k graphs.Key, at time.Time) []revision {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -166,7 +166,7 @@ func (w *World) withinLimits(g graph, row job.Row, bad func(string, ...any)) {
 	}
 }
 
-// graphOfRun is the graph that somebody has asked for, or that of a schedule's run.
+// graphOfRun is the graph that a caller has asked for, or that of a schedule's run.
 func (w *World) graphOfRun(is graphs.Run) (graph, bool) {
 	if is.Schedule != "" {
 		body, err := w.behindTheScenes().Definition(context.Background(), is.Tenant, is.Definition)
@@ -198,7 +198,7 @@ func (l *ledger) nodesOf(is graphs.Run, g graph) map[string]job.Row {
 }
 
 // endsOf returns how the parents of a node have ended. older reports that one of them has begun a newer generation
-// since the node was judged.
+// since the node was evaluated.
 func endsOf(is graphs.Run, g graph, rows map[string]job.Row, node string) (ends []dag.End, older bool) {
 	for _, p := range g.Nodes[node].DependsOn {
 		end := dag.NotEnded
@@ -292,7 +292,7 @@ func (w *Client) nodeCameRight(is graphs.Run, g graph, rows map[string]job.Row, 
 	}
 }
 
-// jobCameRight verifies the end of a node that has run, where nothing went wrong and nobody has acted.
+// jobCameRight verifies the end of a node that has run, where nothing went wrong and no operator has acted.
 func (w *Client) jobCameRight(is graphs.Run, g graph, r job.Row, name string) {
 	w.mu.Lock()
 	operated := slices.Contains(w.operated, g.Key)

@@ -23,7 +23,7 @@ func dice(seed uint64, purpose string) *rand.Rand {
 	return rand.New(rand.NewPCG(seed, hashed(seed, purpose)))
 }
 
-// entropy is the randomness of job ids. With twins, the first two ids of a millisecond are equal:
+// entropy is the randomness of job ids. With in-memory implementations, the first two ids of a millisecond are equal:
 // one for each of two tenants.
 type entropy struct {
 	seed    uint64

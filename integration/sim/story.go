@@ -18,7 +18,7 @@ type Story struct {
 	Recurs  bool          // it is about a schedule
 	Crowded bool          // it has so many jobs that the race detector skips it
 	Alone   bool          // not for two tenants at once: it affects both, or makes several jobs at once
-	Calm    bool          // not in random weather: see why beside the story
+	Calm    bool          // not in random weather: the story says why
 	Redo    time.Duration // how long it takes to repeat what a crash has undone; 0: hardly any time
 	Pumps   int
 	Cores   int
@@ -197,7 +197,7 @@ var Stories = []Story{
 	}},
 	{Name: "nobody works for twenty minutes", Alone: true, Held: true, Play: func(w *Client) func() {
 		w.Strike()
-		time.Sleep(5 * time.Second) // the last receives are over
+		time.Sleep(5 * time.Second) // the last receives have ended
 		id := w.Post("k", object{})
 		for range 20 {
 			time.Sleep(time.Minute)

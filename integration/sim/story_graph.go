@@ -13,7 +13,7 @@ import (
 
 var sam = release.By{Who: "sam", Reason: "the story says so"}
 
-// afterOperation is what a fault may cost an act of an operator, besides what it costs the nodes.
+// afterOperation is what a fault may cost an operation of an operator, besides what it costs the nodes.
 const afterOperation = 5 * time.Minute
 
 // Graphs are stories about runs of graphs.
@@ -225,7 +225,7 @@ func (w *Client) cancel(g graph) {
 }
 
 // NamesWhatIsThere verifies that the first job of a node, or of its item no, was redriven, and that the job that takes
-// its place can be read and has ended. A fault may keep the operator for so long that the run is over before.
+// its place can be read and has ended. A fault may keep the operator for so long that the run has ended before.
 func (w *Client) NamesWhatIsThere(g graph, node string, no int64) {
 	dead, _ := w.row(g.Job(node, 1, no).ID)
 	if dead.RedrivenBy == "" {
@@ -243,7 +243,7 @@ func (w *Client) NamesWhatIsThere(g graph, node string, no int64) {
 // failingWhen fails when it is evaluated, whatever the run is.
 const failingWhen = "1 / (size(run.id) - size(run.id)) > 0"
 
-// Completed verifies the run whose second node was completed by hand: that node ran only if a fault kept
+// Completed verifies the run whose second node an operator completed: that node ran only if a fault kept
 // the operator for so long that it had started.
 func (w *Client) Completed(g graph) {
 	is, rows := w.nodes(g)

@@ -8,7 +8,7 @@ import (
 	"punctual/shared/job"
 )
 
-// unreadables are about items that are damaged by hand or by an old program and repaired later.
+// unreadables are about items that are damaged by an operator or by an old program and repaired later.
 var unreadables = []Story{
 	{Name: "a pause of one task cannot be read", Alone: true, Held: true, Play: func(w *Client) func() {
 		pause := item.Item{"body": `{"scope":"task:nobodys","until":"tomorrow"}`}
@@ -54,7 +54,7 @@ var unreadables = []Story{
 		id := w.Post("k", object{"payload": Work{Sleep: "2m"}, "timeout": "5m"})
 		time.Sleep(15 * time.Second)
 		k := job.Key{Tenant: w.tenant, ID: id}
-		w.ledger.distrust(k.Ref()) // the job may be set aside for its claim
+		w.ledger.distrust(k.Ref()) // the job may be quarantined for its claim
 		mend := w.Spoil(k.ClaimRef(), "outcome", "well")
 		end := w.neighbours(mend, 20*time.Minute)
 		return func() {
@@ -87,7 +87,7 @@ var unreadables = []Story{
 		}},
 	{Name: "who holds a slot cannot be read for three minutes",
 		Redo: 15 * time.Minute, Alone: true, Held: true, Play: func(w *Client) func() {
-			// The holder is a job that was written by hand.
+			// The holder is a job that the story wrote.
 			k := job.Key{Tenant: w.tenant, ID: w.Post("k", object{"delay": "45m"})}
 			mend := w.Spoil(k.Ref(), "due_at", "at three")
 			w.Plant(w.key("bad").SlotRef(), item.Item{"holder": string(k.ID)})

@@ -251,7 +251,7 @@ func (w *Client) cancelsLate(n int, d *rand.Rand) {
 	w.Want([]int{200, 202, 409}, "POST", "/jobs/"+string(id)+"/cancel", nil)
 }
 
-// userPausesForSeconds puts a schedule of every second, which nobody else changes, and pauses
+// userPausesForSeconds puts a schedule of every second, which nothing else changes, and pauses
 // it for some seconds. kept verifies at the end what the pause did.
 func (w *Client) userPausesForSeconds(name string, d *rand.Rand) (kept func()) {
 	missed := []string{"drop", "last", "all"}[d.IntN(3)]

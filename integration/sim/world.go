@@ -59,7 +59,7 @@ type World struct {
 	plan     Plan // replaced by Calm
 	mu       sync.Mutex
 	points   map[Point]int        // N is 0 in the keys
-	instant  time.Time            // of the last call of judge
+	instant  time.Time            // of the last call of evaluate
 	chosen   map[uint64]judgement // of that instant, by who called
 	receipts map[string]string    // bodies of received messages
 	passed   []Point              // all points, in order, without boring ones
@@ -86,7 +86,7 @@ type World struct {
 	rest     http.Handler      // the API's
 	releaser *release.Releaser // the API's
 	graphs   []graph           // all runs that were asked for
-	operated []graphs.Key      // those on which somebody has acted
+	operated []graphs.Key      // those on which an operator has acted
 	wholly   []graphs.Key      // those with a retry from a node, which repeats even succeeded nodes
 	done     map[string]int    // what became of random graphs, for a count
 	requests int               // how many were made

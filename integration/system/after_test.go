@@ -67,7 +67,7 @@ func TestAfter_IsReleasedByItsOwnWakeUp(t *testing.T) {
 		parent := b.Post(object{"task": "echo", "delay": "10s"})
 		id := b.Post(object{"task": "echo", "after": []string{parent}})
 		key := func(id string) job.Key { return job.Key{Tenant: tenant.Local, ID: job.ID(id)} }
-		// The end of the parent does not judge the job.
+		// The end of the parent does not evaluate the job.
 		if err := b.sys.Store.Unfollow(t.Context(), key(parent), key(id)); err != nil {
 			t.Fatal(err)
 		}

@@ -1,5 +1,5 @@
 // Package system composes every stage and a worker over given ports, in the order in which a job
-// flows through them: the whole product in one process. On a laptop the ports are the memory twins,
+// flows through them: the whole product in one process. On a laptop the ports are the in-memory implementations,
 // in tests those or an emulator's. In AWS each stage has a door of its own and this package is not
 // used.
 //

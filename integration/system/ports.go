@@ -15,7 +15,7 @@ import (
 	"punctual/workers/worker"
 )
 
-// Queues is SQS, or its twin.
+// Queues is SQS, or its in-memory implementation.
 type Queues interface {
 	Send(ctx context.Context, queue string, out ...message.Outgoing) error
 	Receive(ctx context.Context, queue string, max int, wait, visibility time.Duration) ([]message.Delivery, error)
@@ -24,7 +24,7 @@ type Queues interface {
 	Depth(ctx context.Context, queue string) (message.Depth, error)
 }
 
-// Timers is EventBridge Scheduler, or its twin.
+// Timers is EventBridge Scheduler, or its in-memory implementation.
 type Timers interface {
 	Arm(ctx context.Context, t message.Timer) error
 }

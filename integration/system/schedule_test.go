@@ -417,7 +417,7 @@ func TestPause_WithAnEndResumesByItself(t *testing.T) {
 		k := r.create("often", "*/10 * * * * *", nil)
 		time.Sleep(time.Minute)
 		r.pause(k, schedule.Pause{Until: now().Add(10 * time.Minute), Missed: schedule.MissedDrop})
-		time.Sleep(20 * time.Minute) // nobody sends the message that would resume it exactly on time
+		time.Sleep(20 * time.Minute) // no process sends the message that would resume it exactly on time
 		s := r.read(k)
 		if s.Paused != nil {
 			t.Fatalf("still paused: %+v", s.Paused)

@@ -78,7 +78,7 @@ var zonesOfTheYear = []string{
 	"Asia/Tehran", "Africa/Casablanca", "Atlantic/Azores", "Pacific/Apia",
 }
 
-// setClock is a clock that is set by hand.
+// setClock is a clock that the test sets.
 type setClock struct{ at time.Time }
 
 func (c *setClock) Now() time.Time { return c.at }

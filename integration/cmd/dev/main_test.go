@@ -39,7 +39,7 @@ func (s *said) await(t *testing.T, words string, times int) {
 	}
 }
 
-// program prints its version and runs until it is told to end.
+// program prints its version and runs until it is asked to end.
 const program = `package main
 
 import ("fmt"; "os"; "os/signal"; "syscall")

@@ -166,7 +166,7 @@ func (c bench) create(s *shell, request rest.JobRequest) (made, error) {
 	return m, failed
 }
 
-// await looks at the jobs until all are over, or time is up.
+// await looks at the jobs until all have ended, or time is up.
 func (c bench) await(s *shell, ids map[string]bool, from time.Time, m *measured) error {
 	end := time.Now().Add(c.Within)
 	for {

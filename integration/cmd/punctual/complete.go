@@ -34,10 +34,10 @@ func (c completion) Run(s *shell) error {
 	return err
 }
 
-// candidate is a word that may stand at the cursor.
+// candidate is a word that may be at the cursor.
 type candidate struct{ word, help string }
 
-// complete returns what may stand in place of the last word, after the others. None: a name of a file, or
+// complete returns what may take the place of the last word, after the others. None: a name of a file, or
 // anything.
 func complete(app *kong.Application, words []string, contexts func() []string) (all []candidate) {
 	if len(words) == 0 {

@@ -55,7 +55,7 @@ type applyDags struct {
 	DryRun bool `help:"Check the definitions without changing anything."`
 }
 
-// Run checks every document before it puts one, so that a mistake in one of them leaves all as it was.
+// Run checks every document before it puts one, so that an error in one of them leaves all as it was.
 func (c applyDags) Run(s *shell) error {
 	docs, err := c.documents(s)
 	if err != nil {
@@ -162,7 +162,7 @@ type watchRun struct {
 	Every time.Duration `default:"500ms" help:"Interval between two queries of the API."`
 }
 
-// Run writes a line for each change of a node until the run is over.
+// Run writes a line for each change of a node until the run has ended.
 func (c watchRun) Run(s *shell) error {
 	seen := map[string]string{}
 	for {
@@ -217,7 +217,7 @@ func (c graphRun) Run(s *shell) error {
 	return nil
 }
 
-// because is what each act on a run may say.
+// because is what each operation on a run may say.
 type because struct {
 	Reason string `help:"Reason for the operation, kept in the run's events."`
 }

@@ -31,7 +31,7 @@ type finding struct {
 	Says    string `json:"says"`
 }
 
-// word is how a finding is told.
+// word is how a finding is printed.
 func (f finding) word() string {
 	switch {
 	case !f.Good:
@@ -63,7 +63,7 @@ func (c doctor) Run(s *shell) error {
 		ready, unready := s.client.Readiness(s.ctx)
 		now := ready.Now
 		if now.IsZero() { // it may be the skew that keeps us out
-			now, _ = http.ParseTime(answered.Get("Date")) // zero again: nobody says
+			now, _ = http.ParseTime(answered.Get("Date")) // zero again: nothing says
 		}
 		skew := skewOf(now, time.Now(), loopback(s.url))
 		if all = append(all, skew); !skew.Good {

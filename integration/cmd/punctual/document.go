@@ -35,7 +35,7 @@ type source struct {
 	File string `short:"f" required:"" help:"YAML file of one or more documents; - reads standard input."`
 }
 
-// documents reads the documents of the file. A mistake names its line and column.
+// documents reads the documents of the file. An error names its line and column.
 func (f source) documents(s *shell) ([]document, error) {
 	file := f.File
 	var text []byte
@@ -74,7 +74,7 @@ func (f source) documents(s *shell) ([]document, error) {
 	return all, nil
 }
 
-// check tries each document, and returns all mistakes of all that are refused.
+// check tries each document, and returns all violations of all that are refused.
 func (s *shell) check(docs []document, try func(document) error) error {
 	var failed []error
 	var names []string
@@ -117,7 +117,7 @@ func apply[T any](
 	return errors.Join(failed...)
 }
 
-// broken is a mistake in the syntax of YAML, which begins with its place.
+// broken is an error in the syntax of YAML, which begins with its place.
 func broken(err error) error {
 	if e, ok := errors.AsType[*yaml.LoadError](err); ok {
 		return fmt.Errorf("line %d, column %d: %s", e.Mark.Line, e.Mark.Column, e.Message)
@@ -233,7 +233,7 @@ func quote(w *bytes.Buffer, text string) {
 	w.Write(out)
 }
 
-// refused tells where in the file each mistake is that the API has found.
+// refused says where in the file each violation is that the API has found.
 func (d document) refused(err error) error {
 	e, ok := errors.AsType[*client.Error](err)
 	if !ok || len(e.Violations()) == 0 {

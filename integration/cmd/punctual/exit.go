@@ -23,7 +23,7 @@ const (
 	exitInterrupted = 130 // Ctrl-C; what runs goes on
 )
 
-// usage is a mistake in the arguments or in a file.
+// usage is an error in the arguments or in a file.
 type usage struct{ error }
 
 // ended is a job or run that ended with a status.

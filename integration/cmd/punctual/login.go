@@ -40,7 +40,7 @@ type session struct {
 	Token    *oauth2.Token `json:"token"`
 }
 
-// sessionPath is the file of a context's session, beside the config file.
+// sessionPath is the file of a context's session, next to the config file.
 func (c commands) sessionPath() (string, error) {
 	dir := filepath.Dir(c.Config)
 	if c.Config == "" {
@@ -61,7 +61,7 @@ func (n session) write(path string) error {
 	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
 		return err
 	}
-	temporary := path + ".new" // so that nobody reads half of it
+	temporary := path + ".new" // so that no reader sees half of it
 	if err := os.WriteFile(temporary, text, 0o600); err != nil {
 		return err
 	}

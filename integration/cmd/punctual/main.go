@@ -160,7 +160,7 @@ func misused(err error) string {
 	return said
 }
 
-// helped names the command whose help tells which arguments there are.
+// helped names the command whose help lists the arguments.
 func helped(err error) string {
 	failed, ok := errors.AsType[*kong.ParseError](err)
 	if !ok || failed.Context.Selected() == nil {
@@ -169,7 +169,7 @@ func helped(err error) string {
 	return failed.Context.Selected().FullPath()
 }
 
-// say tells a person what is wrong, and what to do about it where that is known.
+// say prints for a person what is wrong, and what to do about it where that is known.
 func say(s *shell, err error) {
 	if _, ok := errors.AsType[ended](err); ok {
 		return // the answer says it

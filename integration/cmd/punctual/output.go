@@ -66,7 +66,7 @@ func list[T any](
 	return table(s, all, columns)
 }
 
-// gap is what stands between columns.
+// gap is what separates columns.
 const gap = 2
 
 // table writes columns as wide as their widest cell. Words with a colour get it, which no width counts.
@@ -99,7 +99,7 @@ func table[T any](s *shell, values []T, columns []column[T]) error {
 	return err
 }
 
-// plain keeps a cell on its line, and a terminal from obeying what somebody else wrote.
+// plain keeps a cell on its line, and a terminal from obeying what a tenant wrote.
 func plain(s string) string {
 	if s == "" {
 		return "-"

@@ -73,7 +73,7 @@ type applySchedules struct {
 	Yes    bool              `short:"y" help:"Do not ask for confirmation before --prune deletes."`
 }
 
-// Run tries every document before it puts one, so that a mistake in one of them leaves all as it was. Only when none
+// Run tries every document before it puts one, so that an error in one of them leaves all as it was. Only when none
 // is refused does it prune, and it asks for that before it puts anything.
 func (c applySchedules) Run(s *shell) error {
 	docs, err := c.documents(s)
@@ -227,7 +227,7 @@ func (s *shell) showTrials(all []trial) error {
 	return nil
 }
 
-// changes tells which fields would change.
+// changes returns the fields that would change.
 func (t trial) changes() string {
 	switch {
 	case len(t.Changed) == 0:

@@ -12,7 +12,7 @@ import (
 )
 
 // seen is a writer to a terminal or a file that passes on what can be seen. Answers, errors and names may hold what
-// somebody else wrote: characters that command a terminal (U+0080 to U+009F) or change the direction of text come out
+// a tenant wrote: characters that command a terminal (U+0080 to U+009F) or change the direction of text come out
 // as \u0000 escapes, which JSON and YAML strings read back. ASCII passes: the command's own colours and lines are made
 // of it, and what others wrote is rid of it by plain, by worded or by JSON.
 type seen struct {

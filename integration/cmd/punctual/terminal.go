@@ -63,7 +63,7 @@ func (s *shell) progress(format string, args ...any) {
 	_, _ = fmt.Fprintf(s.err, "\r\x1b[K"+format, args...)
 }
 
-// confirm lets a person say no to what would be done. Where nobody can be asked it wants yes, the flag.
+// confirm lets a person say no to what would be done. Where no person can be asked it wants yes, the flag.
 func (s *shell) confirm(yes bool, would, no string) error {
 	if yes {
 		return nil

@@ -79,7 +79,7 @@ func TestSchedule_DeletesByTagWhatTheFileNoLongerHolds(t *testing.T) {
 	if !strings.Contains(names(), "cli-prune-b\n") {
 		t.Error("it was deleted although a document was refused")
 	}
-	// Where nobody can be asked, so does what was not said to be meant.
+	// Where no person can be asked, so does what was not said to be meant.
 	edited := file(t, strings.ReplaceAll(doc("cli-prune-a", "prune"), "1h", "2h"))
 	bad(t, exitUsage, "2 schedules would be deleted: cli-prune-b, cli-prune-dag, and there is no terminal", "schedule",
 		"apply", "-f", edited, "--prune", "--tag", "team=prune")

@@ -23,7 +23,7 @@ type account struct {
 	Job        *rest.JobView        `json:"job,omitempty"` // that the time has made
 }
 
-// Run tells what became of the time that the schedule had at that moment, or of those around it.
+// Run prints what became of the time that the schedule had at that moment, or of those around it.
 func (c whySchedule) Run(s *shell) error {
 	now := s.now()
 	a := account{At: c.At}

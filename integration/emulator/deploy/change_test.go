@@ -78,7 +78,7 @@ func TestDeploy_ReplacesFunctionsByTheLastReleaseWhileJobsAreDue(t *testing.T) {
 }
 
 // A canary leaves two versions at work for minutes, each with messages of the other in flight: here those of the last
-// release beside the current ones.
+// release and the current ones.
 func TestDeploy_LetsTheLastReleaseWorkSideBySide(t *testing.T) {
 	d := setup(t)
 	d.explain(t, "api-write", "stream", "status", "sweeper")

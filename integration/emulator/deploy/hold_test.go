@@ -87,7 +87,7 @@ func TestRestore_KeepsWhatIsAcceptedUntilItIsLifted(t *testing.T) {
 	await(t, "ready says nothing of the table any more", func() bool { return !held() })
 }
 
-// pasted runs the blocks of the page of the restore that stand under headings, and returns what they print.
+// pasted runs the blocks of the page of the restore that are under headings, and returns what they print.
 func (d *deployment) pasted(t *testing.T, headings ...string) string {
 	t.Helper()
 	text, err := os.ReadFile(filepath.Join(root, holds.page))

@@ -15,7 +15,7 @@ import (
 	"punctual/shared/message"
 )
 
-// A job waits for its slice when it is due beyond a queue's delay. So that nobody waits that long, the
+// A job waits for its slice when it is due beyond a queue's delay. So that no test waits that long, the
 // test reads the slice's timer and has it fire now, with a body that says that it is time. The firing
 // that dispatch makes of it then waits in its queue like any other, and the jobs of other lanes have
 // shown that such firings start.

@@ -33,7 +33,7 @@ var sameCode = map[string][]string{
 	"promoter": {"api-write", "sweeper"}, "api-write": {"promoter", "sweeper"}, "redrive": {"api-write"},
 }
 
-// seen returns what parts do only in hours and outages, which take no time over the memory twins,
+// seen returns what parts do only in hours and outages, which take no time over the in-memory implementations,
 // as "part action"; integration/access compares this list with the code.
 func seen(t *testing.T) map[string]bool {
 	t.Helper()
@@ -202,7 +202,7 @@ func TestRoles_UseAllGrantsAndAreDeniedNothing(t *testing.T) {
 			}
 		}
 	}
-	for who := range may { // the authorizer calls nobody
+	for who := range may { // the authorizer calls nothing
 		if !callers[who] && who != "authorizer" {
 			t.Errorf("%s has grants, and made no call", who)
 		}

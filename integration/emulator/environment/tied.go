@@ -25,7 +25,7 @@ func Tied(name string, args ...string) (cmd *exec.Cmd, end func(), err error) {
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	return cmd, func() {
 		if cmd.Process != nil {
-			// The group exists until the watcher is gone, too, so this hits nobody else.
+			// The group exists until the watcher is gone, too, so this hits no other process.
 			_ = syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL)
 		}
 		_ = errors.Join(theirs.Close(), ours.Close())
