@@ -119,7 +119,7 @@ func (m *model) proceed(s *state, p *process, v *move) string {
 			switch {
 			case r.st == running:
 				r.flags |= stop
-			case r.st == absent && g > 0 && g+1 == p.seen.gen[x] && m.Broken != ReconcileLeavesGaps: // passed over
+			case r.st == absent && g < p.seen.gen[x] && m.Broken != ReconcileLeavesGaps: // passed over
 				*r = row{cancelled, pending}
 			case r.st == absent && g == p.seen.gen[x] && p.seen.override[x] != NoOperation: // ended by an operator
 				*r = forcedRow(p.seen.override[x])
@@ -138,7 +138,9 @@ func (m *model) proceed(s *state, p *process, v *move) string {
 			switch r := &s.rows[x][g]; {
 			case r.st == running:
 				r.flags |= stop
-			case r.st == waiting, r.st == absent && g > 0 && g+1 == p.seen.gen[x] && m.Broken != ReconcileLeavesGaps:
+			case r.st == absent && m.Broken != ReconcileLeavesGaps: // passed over
+				*r = row{cancelled, pending}
+			case r.st == waiting:
 				*r = row{cancelled, r.flags | pending}
 			}
 		}

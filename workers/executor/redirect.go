@@ -101,7 +101,7 @@ var harmless = map[string]bool{
 
 // sameHost says whether a redirect stays with the host that credentials were meant for: same
 // name, same port. The step from http to https on their usual ports stays; the step back
-// would show credentials to the rest.
+// would show credentials on the network.
 func sameHost(from, to *url.URL) bool {
 	if !strings.EqualFold(strings.TrimSuffix(from.Hostname(), "."), strings.TrimSuffix(to.Hostname(), ".")) {
 		return false

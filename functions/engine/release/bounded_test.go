@@ -31,32 +31,77 @@ func (b *bench) calls(do func()) (calls int64, read float64) {
 // TestRetry_CostsTheSameHoweverOftenARunWasRetried retries a chain whose first node always fails.
 func TestRetry_CostsTheSameHoweverOftenARunWasRetried(t *testing.T) {
 	t.Parallel()
-	b := setup(t)
-	b.fails = func(row job.Row) bool { return row.Node == "a" }
-	b.create(def("a", "b: a", "c: b", "d: c"))
-	b.calm()
-	var first, last float64
-	for n := range 101 {
-		_, read := b.calls(func() {
-			_, err := b.rel.Retry(context.Background(), b.key, "", by)
-			b.must(err)
-			a := b.current("a")
-			b.start(a)
-			b.finish(a, true)
+	for policy, is := range map[dag.Policy]run.Status{
+		dag.CancelDownstream: run.Failed, dag.CancelRun: run.Failed, dag.Hold: run.Held,
+	} {
+		t.Run(string(policy), func(t *testing.T) {
+			t.Parallel()
+			b := setup(t)
+			b.fails = func(row job.Row) bool { return row.Node == "a" }
+			d := def("a", "b: a", "c: b", "d: c")
+			d.OnFailure = policy
+			b.create(d)
+			b.calm()
+			var first, last float64
+			for n := range 101 {
+				_, read := b.calls(func() {
+					_, err := b.rel.Retry(context.Background(), b.key, "", by)
+					b.must(err)
+					a := b.current("a")
+					b.start(a)
+					b.finish(a, true)
+				})
+				if n == 8 {
+					first = read
+				}
+				last = read
+			}
+			t.Logf("%.0f units for the ninth retry, %.0f for the 101st", first, last)
+			if g := b.run().Generation("a"); g != 102 {
+				t.Errorf("a is of generation %d", g)
+			}
+			if last > first {
+				t.Errorf("%.0f units for the ninth retry, %.0f for the 101st", first, last)
+			}
+			b.runIs(is)
 		})
-		if n == 8 {
-			first = read
+	}
+}
+
+// TestRetry_OfAWideHeldRunIsShort retries a run of which all nodes but one are BLOCKED, so that each retry passes over
+// a generation of each of them.
+func TestRetry_OfAWideHeldRunIsShort(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		b := setup(t)
+		b.live = true
+		b.fails = func(row job.Row) bool { return row.Node == "a" }
+		nodes := []string{"a"}
+		for n := range dag.MaxNodes - 1 {
+			nodes = append(nodes, fmt.Sprintf("n%d: a", n))
 		}
-		last = read
-	}
-	t.Logf("%.0f units for the ninth retry, %.0f for the 101st", first, last)
-	if g := b.run().Generation("a"); g != 102 {
-		t.Errorf("a is of generation %d", g)
-	}
-	if last > first {
-		t.Errorf("%.0f units for the ninth retry, %.0f for the 101st", first, last)
-	}
-	b.runIs(run.Failed)
+		d := def(nodes...)
+		d.OnFailure = dag.Hold
+		b.create(d)
+		b.calm()
+		for n := range 4 {
+			began := time.Now()
+			b.world.SetFaults(func(memory.Call) memory.Fault { return memory.Fault{Wait: 5 * time.Millisecond} })
+			_, err := b.rel.Retry(context.Background(), b.key, "", by)
+			b.world.SetFaults(nil)
+			b.must(err)
+			if took := time.Since(began); took > 2*time.Second {
+				t.Errorf("retry %d took %s", n+1, took)
+			}
+			b.calm()
+			b.runIs(run.Held)
+		}
+		for _, row := range b.rows() {
+			if row.Status.Final() && row.PendingEffects.Children() {
+				t.Errorf("node %s of generation %d still has pending effects", row.Node, row.Generation)
+			}
+		}
+	})
 }
 
 // TestMapped_AnEndOverTheResultsOfAMappedNodeTakesAsManyCallsAtAnyLength plays a map over a map.

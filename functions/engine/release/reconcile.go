@@ -181,6 +181,9 @@ func (r *Releaser) evaluateAll(ctx context.Context, f *facts) (ended []job.Row, 
 	if ended = append(ended, more...); err != nil {
 		return ended, false, err
 	}
+	if err := r.clearPassed(ctx, f); err != nil {
+		return ended, false, err
+	}
 	if err := r.noteHolds(ctx, f); err != nil {
 		return ended, false, err
 	}
@@ -282,30 +285,52 @@ func (f *facts) noteEnded(rows []job.Row) {
 // newerCounts is the reason with which a job of an older generation ends.
 var newerCounts = job.Reason{Code: job.CodeCancelled, Message: "a newer generation of the node counts"}
 
-// stopOlder asks jobs of the generations before the current one to stop, and puts that of the last of them if it was
-// never made.
+// stopOlder asks jobs of the generations before the current ones to stop, and puts those that were never made. What
+// these have pending is that their own nodes are evaluated, which the caller does for all nodes; then it calls
+// clearPassed. Only a mapped node may have more to do.
 func (r *Releaser) stopOlder(ctx context.Context, f *facts) (ended []job.Row, err error) {
+	type older struct {
+		name       string
+		generation int64
+		row        job.Row
+	}
 	names := f.graph.Names()
 	all, err := r.openOlder(ctx, f, names)
 	if err != nil {
 		return nil, err
 	}
+	var open []older
 	for _, name := range names {
-		older := all[name]
-		for _, row := range slices.Backward(older) {
-			more, err := r.stopRow(ctx, f, row, newerCounts)
-			if ended = append(ended, more...); err != nil {
-				return ended, err
-			}
-		}
-		if last := f.run.Generation(name) - 1; last > 1 && len(older) > 0 && older[len(older)-1].Status == "" {
-			more, err := r.passOver(ctx, f, name, last)
-			if ended = append(ended, more...); err != nil {
-				return ended, err
+		for n, row := range slices.Backward(all[name]) {
+			if !row.Status.Final() {
+				open = append(open, older{name, f.run.Floor(name) + int64(n), row})
 			}
 		}
 	}
-	return ended, nil
+	err = r.each(ctx, len(open), func(i int) error {
+		var stopped, passed []job.Row
+		var err error
+		switch o := open[i]; {
+		case o.row.Status != "":
+			stopped, err = r.stopRow(ctx, f, o.row, newerCounts)
+		case f.graph.Nodes[o.name].ForEach != "":
+			stopped, err = r.passOver(ctx, f, o.name, o.generation)
+		default:
+			passed, err = r.passOver(ctx, f, o.name, o.generation)
+		}
+		f.mu.Lock()
+		defer f.mu.Unlock()
+		ended, f.passed = append(ended, stopped...), append(f.passed, passed...)
+		return err
+	})
+	return ended, err
+}
+
+// clearPassed clears the pending effects of the rows that stopOlder has put. Where it fails, their wake-ups do it.
+func (r *Releaser) clearPassed(ctx context.Context, f *facts) error {
+	passed := f.passed
+	f.passed = nil
+	return r.each(ctx, len(passed), func(i int) error { return r.clearPending(ctx, passed[i]) })
 }
 
 // passOver puts the job of a generation that one operation has begun and another has passed over while the node was
@@ -360,7 +385,10 @@ func (r *Releaser) stopAll(ctx context.Context, f *facts) (ended []job.Row, err 
 		return err
 	})
 	f.noteEnded(ended)
-	return ended, err
+	if err != nil {
+		return ended, err
+	}
+	return ended, r.clearPassed(ctx, f)
 }
 
 // stopNode ends one node of a stopped run, or asks it to stop.

@@ -219,6 +219,7 @@ type facts struct {
 	held   *held
 	defers bool          // a release was deferred, and the run will be derived for it
 	joins  map[int]int64 // nodes that are to join the run's line, by number, and their generations
+	passed []job.Row     // of older generations, put because there was none, and pending effects still to be cleared
 	marked map[int]bool  // those of them that were claimed, and found no place
 
 	busy    chan struct{}     // bounds how many items are put at a time, also of nodes that are evaluated at a time
