@@ -440,6 +440,10 @@ func (w *Client) Decided(name, missed string, h heldTimes) {
 			skipped++
 			continue
 		}
+		if f.reason == schedule.ReasonOutage && f.row.FinishedAt.Sub(h.lifted) > schedule.DefaultAfter && w.faults() > 0 {
+			skipped++ // faults kept all workers from it after the pause: that wait counts for catch_up
+			continue
+		}
 		if len(w.runs(f.row.Key)) > 0 {
 			ran++
 		} else if f.outcome != schedule.Skipped {
