@@ -7,6 +7,8 @@ import (
 	"strings"
 	"time"
 
+	"golang.org/x/sync/errgroup"
+
 	"punctual/shared/contract"
 	"punctual/shared/fault"
 	"punctual/shared/item"
@@ -214,6 +216,9 @@ func (s *Store) Events(ctx context.Context, k runs.Key, cursor string, limit int
 // eventsSlack is how much the time until which events are kept may be off: it is set once a day at most.
 const eventsSlack = 24 * time.Hour
 
+// eventsAtOnce is how many events are kept at the same time.
+const eventsAtOnce = 16
+
 // KeepEvents keeps all events of a run until then, give or take a day.
 func (s *Store) KeepEvents(ctx context.Context, k runs.Key, until time.Time) error {
 	cursor := ""
@@ -225,15 +230,23 @@ func (s *Store) KeepEvents(ctx context.Context, k runs.Key, until time.Time) err
 		if err != nil {
 			return err
 		}
+		var g errgroup.Group
+		g.SetLimit(eventsAtOnce)
 		for _, i := range page.Items {
 			at := time.Unix(i.Int(contract.AttrExpiresAt), 0)
 			if at.Sub(until).Abs() < eventsSlack {
 				continue
 			}
 			ref := item.Ref{Table: contract.Runs, PK: k.Ref().PK, SK: i.Str(contract.AttrSK)}
-			if err := s.Put(ctx, runs.KeepEvent(ref, until)); err != nil && Refused(err) == nil {
-				return err
-			}
+			g.Go(func() error {
+				if err := s.Put(ctx, runs.KeepEvent(ref, until)); Refused(err) == nil {
+					return err
+				}
+				return nil
+			})
+		}
+		if err := g.Wait(); err != nil {
+			return err
 		}
 		if cursor = page.Cursor; cursor == "" {
 			return nil

@@ -3,6 +3,7 @@ package release_test
 import (
 	"context"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"punctual/functions/engine/release"
@@ -10,6 +11,7 @@ import (
 	"punctual/shared/dag"
 	"punctual/shared/item"
 	"punctual/shared/job"
+	"punctual/shared/memory"
 	"punctual/shared/run"
 )
 
@@ -89,5 +91,35 @@ func TestEvents_LiveAsLongAsTheirRun(t *testing.T) {
 		b.must(err)
 		b.calm()
 		ends(b, 2)
+	})
+}
+
+// TestEvents_HoldUpNoOperation operates on a run that has been operated on very often.
+func TestEvents_HoldUpNoOperation(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		b := setup(t)
+		b.live = true
+		b.create(def("a"))
+		for n := range 10_000 {
+			at := b.Now().Add(time.Duration(n) * time.Millisecond)
+			w := b.run().PutEvent(run.Event{At: at, By: "u", Action: "pause"})
+			b.must(b.store.Put(t.Context(), w))
+		}
+		time.Sleep(48 * time.Hour)
+		b.world.SetFaults(func(memory.Call) memory.Fault { return memory.Fault{Wait: 5 * time.Millisecond} })
+		began := time.Now()
+		_, err := b.rel.Pause(t.Context(), b.key, by)
+		b.must(err)
+		if took := time.Since(began); took > 2*time.Second {
+			t.Errorf("the first operation took %s", took)
+		}
+		for range 5 { // each call continues
+			b.must(b.rel.Reconcile(t.Context(), b.key))
+		}
+		b.world.SetFaults(nil)
+		if least, _, _ := b.eventsKept(); least.Sub(b.Now()) < contract.DeadKept-time.Hour {
+			t.Errorf("an event is kept until %s only", least)
+		}
 	})
 }

@@ -109,12 +109,19 @@ func (r *Releaser) expire(ctx context.Context, f *facts) error {
 	return r.Store.WriteRun(ctx, after, write)
 }
 
+// eventsTime is the time that one call spends on keeping the events of a run. How many there are is up to those who
+// operate on it.
+const eventsTime = time.Second
+
 // keepEvents has the events of a run that goes on for days live as long as the run. Those of a shorter one do anyway.
+// What it does not come to is left to the next reconcile.
 func (r *Releaser) keepEvents(ctx context.Context, is run.Run) {
 	now := r.Clock.Now()
 	if now.Sub(is.CreatedAt) < 24*time.Hour && !is.DueAt.After(now) {
 		return
 	}
+	ctx, cancel := context.WithTimeout(ctx, eventsTime)
+	defer cancel()
 	if err := r.Store.KeepEvents(ctx, is.Key, is.EventsKept(now)); err != nil {
 		r.warn(ctx, is.Key, "the events of a run may be forgotten before it", err)
 	}
