@@ -2,12 +2,12 @@ package store
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
+	"sync"
 	"time"
-
-	"golang.org/x/sync/errgroup"
 
 	"punctual/shared/contract"
 	"punctual/shared/fault"
@@ -230,23 +230,27 @@ func (s *Store) KeepEvents(ctx context.Context, k runs.Key, until time.Time) err
 		if err != nil {
 			return err
 		}
-		var g errgroup.Group
-		g.SetLimit(eventsAtOnce)
+		var refs []item.Ref
 		for _, i := range page.Items {
 			at := time.Unix(i.Int(contract.AttrExpiresAt), 0)
-			if at.Sub(until).Abs() < eventsSlack {
-				continue
+			if at.Sub(until).Abs() >= eventsSlack {
+				refs = append(refs, item.Ref{Table: contract.Runs, PK: k.Ref().PK, SK: i.Str(contract.AttrSK)})
 			}
-			ref := item.Ref{Table: contract.Runs, PK: k.Ref().PK, SK: i.Str(contract.AttrSK)}
-			g.Go(func() error {
-				if err := s.Put(ctx, runs.KeepEvent(ref, until)); Refused(err) == nil {
-					return err
-				}
-				return nil
-			})
 		}
-		if err := g.Wait(); err != nil {
-			return err
+		for lot := range slices.Chunk(refs, eventsAtOnce) {
+			errs := make([]error, len(lot))
+			var all sync.WaitGroup
+			for n, ref := range lot {
+				all.Go(func() {
+					if err := s.Put(ctx, runs.KeepEvent(ref, until)); Refused(err) == nil {
+						errs[n] = err
+					}
+				})
+			}
+			all.Wait()
+			if err := errors.Join(errs...); err != nil {
+				return err
+			}
 		}
 		if cursor = page.Cursor; cursor == "" {
 			return nil
