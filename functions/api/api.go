@@ -44,7 +44,7 @@ func New(d Deps) http.Handler {
 		Title: "Punctual", Version: "1", About: about, SchemaName: schemaName, Catalogue: spec.Catalogue,
 		NoSignIn: d.NoSignIn, Log: d.Log, Meter: d.Meter,
 	}
-	if d.Allowance.Rate > 0 {
+	if d.RateLimit.Rate > 0 {
 		o.Limit, o.Weigh = core.Allow, core.WeighBody
 	}
 	core.Router = rest.NewRouter(o)

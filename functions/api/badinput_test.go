@@ -17,7 +17,7 @@ type wrong struct {
 	name, body string
 	status     int
 	code       string
-	pointer    string // of the first mistake; "-": no mistake is listed
+	pointer    string // of the first violation; "-": no violation is listed
 }
 
 func nested(levels int) string { return strings.Repeat("[", levels) + strings.Repeat("]", levels) }
@@ -165,7 +165,7 @@ func requireRefused(t *testing.T, b *bench, c wrong, r reply) {
 		first := errs[0].(map[string]any)
 		pointer = first["pointer"].(string)
 		if first["code"] != c.code || first["detail"] == "" {
-			t.Errorf("the first mistake is %v", first)
+			t.Errorf("the first violation is %v", first)
 		}
 	}
 	if pointer != c.pointer {
@@ -192,7 +192,7 @@ func TestCreateJob_NamesAllMistakesOfABodyTogether(t *testing.T) {
 	want := "[/taks unknown_field /task missing_field /delay invalid_value /priority invalid_value /retry/factor " +
 		"out_of_range /retry/jitter out_of_range]"
 	if fmt.Sprint(got) != want {
-		t.Errorf("mistakes: %v\nwant %s", got, want)
+		t.Errorf("violations: %v\nwant %s", got, want)
 	}
 	if !strings.Contains(r.text, `did you mean \"task\"?`) {
 		t.Errorf("nothing was suggested: %s", r.text)

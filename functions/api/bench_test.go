@@ -31,22 +31,22 @@ type bench struct {
 	meter   *telemetry.Meter
 	log     *strings.Builder
 	who     tenant.Identity
-	clock   *hand
+	clock   *manualClock
 }
 
-// hand is a clock that tests set. A test that sets it while a request runs calls set.
-type hand struct {
+// manualClock is a clock that tests set. A test that sets it while a request runs calls set.
+type manualClock struct {
 	mu sync.Mutex
 	at time.Time
 }
 
-func (h *hand) Now() time.Time {
+func (h *manualClock) Now() time.Time {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	return h.at
 }
 
-func (h *hand) set(at time.Time) {
+func (h *manualClock) set(at time.Time) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	h.at = at
@@ -61,7 +61,7 @@ func all(t tenant.ID) tenant.Identity {
 
 func setup(t testing.TB, change ...func(*memory.Options, *api.Deps)) *bench {
 	t.Helper()
-	b := &bench{meter: &telemetry.Meter{}, log: &strings.Builder{}, who: all("acme"), clock: &hand{at: noon}}
+	b := &bench{meter: &telemetry.Meter{}, log: &strings.Builder{}, who: all("acme"), clock: &manualClock{at: noon}}
 	var clk clock.Clock = b.clock
 	o := memory.Options{Clock: clk}
 	d := api.Deps{Clock: clk, Meter: b.meter, Log: telemetry.Logger(b.log, "api"), Shards: 4}

@@ -106,7 +106,7 @@ func TestDag_IsCheckedAsADraft(t *testing.T) {
 	b.want(t, 404, "GET", "/v1/dags/etl", "")
 }
 
-// No mistake hides another.
+// No violation hides another.
 func TestDag_ReportsOneMistakeOfEachKindInOneAnswer(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
@@ -223,7 +223,7 @@ func TestDag_AcceptsAPayloadWithExpressions(t *testing.T) {
 		"/v1/dags/validate",
 		`{"nodes":{"a":{"task":"http","payload":{"url":"${params.url}","urll":1}}},"params":{"url":"https://example.com"}}`,
 	)
-	if m := mistakeOf(r); m["pointer"] != "/nodes/a/payload/urll" {
+	if m := violationOf(r); m["pointer"] != "/nodes/a/payload/urll" {
 		t.Errorf("answered %s", r.text)
 	}
 }
@@ -265,7 +265,7 @@ func TestDag_RefusesSecretsInExpressionsAndAroundThem(t *testing.T) {
 			}
 			continue
 		}
-		if m := mistakeOf(r); r.status != 400 || m["code"] != "secret_in_payload" ||
+		if m := violationOf(r); r.status != 400 || m["code"] != "secret_in_payload" ||
 			m["pointer"] != "/nodes/a"+pointer {
 			t.Errorf("%s: %d %s", fields, r.status, r.text)
 		}
@@ -276,7 +276,7 @@ func TestDag_RefusesSecretsInExpressionsAndAroundThem(t *testing.T) {
 	r := b.want(t, 400, "PUT", "/v1/dags/d",
 		`{"nodes":{"a":{"task":"nope","payload":{"password":"hunter2${'hunter2'}"}}}}`)
 	if !strings.Contains(r.text, "unknown_task") || !strings.Contains(r.text, "secret_in_payload") {
-		t.Errorf("one mistake hides another: %s", r.text)
+		t.Errorf("one violation hides another: %s", r.text)
 	}
 }
 
@@ -308,7 +308,7 @@ func TestDag_LetsNoExpressionChooseAHostOrASecret(t *testing.T) {
 			}
 			continue
 		}
-		if m := mistakeOf(r); r.status != 400 || m["code"] != "invalid_expression" ||
+		if m := violationOf(r); r.status != 400 || m["code"] != "invalid_expression" ||
 			m["pointer"] != "/nodes/a/payload"+pointer {
 			t.Errorf("%s: %d %s", fields, r.status, r.text)
 		}
@@ -349,7 +349,7 @@ func TestDag_ChecksPayloadsByTheirTasksSchemas(t *testing.T) {
 		return `{"nodes":{"a":{"task":"echo"},"x":{"task":"small","payload":{"n":` + n + `}}},"params":{"n":11}}`
 	}
 	r := b.want(t, 400, "PUT", "/v1/dags/d", dagOf("11"))
-	if m := mistakeOf(r); m["pointer"] != "/nodes/x/payload/n" || m["code"] != "invalid_value" ||
+	if m := violationOf(r); m["pointer"] != "/nodes/x/payload/n" || m["code"] != "invalid_value" ||
 		m["allowed"] != "maximum 10" {
 		t.Errorf("the problem is %s", r.text)
 	}

@@ -4,7 +4,7 @@
 // What always holds:
 //   - The tenant comes only from the verified identity in the request's context. What belongs to another
 //     tenant is answered exactly like what does not exist.
-//   - A body is read strictly, up to a limit, once. The answer lists all mistakes in it, each with a pointer,
+//   - A body is read strictly, up to a limit, once. The answer lists all violations in it, each with a pointer,
 //     a stable code and what is allowed. No answer repeats a payload or anything that may be a secret.
 //   - A job is accepted when its row is written, and not before: payload first, row second, then the answer.
 //     If its firing cannot be sent, it is accepted all the same: the due index brings it.

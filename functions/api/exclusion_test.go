@@ -22,8 +22,8 @@ func TestExclusions_ArePutReadListedAndDeleted(t *testing.T) {
 	if strings.TrimSpace(r.text) != want {
 		t.Errorf("the view is %s, want %s", r.text, want)
 	}
-	if again := b.want(t, 200, "PUT", "/v1/exclusions/holidays-de", body); again.text != r.text {
-		t.Errorf("the same body once more: %s", again.text)
+	if repeated := b.want(t, 200, "PUT", "/v1/exclusions/holidays-de", body); repeated.text != r.text {
+		t.Errorf("the same body once more: %s", repeated.text)
 	}
 	if r := b.want(t, 200, "PUT", "/v1/exclusions/holidays-de",
 		`{"weekly":["sun"],"move":"drop"}`); r.body["version"] != 2.0 || r.body["dates"] != nil {

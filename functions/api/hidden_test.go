@@ -20,7 +20,7 @@ func TestTexts_RefuseCharactersThatNobodySees(t *testing.T) {
 	} {
 		for _, hidden := range []string{`\u0007`, `\u001b[2J`, `\u0085`, `\u009b`, `\u202e`, `\u2066`, `\u200f`} {
 			body := strings.Replace(c.body, "?", "x"+hidden, 1)
-			if m := mistakeOf(b.want(t, 400, c.method, c.path, body)); m["pointer"] != c.at ||
+			if m := violationOf(b.want(t, 400, c.method, c.path, body)); m["pointer"] != c.at ||
 				m["code"] != "invalid_value" {
 				t.Errorf("%s %s: %v", c.path, body, m)
 			}

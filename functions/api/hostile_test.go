@@ -117,7 +117,7 @@ func slowBodies(bytes int) map[string]slowBody {
 		"names that do not fit": payload("names",
 			`{`+many(func(i int) string { return fmt.Sprintf(`"%d":1`, i) }, size)+`}`),
 
-		"a batch of jobs with many mistakes": jobs(100,
+		"a batch of jobs with many violations": jobs(100,
 			`{"task":"echo",`+many(func(i int) string { return fmt.Sprintf(`"\u0001field%d":1`, i) }, item)+`}`),
 		"a batch of small jobs": jobs(100,
 			`{"task":"echo","tags":{"a":"`+strings.Repeat("\u2028", 256)+`"}}`),

@@ -234,7 +234,7 @@ func TestBatch_OfAJobAfterOthersMayBeRepeated(t *testing.T) {
 		{"task":"echo","after":["#0"],"idempotency_key":"b"},
 		{"task":"echo","after":["#1"],"idempotency_key":"b"}]}`
 	first := b.want(t, 200, "POST", "/v1/jobs/batch", body)
-	again := b.want(t, 200, "POST", "/v1/jobs/batch", body)
+	repeated := b.want(t, 200, "POST", "/v1/jobs/batch", body)
 	ids := func(r reply) (ids []string) {
 		for _, i := range r.body["items"].([]any) {
 			of, _ := i.(map[string]any)["job"].(map[string]any)
@@ -242,8 +242,8 @@ func TestBatch_OfAJobAfterOthersMayBeRepeated(t *testing.T) {
 		}
 		return ids
 	}
-	if a, b := fmt.Sprint(ids(first)), fmt.Sprint(ids(again)); a != b || again.body["accepted"] != 2.0 {
-		t.Errorf("first %s, then %s: %s", a, b, again.text)
+	if a, b := fmt.Sprint(ids(first)), fmt.Sprint(ids(repeated)); a != b || repeated.body["accepted"] != 2.0 {
+		t.Errorf("first %s, then %s: %s", a, b, repeated.text)
 	}
 }
 
@@ -274,10 +274,10 @@ func TestIdempotencyKey_DecidesAboutABlockedJobWhenRepeated(t *testing.T) {
 	if r.str("status") != "BLOCKED" || b.row(t, id).Status != job.Blocked {
 		t.Fatalf("answered %s", r.text)
 	}
-	again := b.want(t, 202, "POST", "/v1/jobs", body, "Idempotency-Key", "k")
-	if again.str("job_id") != id || again.str("status") != "BLOCKED" ||
-		again.header.Get("Idempotency-Replayed") != "true" {
-		t.Errorf("repeated: %s", again.text)
+	repeated := b.want(t, 202, "POST", "/v1/jobs", body, "Idempotency-Key", "k")
+	if repeated.str("job_id") != id || repeated.str("status") != "BLOCKED" ||
+		repeated.header.Get("Idempotency-Replayed") != "true" {
+		t.Errorf("repeated: %s", repeated.text)
 	}
 	if row := b.row(t, id); row.Status != job.Scheduled || b.fired(t) != 1 {
 		t.Errorf("it is %s", row.Status)
@@ -321,8 +321,8 @@ func TestRedriveJob_LeavesTheChildrenOfTheDeadJobCancelled(t *testing.T) {
 	if row := b.row(t, id); row.Status != job.Cancelled || row.Reason.Message != "job "+parent+" failed" {
 		t.Fatalf("it is %s: %s", row.Status, row.Reason.Message)
 	}
-	again := b.want(t, 202, "POST", "/v1/jobs/"+parent+"/redrive", "").str("job_id")
-	b.settled(t, again, success)
+	repeated := b.want(t, 202, "POST", "/v1/jobs/"+parent+"/redrive", "").str("job_id")
+	b.settled(t, repeated, success)
 	if row := b.row(t, id); row.Status != job.Cancelled {
 		t.Errorf("it is %s", row.Status)
 	}

@@ -272,9 +272,9 @@ func TestRedriveJob_BringsADeadJobBackOnce(t *testing.T) {
 	if n := len(b.sent(t, contract.FiringQueue("short", "high"))); n != 1 {
 		t.Errorf("%d firings", n)
 	}
-	again := b.want(t, 409, "POST", "/v1/jobs/"+id+"/redrive", "")
-	if again.str("code") != "wrong_state" || again.str("redriven_by") != by {
-		t.Errorf("the second time: %s", again.text)
+	repeated := b.want(t, 409, "POST", "/v1/jobs/"+id+"/redrive", "")
+	if repeated.str("code") != "wrong_state" || repeated.str("redriven_by") != by {
+		t.Errorf("the second time: %s", repeated.text)
 	}
 	if g := b.want(t, 200, "GET", "/v1/jobs/"+id, ""); g.str("redriven_by") != by || g.str("status") != "DEAD" {
 		t.Errorf("the old one: %s", g.text)

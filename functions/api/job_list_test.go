@@ -366,14 +366,14 @@ func TestRedriveDeadLetters_TakesIDsOrAFilter(t *testing.T) {
 			t.Errorf("%v became %s, which is of %s", i["job_id"], row.ID, row.RedriveOf)
 		}
 	}
-	again := b.want(t, 200, "POST", "/v1/dead-letters/redrive",
+	repeated := b.want(t, 200, "POST", "/v1/dead-letters/redrive",
 		`{"job_ids":["`+ids[4]+`","`+ids[4]+`","`+alive+`","01ARZ3NDEKTSV4RRFFQ69G5FAV"]}`)
-	if again.body["matched"] != 1.0 || again.items()[0]["new_job_id"] != first.items()[0]["new_job_id"] {
-		t.Errorf("by id once more: %s", again.text)
+	if repeated.body["matched"] != 1.0 || repeated.items()[0]["new_job_id"] != first.items()[0]["new_job_id"] {
+		t.Errorf("by id once more: %s", repeated.text)
 	}
 	for i, code := range map[int]string{1: "not_finished", 2: "not_found"} {
-		if p, _ := again.items()[i]["problem"].(map[string]any); p["code"] != code {
-			t.Errorf("item %d: %v, want %s", i, again.items()[i], code)
+		if p, _ := repeated.items()[i]["problem"].(map[string]any); p["code"] != code {
+			t.Errorf("item %d: %v, want %s", i, repeated.items()[i], code)
 		}
 	}
 	// Five when they were accepted, five when they were redriven, and one when that was repeated: no worker has claimed

@@ -223,7 +223,7 @@ func TestIdempotencyKey_WithTheSameBodyGivesTheFirstJob(t *testing.T) {
 	first := b.want(t, 202, "POST", "/v1/jobs",
 		`{"task":"echo","run_at":"2027-03-01T12:00:01Z","payload":{"a":1,"b":[2]}}`, "Idempotency-Key", "k 1")
 	id := first.str("job_id")
-	again := func(when string) {
+	repeated := func(when string) {
 		t.Helper()
 		r := b.want(t, 202, "POST", "/v1/jobs",
 			`{"payload":{"b":[2.0],"a":1}, "task":"\u0065cho","run_at":"2027-03-01T12:00:01Z"}`, "Idempotency-Key",
@@ -235,11 +235,11 @@ func TestIdempotencyKey_WithTheSameBodyGivesTheFirstJob(t *testing.T) {
 		}
 	}
 	b.claim(t, id)
-	again("at once")
+	repeated("at once")
 	b.clock.at = noon.Add(23 * time.Hour) // its run_at is long past; that must not matter
-	again("a day later")
+	repeated("a day later")
 	b.end(t, id, job.Outcome{Kind: job.OutcomeSucceeded})
-	again("once it is over")
+	repeated("once it is over")
 	if r := b.want(t, 422, "POST", "/v1/jobs", `{"task":"echo","payload":{"a":1,"b":[3]}}`, "Idempotency-Key",
 		"k 1"); r.str("code") != "idempotency_key_reused" {
 		t.Errorf("another body: %s", r.text)

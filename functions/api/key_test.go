@@ -64,9 +64,9 @@ func TestKeys_AreFreeOnceTheirJobIsDeleted(t *testing.T) {
 				t.Errorf("%s", second.text)
 			}
 			b.want(t, 200, "GET", "/v1/jobs/"+second.str("job_id"), "")
-			again := b.want(t, 202, "POST", "/v1/jobs", other, "Idempotency-Key", "k")
-			if again.str("job_id") != second.str("job_id") || again.header.Get("Idempotency-Replayed") != "true" {
-				t.Errorf("%s", again.text)
+			repeated := b.want(t, 202, "POST", "/v1/jobs", other, "Idempotency-Key", "k")
+			if repeated.str("job_id") != second.str("job_id") || repeated.header.Get("Idempotency-Replayed") != "true" {
+				t.Errorf("%s", repeated.text)
 			}
 			b.want(t, 422, "POST", "/v1/jobs", body, "Idempotency-Key", "k")
 			b.want(t, 201, "PUT", "/v1/dags/d", `{"nodes":{"a":{"task":"echo"}}}`)

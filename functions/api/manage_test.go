@@ -141,9 +141,9 @@ func TestPauses_AnswerWhenTheyHoldAndWakeParkedJobs(t *testing.T) {
 		t.Errorf("answered %s", r.text)
 	}
 	b.clock.at = noon.Add(time.Minute)
-	again := b.want(t, 200, "PUT", "/v1/pauses/task:http", `{"reason":"still"}`)
-	if again.str("effective_at") != r.str("effective_at") || again.str("reason") != "still" {
-		t.Errorf("it has held since, but: %s", again.text)
+	repeated := b.want(t, 200, "PUT", "/v1/pauses/task:http", `{"reason":"still"}`)
+	if repeated.str("effective_at") != r.str("effective_at") || repeated.str("reason") != "still" {
+		t.Errorf("it has held since, but: %s", repeated.text)
 	}
 	b.want(t, 201, "PUT", "/v1/pauses/all", "") // without a body
 	held := b.post(t, `{"task":"echo"}`)

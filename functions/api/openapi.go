@@ -80,8 +80,8 @@ var bounds = map[string]fieldBounds{
 	"JobView": shownBounds.and(fieldBounds{"run_if": field.OneOf(dag.Rules)}), "DeadLetter": shownBounds,
 	"Problem": {"code": field.OneOf(codes())}, "ProblemError": {"code": field.OneOf(codes())},
 	"TaskView": shownBounds.and(fieldBounds{"executor": field.OneOf(executor.Names())}), "JobTemplateView": shownBounds,
-	"PauseView":         {"scope": scopeForm, "missed": field.OneOf(spec.MissedWords)},
-	"SchedulePauseView": {"missed": field.OneOf(spec.MissedWords)},
+	"PauseView":         {"scope": scopeForm, "missed": field.OneOf(spec.MissedValues)},
+	"SchedulePauseView": {"missed": field.OneOf(spec.MissedValues)},
 }
 
 // ownParameterBounds replace parameterBounds where an operation gives a parameter another meaning.

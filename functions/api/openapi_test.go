@@ -338,14 +338,14 @@ func TestDocument_TakesItsLimitsFromTheCode(t *testing.T) {
 func TestLimits_AreSpelledAsSentencesDo(t *testing.T) {
 	t.Parallel()
 	for want, got := range map[string]string{
-		"":            spec.InWords(nil, "and"),
-		"a":           spec.InWords([]string{"a"}, "and"),
-		"a and b":     spec.InWords([]string{"a", "b"}, "and"),
-		"a, b or c":   spec.InWords([]string{"a", "b", "c"}, "or"),
-		"five":        spec.NumberWord(5),
-		"12":          spec.NumberWord(12),
-		"a second":    spec.TimeInWords(time.Second, time.Second, "a second", "seconds"),
-		"two seconds": spec.TimeInWords(2*time.Second, time.Second, "a second", "seconds"),
+		"":            spec.Listed(nil, "and"),
+		"a":           spec.Listed([]string{"a"}, "and"),
+		"a and b":     spec.Listed([]string{"a", "b"}, "and"),
+		"a, b or c":   spec.Listed([]string{"a", "b", "c"}, "or"),
+		"five":        spec.Spelled(5),
+		"12":          spec.Spelled(12),
+		"a second":    spec.SpelledTime(time.Second, time.Second, "a second", "seconds"),
+		"two seconds": spec.SpelledTime(2*time.Second, time.Second, "a second", "seconds"),
 	} {
 		if got != want {
 			t.Errorf("spelled %q, want %q", got, want)

@@ -31,9 +31,9 @@ func TestCreateJob_AnswersTheViewThatGetAnswers(t *testing.T) {
 			t.Errorf("GET answers\n%.600v\nand the batch\n%.600v", got.body, batch)
 		}
 		keyed := b.want(t, 202, "POST", "/v1/jobs", body, "Idempotency-Key", fmt.Sprint(len(body)))
-		again := b.want(t, 202, "POST", "/v1/jobs", body, "Idempotency-Key", fmt.Sprint(len(body)))
-		if keyed.text != again.text || again.header.Get("Idempotency-Replayed") != "true" {
-			t.Errorf("with a key\n%.600s\nand repeated\n%.600s", keyed.text, again.text)
+		repeated := b.want(t, 202, "POST", "/v1/jobs", body, "Idempotency-Key", fmt.Sprint(len(body)))
+		if keyed.text != repeated.text || repeated.header.Get("Idempotency-Replayed") != "true" {
+			t.Errorf("with a key\n%.600s\nand repeated\n%.600s", keyed.text, repeated.text)
 		}
 	}
 	for _, verb := range []string{"PUT", "DELETE"} { // with a pause, and after it
@@ -83,7 +83,7 @@ func TestLists_TakeLimitAndCursor(t *testing.T) {
 	}
 	for _, list := range []string{"jobs", "tasks", "pauses", "schedules", "exclusions", "dead-letters", "problems"} {
 		b.want(t, 200, "GET", "/v1/"+list+"?limit=1", "")
-		if r := b.want(t, 400, "GET", "/v1/"+list+"?limit=0", ""); mistakeOf(r)["pointer"] != "limit" {
+		if r := b.want(t, 400, "GET", "/v1/"+list+"?limit=0", ""); violationOf(r)["pointer"] != "limit" {
 			t.Errorf("%s: %s", list, r.text)
 		}
 		if r := b.want(t, 400, "GET", "/v1/"+list+"?cursor=x", ""); r.str("code") != "invalid_cursor" {
@@ -92,8 +92,8 @@ func TestLists_TakeLimitAndCursor(t *testing.T) {
 	}
 }
 
-// mistakeOf returns the first mistake of a problem.
-func mistakeOf(r reply) map[string]any {
+// violationOf returns the first violation of a problem.
+func violationOf(r reply) map[string]any {
 	list, _ := r.body["errors"].([]any)
 	if len(list) == 0 {
 		return nil
@@ -123,7 +123,7 @@ func TestCreateJob_SaysWhereAPayloadMissesItsSchema(t *testing.T) {
 		`[]`:                            `/payload invalid_value object`,
 	} {
 		r := b.want(t, 400, "POST", "/v1/jobs", `{"task":"charge","payload":`+payload+`}`)
-		m := mistakeOf(r)
+		m := violationOf(r)
 		allowed, _ := m["allowed"].(string)
 		if got := fmt.Sprintf("%s %s %s", m["pointer"], m["code"], allowed); got != want {
 			t.Errorf("%s: %q, want %q\n%s", payload, got, want, r.text)
@@ -148,7 +148,7 @@ func TestPutTask_SaysWhyASchemaDoesNotCompile(t *testing.T) {
 		`{"$defs":{"a":{"$id":"x:y"},"b":{"$id":"x:y"}},"type":"object"}`: {"/payload_schema", "more than once"},
 	} {
 		r := b.want(t, 400, "PUT", "/v1/tasks/t", `{"executor":"go","payload_schema":`+schema+`}`)
-		m := mistakeOf(r)
+		m := violationOf(r)
 		if m["pointer"] != want[0] || !strings.Contains(fmt.Sprint(m["detail"]), want[1]) {
 			t.Errorf("%s: %s", schema, r.text)
 		}
@@ -165,12 +165,12 @@ func TestCreateJob_ProposesAUnitForABareNumber(t *testing.T) {
 		`{"task":"echo","payload":{"sleep":30}}`:       "/payload/sleep",
 		`{"task":"echo","start_within":30}`:            "/start_within",
 	} {
-		if m := mistakeOf(b.want(t, 400, "POST", "/v1/jobs", body)); m["pointer"] != pointer ||
+		if m := violationOf(b.want(t, 400, "POST", "/v1/jobs", body)); m["pointer"] != pointer ||
 			!strings.Contains(fmt.Sprint(m["detail"]), `"30s"`) {
 			t.Errorf("%s: %v", body, m)
 		}
 	}
-	m := mistakeOf(b.want(t, 400, "POST", "/v1/schedules/preview", `{"calendar":{"every":30}}`))
+	m := violationOf(b.want(t, 400, "POST", "/v1/schedules/preview", `{"calendar":{"every":30}}`))
 	if m["pointer"] != "/calendar/every" || !strings.Contains(fmt.Sprint(m["detail"]), `"30s"`) {
 		t.Errorf("every: %v", m)
 	}
@@ -206,7 +206,7 @@ func TestCreateJob_RefusesControlCharactersInTags(t *testing.T) {
 		`{"a":"\u001b[31m"}`} {
 		if r := b.want(t, 400, "POST", "/v1/jobs",
 			`{"task":"echo","tags":`+tags+`}`); r.str("code") != "invalid_value" ||
-			!strings.HasPrefix(fmt.Sprint(mistakeOf(r)["pointer"]), "/tags/") {
+			!strings.HasPrefix(fmt.Sprint(violationOf(r)["pointer"]), "/tags/") {
 			t.Errorf("%s: %s", tags, r.text)
 		}
 	}

@@ -206,12 +206,12 @@ func TestDag_AcceptsDeclaredLiterals(t *testing.T) {
 		t.Errorf("it is not recorded: %s", made.text)
 	}
 	b.want(t, 202, "POST", "/v1/runs", `{"dag":{"nodes":{"a":`+secrets+literals+`}`)
-	if m := mistakeOf(b.want(t, 400, "POST", "/v1/dags/d/runs",
+	if m := violationOf(b.want(t, 400, "POST", "/v1/dags/d/runs",
 		`{"params":{"api_key":"hunter23"}}`)); m["pointer"] != "/params/api_key" {
 		t.Errorf("a run's own is taken: %v", m)
 	}
 	b.want(t, 202, "POST", "/v1/dags/d/runs", `{"params":{"api_key":"hunter23"},"allow_literals":["/params/api_key"]}`)
-	m := mistakeOf(b.want(t, 400, "POST", "/v1/dags/validate",
+	m := violationOf(b.want(t, 400, "POST", "/v1/dags/validate",
 		`{"nodes":{"a":{"task":"echo","allow_literals":["payload"]}}}`))
 	if m["pointer"] != "/nodes/a/allow_literals/0" || m["code"] != "invalid_value" {
 		t.Errorf("what is no pointer: %v", m)
@@ -338,10 +338,10 @@ func TestRedriveJob_NamesAJobThatIsThereHoweverItsPausedRunGoesOn(t *testing.T) 
 		skipped, completed = "skipped_by_operator", "completed_by_operator"
 	)
 	for name, c := range map[string]struct {
-		dag    string
-		acts   []string // on the run, after a redrive under a pause
-		status string
-		code   string
+		dag        string
+		operations []string // on the run, after a redrive under a pause
+		status     string
+		code       string
 	}{
 		"a node of a cancelled run":      {one, []string{redrive, "cancel"}, "CANCELLED", "run_cancelled"},
 		"a retried and cancelled node":   {one, []string{"retry", "cancel", redrive}, "CANCELLED", "run_cancelled"},
@@ -374,8 +374,8 @@ func TestRedriveJob_NamesAJobThatIsThereHoweverItsPausedRunGoesOn(t *testing.T) 
 			b.settled(t, dead, job.Outcome{Kind: job.OutcomeFailed, Permanent: true,
 				Error: &job.Reason{Code: "x", Message: "y"}})
 			b.want(t, 200, "POST", id+"/pause", "")
-			for _, act := range c.acts {
-				switch what, body, _ := strings.Cut(act, " "); what {
+			for _, operation := range c.operations {
+				switch what, body, _ := strings.Cut(operation, " "); what {
 				case redrive:
 					if got := b.do(t, "POST", "/v1/jobs/"+dead+"/redrive", ""); got.status != 202 && got.status != 409 {
 						t.Errorf("the redrive answered %s", got.text)

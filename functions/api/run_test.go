@@ -101,7 +101,7 @@ func TestRun_OfADagKeepsItsVersion(t *testing.T) {
 		`{"priority":"x","expire_after":1}`: "/priority invalid_value",
 	} {
 		r := b.want(t, 400, "POST", "/v1/dags/etl/runs", body)
-		if m := mistakeOf(r); fmt.Sprintf("%s %s", m["pointer"], m["code"]) != want {
+		if m := violationOf(r); fmt.Sprintf("%s %s", m["pointer"], m["code"]) != want {
 			t.Errorf("%s: %s", body, r.text)
 		}
 	}
@@ -137,10 +137,10 @@ func TestRun_ChecksItsParamsByTheDagsSchema(t *testing.T) {
 	b := setup(t)
 	b.want(t, 201, "PUT", "/v1/dags/d", `{"nodes":{"a":{"task":"echo","payload":"${params.n}"}},"params":{"n":1},
 		"params_schema":{"type":"object","properties":{"n":{"type":"integer"},"more":{"type":"string"}}}}`)
-	if m := mistakeOf(b.want(t, 400, "POST", "/v1/dags/d/runs", `{"params":{"n":"x"}}`)); m["pointer"] != "/params/n" ||
+	if m := violationOf(b.want(t, 400, "POST", "/v1/dags/d/runs", `{"params":{"n":"x"}}`)); m["pointer"] != "/params/n" ||
 		m["code"] != "invalid_value" ||
 		!strings.Contains(m["detail"].(string), "params_schema") {
-		t.Errorf("the first mistake is %v", m)
+		t.Errorf("the first violation is %v", m)
 	}
 	b.want(t, 202, "POST", "/v1/dags/d/runs", `{"params":{"more":"x"}}`)
 }
@@ -149,10 +149,10 @@ func TestRun_IsMadeOnceForAnIdempotencyKey(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	first := b.want(t, 202, "POST", "/v1/runs", chain, "Idempotency-Key", "k")
-	again := b.want(t, 202, "POST", "/v1/runs", chain, "Idempotency-Key", "k")
-	if again.str("run_id") != first.str("run_id") || again.header.Get("Idempotency-Replayed") != "true" ||
+	repeated := b.want(t, 202, "POST", "/v1/runs", chain, "Idempotency-Key", "k")
+	if repeated.str("run_id") != first.str("run_id") || repeated.header.Get("Idempotency-Replayed") != "true" ||
 		first.header.Get("Idempotency-Replayed") != "" {
-		t.Errorf("a repeated request: %s", again.text)
+		t.Errorf("a repeated request: %s", repeated.text)
 	}
 	if r := b.want(t, 422, "POST", "/v1/runs", strings.Replace(chain, `"n":3`, `"n":4`, 1), "Idempotency-Key",
 		"k"); r.str("code") != "idempotency_key_reused" {
@@ -197,7 +197,7 @@ func TestRun_IsListedNewestFirst(t *testing.T) {
 	}
 	for query, pointer := range map[string]string{"status=DEAD": "status", "dag=a%20b": "dag",
 		"created_after=x": "created_after", "x=1": "x"} {
-		if m := mistakeOf(b.want(t, 400, "GET", "/v1/runs?"+query, "")); m["pointer"] != pointer {
+		if m := violationOf(b.want(t, 400, "GET", "/v1/runs?"+query, "")); m["pointer"] != pointer {
 			t.Errorf("%s: %v", query, m)
 		}
 	}
@@ -221,11 +221,11 @@ func TestRun_IsVisibleToItsTenantOnly(t *testing.T) {
 	}
 }
 
-func TestRun_FollowsTheActsOfAnOperator(t *testing.T) {
+func TestRun_FollowsTheOperationsOfAnOperator(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	id := "/v1/runs/" + b.want(t, 202, "POST", "/v1/runs", chain).str("run_id")
-	act := func(status int, verb, body, want string) reply {
+	operation := func(status int, verb, body, want string) reply {
 		t.Helper()
 		r := b.want(t, status, "POST", id+"/"+verb, body)
 		if status == 200 && states(r) != want || status != 200 && r.str("code")+fmt.Sprint(r.body["allowed"]) != want {
@@ -233,14 +233,14 @@ func TestRun_FollowsTheActsOfAnOperator(t *testing.T) {
 		}
 		return r
 	}
-	act(200, "pause", `{"reason":"look first"}`, "PAUSED a:QUEUED b:BLOCKED c:BLOCKED")
-	act(200, "pause", "", "PAUSED a:QUEUED b:BLOCKED c:BLOCKED")
-	act(200, "resume", "", "RUNNING a:QUEUED b:BLOCKED c:BLOCKED")
-	act(200, "resume", "", "RUNNING a:QUEUED b:BLOCKED c:BLOCKED")
-	act(409, "retry", "", "wrong_state[BUILDING RUNNING PAUSED HELD SUCCEEDED FAILED CANCELLED]")
-	act(409, "nodes/a/retry", "", "wrong_state[DEAD EXPIRED CANCELLED]")
-	act(404, "nodes/x/retry", "", "not_found<nil>")
-	r := act(200, "nodes/a/complete", `{"result":{"rows":3},"reason":"did it by hand"}`,
+	operation(200, "pause", `{"reason":"look first"}`, "PAUSED a:QUEUED b:BLOCKED c:BLOCKED")
+	operation(200, "pause", "", "PAUSED a:QUEUED b:BLOCKED c:BLOCKED")
+	operation(200, "resume", "", "RUNNING a:QUEUED b:BLOCKED c:BLOCKED")
+	operation(200, "resume", "", "RUNNING a:QUEUED b:BLOCKED c:BLOCKED")
+	operation(409, "retry", "", "wrong_state[BUILDING RUNNING PAUSED HELD SUCCEEDED FAILED CANCELLED]")
+	operation(409, "nodes/a/retry", "", "wrong_state[DEAD EXPIRED CANCELLED]")
+	operation(404, "nodes/x/retry", "", "not_found<nil>")
+	r := operation(200, "nodes/a/complete", `{"result":{"rows":3},"reason":"did it by hand"}`,
 		"RUNNING a:SUCCEEDED b:QUEUED c:BLOCKED")
 	if n := node(r, "a"); n["forced"] != true ||
 		n["status_reason"].(map[string]any)["code"] != "completed_by_operator" {
@@ -249,18 +249,18 @@ func TestRun_FollowsTheActsOfAnOperator(t *testing.T) {
 	if n := b.want(t, 200, "GET", id+"/nodes/a", ""); fmt.Sprint(n.body["result"]) != "map[rows:3]" {
 		t.Errorf("a gave %s", n.text)
 	}
-	act(409, "nodes/a/skip", "", "wrong_state[BLOCKED SCHEDULED QUEUED DEAD EXPIRED CANCELLED]")
-	act(200, "nodes/b/skip", `{"children":"skip"}`, "SUCCEEDED a:SUCCEEDED b:SKIPPED c:SKIPPED")
-	act(409, "nodes/a/complete", "", "wrong_state[BLOCKED SCHEDULED QUEUED DEAD EXPIRED CANCELLED]")
-	act(409, "cancel", "", "wrong_state[BUILDING RUNNING PAUSED HELD]")
-	act(400, "retry", `{"from":"x"}`, "unknown_node<nil>")
-	act(200, "retry", `{"from":"b"}`, "RUNNING a:SUCCEEDED b:QUEUED c:BLOCKED")
+	operation(409, "nodes/a/skip", "", "wrong_state[BLOCKED SCHEDULED QUEUED DEAD EXPIRED CANCELLED]")
+	operation(200, "nodes/b/skip", `{"children":"skip"}`, "SUCCEEDED a:SUCCEEDED b:SKIPPED c:SKIPPED")
+	operation(409, "nodes/a/complete", "", "wrong_state[BLOCKED SCHEDULED QUEUED DEAD EXPIRED CANCELLED]")
+	operation(409, "cancel", "", "wrong_state[BUILDING RUNNING PAUSED HELD]")
+	operation(400, "retry", `{"from":"x"}`, "unknown_node<nil>")
+	operation(200, "retry", `{"from":"b"}`, "RUNNING a:SUCCEEDED b:QUEUED c:BLOCKED")
 	b.want(t, 409, "DELETE", id, "")
-	act(200, "cancel", `{"reason":"enough"}`, "CANCELLED a:SUCCEEDED b:CANCELLED c:CANCELLED")
-	act(200, "nodes/b/retry", "", "RUNNING a:SUCCEEDED b:QUEUED c:BLOCKED")
-	act(200, "cancel", "", "CANCELLED a:SUCCEEDED b:CANCELLED c:CANCELLED")
-	act(400, "cancel", `{"why":1}`, "unknown_field<nil>")
-	act(400, "nodes/b/skip", `{"children":"both"}`, "invalid_value<nil>")
+	operation(200, "cancel", `{"reason":"enough"}`, "CANCELLED a:SUCCEEDED b:CANCELLED c:CANCELLED")
+	operation(200, "nodes/b/retry", "", "RUNNING a:SUCCEEDED b:QUEUED c:BLOCKED")
+	operation(200, "cancel", "", "CANCELLED a:SUCCEEDED b:CANCELLED c:CANCELLED")
+	operation(400, "cancel", `{"why":1}`, "unknown_field<nil>")
+	operation(400, "nodes/b/skip", `{"children":"both"}`, "invalid_value<nil>")
 
 	var did []string
 	for _, page := range b.pages(t, id+"/events?limit=3", "action") {

@@ -30,8 +30,8 @@ func TestScheduleOfDag_ShowsItsTemplate(t *testing.T) {
 	if g := b.want(t, 200, "GET", "/v1/schedules/s", ""); g.text != r.text {
 		t.Errorf("GET answers %s", g.text)
 	}
-	if again := b.want(t, 200, "PUT", "/v1/schedules/s", ofEtl); again.body["version"] != 1.0 {
-		t.Errorf("the same body once more: %s", again.text)
+	if repeated := b.want(t, 200, "PUT", "/v1/schedules/s", ofEtl); repeated.body["version"] != 1.0 {
+		t.Errorf("the same body once more: %s", repeated.text)
 	}
 	if list := b.want(t, 200, "GET", "/v1/schedules", ""); !strings.Contains(list.text,
 		`"dag":{"name":"etl","version":1,"start_within":"10m"}`) {
@@ -68,7 +68,7 @@ func TestScheduleOfDag_RefusesBadTemplates(t *testing.T) {
 		`{"name":"etl","params":{"url":"AKIAIOSFODNN7EXAMPLE"}}`: "/dag/params/url secret_in_payload",
 	} {
 		r := b.want(t, 400, "PUT", "/v1/schedules/s", `{"calendar":{"every":"1d"},"dag":`+dag+`}`)
-		if m := mistakeOf(r); fmt.Sprintf("%s %s", m["pointer"], m["code"]) != want {
+		if m := violationOf(r); fmt.Sprintf("%s %s", m["pointer"], m["code"]) != want {
 			t.Errorf("%s: %s", dag, r.text)
 		}
 	}
@@ -78,7 +78,7 @@ func TestScheduleOfDag_RefusesBadTemplates(t *testing.T) {
 	all := b.want(t, 400, "PUT", "/v1/schedules/s",
 		`{"calendar":{"every":"1ms"},"dag":{"name":"none","params":[],"x":1},"overlap":"x"}`)
 	if n := len(all.body["errors"].([]any)); n != 5 {
-		t.Errorf("%d mistakes of 5: %s", n, all.text)
+		t.Errorf("%d violations of 5: %s", n, all.text)
 	}
 }
 
@@ -116,7 +116,7 @@ func TestScheduleOfDag_ChangesByPatches(t *testing.T) {
 		`{"dag":{"x":1}}`:                              "/dag/x unknown_field",
 	} {
 		r := b.want(t, 400, "PATCH", "/v1/schedules/s", patch)
-		if m := mistakeOf(r); fmt.Sprintf("%s %s", m["pointer"], m["code"]) != want {
+		if m := violationOf(r); fmt.Sprintf("%s %s", m["pointer"], m["code"]) != want {
 			t.Errorf("%s: %s", patch, r.text)
 		}
 	}
@@ -152,7 +152,7 @@ func TestScheduleOfDag_KeepsItsDagFromBeingDeleted(t *testing.T) {
 	b.want(t, 204, "DELETE", "/v1/schedules/three", "")
 	b.before("schedule.create", func() { b.want(t, 204, "DELETE", "/v1/dags/etl", "") })
 	gone := b.want(t, 400, "PUT", "/v1/schedules/four", strings.Replace(ofEtl, `,"version":1`, "", 1))
-	if m := mistakeOf(gone); m["pointer"] != "/dag/name" || m["code"] != "unknown_dag" {
+	if m := violationOf(gone); m["pointer"] != "/dag/name" || m["code"] != "unknown_dag" {
 		t.Errorf("the answer is %s", gone.text)
 	}
 }

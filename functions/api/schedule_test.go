@@ -227,9 +227,9 @@ func TestPutSchedule_KeepsDeclaredLiterals(t *testing.T) {
 		t.Errorf("the schedule is %s", r.text)
 	}
 	b.who.Subject = "another"
-	if again := b.want(t, 200, "PUT", "/v1/schedules/s", body); again.body["version"] != 1.0 ||
+	if repeated := b.want(t, 200, "PUT", "/v1/schedules/s", body); repeated.body["version"] != 1.0 ||
 		b.schedule(t, "s").Template.Literals.By != "tester" {
-		t.Errorf("the same by another: %s", again.text)
+		t.Errorf("the same by another: %s", repeated.text)
 	}
 	b.want(t, 200, "PATCH", "/v1/schedules/s",
 		`{"job":{"task":"echo","payload":{"secret":"`+sentinel+`","token":"`+sentinel+
@@ -683,7 +683,7 @@ func TestRunScheduleNow_MakesAJobInAdditionToTheTimes(t *testing.T) {
 		o.items()[0]["manual"] != true {
 		t.Errorf("it ran, but: %s", o.text)
 	}
-	if again := b.want(t, 202, "POST", "/v1/schedules/s/run-now", ""); again.str("job_id") == r.str("job_id") {
+	if repeated := b.want(t, 202, "POST", "/v1/schedules/s/run-now", ""); repeated.str("job_id") == r.str("job_id") {
 		t.Error("twice asked is one job")
 	}
 	if s := b.schedule(t, "s"); s.Epoch != 3 { // after two pauses
@@ -951,8 +951,8 @@ func TestSchedules_AnswerFromWhenAnEditCounts(t *testing.T) {
 	if r.str("effective_at") != "2027-03-01T12:01:01.500Z" || !strings.Contains(r.text, `"after":"5m"`) {
 		t.Errorf("answered %s", r.text)
 	}
-	if again := b.want(t, 200, "PATCH", "/v1/schedules/s", `{"overlap":"skip"}`); again.body["effective_at"] != nil {
-		t.Errorf("an edit that changes nothing answers %s", again.text)
+	if repeated := b.want(t, 200, "PATCH", "/v1/schedules/s", `{"overlap":"skip"}`); repeated.body["effective_at"] != nil {
+		t.Errorf("an edit that changes nothing answers %s", repeated.text)
 	}
 	s, row := b.schedule(t, "s"), b.row(t, string(first))
 	if row.Epoch != 1 || s.ValidityOf(row, false) != schedule.Current || s.For(row).Overlap != schedule.OverlapAllow {

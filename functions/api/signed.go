@@ -31,19 +31,19 @@ func Signed(auth string, by Principals, next proxied) proxied {
 		return next
 	}
 	return func(ctx context.Context, ev events.APIGatewayProxyRequest) (events.APIGatewayProxyResponse, error) {
-		who, nobody, err := signerOf(ctx, by, ev.RequestContext)
+		who, reason, err := signerOf(ctx, by, ev.RequestContext)
 		if err != nil {
 			return events.APIGatewayProxyResponse{}, fmt.Errorf("finding out who signed: %w", err)
 		}
 		ev.RequestContext.Authorizer = who
-		return next(rest.WithSigner(ctx, nobody), ev)
+		return next(rest.WithSigner(ctx, reason), ev)
 	}
 }
 
 // signerOf returns the identity of who signed, or why that is nobody.
 func signerOf(
 	ctx context.Context, by Principals, of events.APIGatewayProxyRequestContext,
-) (who map[string]any, nobody string, err error) {
+) (who map[string]any, reason string, err error) {
 	caller := of.Identity
 	if caller.UserArn == "" {
 		return nil, "the request is not signed: sign it by Signature Version 4, for the service execute-api", nil

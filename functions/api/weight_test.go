@@ -67,7 +67,7 @@ func TestWeight_DrawsOnTheRateLimitOfTheTenantAlone(t *testing.T) {
 	})
 	t.Run("a request that weighs more than a burst is made, and is paid for afterwards", func(t *testing.T) {
 		t.Parallel()
-		b := setup(t, func(_ *memory.Options, d *api.Deps) { d.Allowance = store.RateLimit{Rate: 1, Burst: 1} })
+		b := setup(t, func(_ *memory.Options, d *api.Deps) { d.RateLimit = store.RateLimit{Rate: 1, Burst: 1} })
 		large := batchOf(contract.MaxBatchJobs, 10_000)
 		b.want(t, 200, "POST", "/v1/jobs/batch", large)
 		wait := b.refusedFor(t, large)

@@ -87,7 +87,7 @@ func (w *world) split() http.Handler {
 	half := func(part string) http.Handler {
 		p := w.did.ports(w.World, part)
 		return api.New(api.Deps{
-			Allowance: store.RateLimit{Rate: 10_000, Burst: 100_000}, Store: store.New(p.Table, p.Blobs),
+			RateLimit: store.RateLimit{Rate: 10_000, Burst: 100_000}, Store: store.New(p.Table, p.Blobs),
 			Queues: p.Queues, Timers: p.Timers, Shards: 1})
 	}
 	reads, writes := half("api-read"), half("api-write")

@@ -521,7 +521,7 @@ func TestFreshness_TellsARefusalFromAnAPIThatIsDown(t *testing.T) {
 	b := chromium(t)
 	var down atomic.Bool
 	proxy := proxyOf(t, serve(t))
-	server := httptest.NewServer(console.Beside(console.Settings{},
+	server := httptest.NewServer(console.Mount(console.Settings{},
 		http.HandlerFunc(func(w http.ResponseWriter, q *http.Request) {
 			if down.Load() {
 				w.WriteHeader(http.StatusServiceUnavailable)

@@ -125,7 +125,7 @@ func ofIssuer(token string) bool { return token == "first" || token == "second" 
 func guarded(t *testing.T, r rest, s console.Settings, believed func(token string) bool) string {
 	t.Helper()
 	proxy := proxyOf(t, r)
-	server := httptest.NewServer(console.Beside(s, http.HandlerFunc(func(w http.ResponseWriter, q *http.Request) {
+	server := httptest.NewServer(console.Mount(s, http.HandlerFunc(func(w http.ResponseWriter, q *http.Request) {
 		token, ok := strings.CutPrefix(q.Header.Get("Authorization"), "Bearer ")
 		if !ok || !believed(token) {
 			w.Header().Set("Content-Type", "application/problem+json")

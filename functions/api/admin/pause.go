@@ -58,7 +58,7 @@ func (in *ByScope) Prepare(context.Context, tenant.Identity) error {
 	if in.Scope == job.PauseAll || isTask && rest.IsName(name) {
 		return nil
 	}
-	return rest.OneMistake("scope", rest.CodeInvalidValue, "all, or task:NAME", "this is not the scope of a pause")
+	return rest.OneViolation("scope", rest.CodeInvalidValue, "all, or task:NAME", "this is not the scope of a pause")
 }
 
 type pauseAnswer = rest.StatusAnswer[pauseView]

@@ -177,12 +177,12 @@ func (s *Handler) quotas(ctx context.Context, t tenant.ID) ([]quotaView, error) 
 		return nil, err
 	}
 	all := []quotaView{{Name: "schedule_runs", Used: runs, Limit: int64(s.ScheduleQuota)}}
-	if s.Allowance.Rate == 0 {
+	if s.RateLimit.Rate == 0 {
 		return all, nil
 	}
-	requests, err := s.Store.UsedByRequests(ctx, t, s.Allowance, s.Now())
+	requests, err := s.Store.UsedByRequests(ctx, t, s.RateLimit, s.Now())
 	if err != nil {
 		return nil, err
 	}
-	return append(all, quotaView{Name: "requests", Used: requests, Limit: int64(s.Allowance.Burst)}), nil
+	return append(all, quotaView{Name: "requests", Used: requests, Limit: int64(s.RateLimit.Burst)}), nil
 }

@@ -118,10 +118,10 @@ func readResultSize(r *rest.Reader, v rest.Value) (int64, bool) {
 	}
 	switch n, err := text.ParseBytes(s); {
 	case err != nil:
-		r.Mistake(v.Pointer, rest.CodeInvalidValue, allowed, "%s", err.Error())
+		r.Violation(v.Pointer, rest.CodeInvalidValue, allowed, "%s", err.Error())
 		return 0, false
 	case n < least || n > most:
-		r.Mistake(v.Pointer, rest.CodeOutOfRange, allowed, "the size is out of range")
+		r.Violation(v.Pointer, rest.CodeOutOfRange, allowed, "the size is out of range")
 		return 0, false
 	case n == most:
 		return 0, true

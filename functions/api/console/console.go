@@ -56,8 +56,8 @@ var kinds = map[string]string{
 	".json": "application/json", ".svg": "image/svg+xml", ".txt": "text/plain; charset=utf-8",
 }
 
-// Beside serves the page below Path, with the version before it or not, and everything else by rest.
-func Beside(s Settings, rest http.Handler) http.Handler {
+// Mount serves the page below Path, with the version before it or not, and everything else by rest.
+func Mount(s Settings, rest http.Handler) http.Handler {
 	page := New(s)
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		whole := strings.TrimPrefix(r.URL.Path, "/v1")

@@ -24,10 +24,10 @@ func get(h http.Handler, method, target string, header ...string) *httptest.Resp
 	return w
 }
 
-func TestBeside_ServesThePageAtItsPathAndTheAPIElsewhere(t *testing.T) {
+func TestMount_ServesThePageAtItsPathAndTheAPIElsewhere(t *testing.T) {
 	t.Parallel()
 	rest := http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusTeapot) })
-	h := console.Beside(console.Settings{}, rest)
+	h := console.Mount(console.Settings{}, rest)
 	for _, c := range []struct {
 		method, target string
 		status         int
@@ -131,12 +131,12 @@ var (
 
 func TestSource_MakesNoMarkupOfValuesAndKeepsNoToken(t *testing.T) {
 	t.Parallel()
-	looked := 0
+	searched := 0
 	err := fs.WalkDir(os.DirFS("static"), ".", func(name string, d fs.DirEntry, err error) error {
 		if err != nil || d.IsDir() || strings.HasPrefix(name, "lib/") {
 			return err
 		}
-		looked++
+		searched++
 		text, err := os.ReadFile("static/" + name)
 		for i, line := range strings.Split(string(text), "\n") {
 			if n := utf8.RuneCountInString(line); n > 120 && strings.HasSuffix(name, ".js") {
@@ -151,8 +151,8 @@ func TestSource_MakesNoMarkupOfValuesAndKeepsNoToken(t *testing.T) {
 		}
 		return err
 	})
-	if err != nil || looked < 10 {
-		t.Fatalf("looked at %d files: %v", looked, err)
+	if err != nil || searched < 10 {
+		t.Fatalf("looked at %d files: %v", searched, err)
 	}
 }
 

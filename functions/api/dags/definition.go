@@ -81,7 +81,7 @@ func expression(name, about string) field.Field[string] {
 	return field.Text(name, about, bound, func(r *rest.Reader, v rest.Value) (string, bool) {
 		s, ok := r.Text(v)
 		if ok && strings.TrimSpace(s) == "" {
-			r.Mistake(v.Pointer, dag.CodeInvalidExpression, "a CEL expression",
+			r.Violation(v.Pointer, dag.CodeInvalidExpression, "a CEL expression",
 				"line 1, column 1: the expression is empty")
 			return "", false
 		}
@@ -124,14 +124,14 @@ func (s *Handler) readDefinition(ctx context.Context, r *rest.Reader, at rest.Va
 		d.Tags = unlessEmpty(d.Tags)
 		r.NoSecrets(f[dagTags.Name()], allowed)
 	}
-	if len(d.Nodes) == 0 || len(r.Wrong) >= rest.MaxMistakes {
+	if len(d.Nodes) == 0 || len(r.Wrong) >= rest.MaxViolations {
 		return nil, nil
 	}
 	limited, cancel := context.WithTimeout(ctx, longestCheck)
 	defer cancel()
 	g, err := dag.CompileContext(limited, d)
 	if errors.Is(err, context.DeadlineExceeded) && ctx.Err() == nil {
-		r.Mistake(at.Pointer+"/nodes", dag.CodeInvalidExpression, "fewer or shorter expressions",
+		r.Violation(at.Pointer+"/nodes", dag.CodeInvalidExpression, "fewer or shorter expressions",
 			"checking the expressions takes more than %s", longestCheck)
 		return nil, nil
 	}
@@ -152,7 +152,7 @@ func (s *Handler) readDefinition(ctx context.Context, r *rest.Reader, at rest.Va
 // constants reports secrets in the expressions of a definition, and in the texts around them.
 func constants(r *rest.Reader, pointer string, g *dag.Graph) {
 	for _, c := range g.Constants() {
-		if len(r.Wrong) >= rest.MaxMistakes {
+		if len(r.Wrong) >= rest.MaxViolations {
 			return
 		}
 		at, name := pointer+c.Pointer, c.Name
@@ -181,7 +181,7 @@ func alsoWrong(r *rest.Reader, pointer string, before int, violations fault.Viol
 	}
 	for _, m := range violations {
 		if at := pointer + m.Pointer; !blamed[at] {
-			r.Mistake(at, m.Code, m.Allowed, "%s", m.Detail)
+			r.Violation(at, m.Code, m.Allowed, "%s", m.Detail)
 		}
 	}
 }
@@ -198,11 +198,11 @@ func (s *Handler) readNodes(
 	}
 	switch {
 	case count == 0:
-		r.Mistake(v.Pointer, rest.CodeMissingField, fmt.Sprintf("1 to %d nodes", dag.MaxNodes),
+		r.Violation(v.Pointer, rest.CodeMissingField, fmt.Sprintf("1 to %d nodes", dag.MaxNodes),
 			"a dag needs at least one node")
 		return nil
 	case count > dag.MaxNodes:
-		r.Mistake(v.Pointer, rest.CodeOutOfRange, fmt.Sprintf("1 to %d nodes", dag.MaxNodes), "there are %d nodes",
+		r.Violation(v.Pointer, rest.CodeOutOfRange, fmt.Sprintf("1 to %d nodes", dag.MaxNodes), "there are %d nodes",
 			count)
 		return nil
 	}
@@ -210,13 +210,14 @@ func (s *Handler) readNodes(
 	for name, n := range r.Doc.Members(v.Node) {
 		at := rest.Value{Node: n, Pointer: v.Pointer + "/" + text.EscapePointer(name)}
 		switch {
-		case len(r.Wrong) >= rest.MaxMistakes:
+		case len(r.Wrong) >= rest.MaxViolations:
 			return nil
 		case twice[int32(n-1)]:
-			r.Mistake(at.Pointer, rest.CodeDuplicateField, "", "the node %s is given more than once", text.Quoted(name))
+			r.Violation(at.Pointer, rest.CodeDuplicateField, "", "the node %s is given more than once",
+				text.Quoted(name))
 			continue
 		case !rest.IsName(name):
-			r.Mistake(at.Pointer, rest.CodeInvalidValue, rest.NameAllowed, "this is not a valid name of a node")
+			r.Violation(at.Pointer, rest.CodeInvalidValue, rest.NameAllowed, "this is not a valid name of a node")
 			continue
 		}
 		node, err := s.readNode(ctx, r, at, book)
@@ -322,7 +323,7 @@ func (s *Handler) readTemplate(
 func httpTemplates(r *rest.Reader, pointer string, v rest.Value, templates map[string]bool) {
 	for _, field := range []string{"/auth/bearer", "/sign_with"} {
 		if templates[pointer+field] {
-			r.Mistake(pointer+field, dag.CodeInvalidExpression, "the ARN of a secret, written out",
+			r.Violation(pointer+field, dag.CodeInvalidExpression, "the ARN of a secret, written out",
 				"a secret is named by its ARN; the value of an expression is text, and names no secret")
 		}
 	}
@@ -332,7 +333,7 @@ func httpTemplates(r *rest.Reader, pointer string, v rest.Value, templates map[s
 	}
 	for name, n := range r.Doc.Members(v.Node) {
 		if name == "url" && dag.ChoosesHost(r.Doc.Text(n)) {
-			r.Mistake(at, dag.CodeInvalidExpression,
+			r.Violation(at, dag.CodeInvalidExpression,
 				`a host that is written out, or one expression for the whole URL, such as ${params.base + "/orders"}`,
 				"an expression in this URL can change its host")
 		}

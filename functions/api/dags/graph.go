@@ -76,7 +76,7 @@ func (s *Handler) getRunGraph(ctx context.Context, _ tenant.Identity, in *runGra
 		form = acceptedForm(rest.HeaderOf(ctx).Values("Accept"))
 	}
 	if !slices.Contains(GraphForms, form) {
-		return nil, rest.OneMistake("format", rest.CodeInvalidValue, strings.Join(GraphForms, ", "),
+		return nil, rest.OneViolation("format", rest.CodeInvalidValue, strings.Join(GraphForms, ", "),
 			"this is not a format of a graph")
 	}
 	f, err := s.readRun(ctx, in.key)

@@ -79,7 +79,7 @@ func (s *Handler) retryRun(ctx context.Context, who tenant.Identity, in *ByID) (
 	}, func(k run.Key, by release.By) (run.Run, error) {
 		is, err := s.Runs.Retry(ctx, k, from, by)
 		if fault.KindOf(err) == fault.Invalid && from != "" {
-			err = rest.OneMistake("/from", spec.CodeUnknownNode, "a node of the run",
+			err = rest.OneViolation("/from", spec.CodeUnknownNode, "a node of the run",
 				"the run has no node %s", text.Quoted(from))
 		}
 		return is, err
@@ -119,7 +119,7 @@ func readResult(r *rest.Reader, v rest.Value) json.RawMessage {
 	}
 	raw := r.Doc.Compact(v.Node)
 	if len(raw) > contract.MaxResult {
-		r.Mistake(v.Pointer, rest.CodeOutOfRange, fmt.Sprintf("at most %d bytes", contract.MaxResult),
+		r.Violation(v.Pointer, rest.CodeOutOfRange, fmt.Sprintf("at most %d bytes", contract.MaxResult),
 			"the result has %d bytes", len(raw))
 	} else {
 		spec.TooDeep(r, v, "the result is")

@@ -321,7 +321,7 @@ func (s *Handler) getRunNode(
 		return out, err
 	}
 	if in.Cursor != "" {
-		return nil, rest.OneMistake("cursor", rest.CodeInvalidCursor, "", "the node has no items")
+		return nil, rest.OneViolation("cursor", rest.CodeInvalidCursor, "", "the node has no items")
 	}
 	if err := s.nodeDetail(ctx, row, &out.Body); err != nil {
 		return nil, err

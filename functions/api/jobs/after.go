@@ -113,11 +113,11 @@ func (earlier earlierJobs) unknownJob(r *rest.Reader, v rest.Value) {
 	if earlier != nil {
 		allowed += ", or #n for an earlier job of the batch that was accepted, from #0"
 	}
-	r.Mistake(v.Pointer, spec.CodeUnknownJob, allowed, "there is no such job")
+	r.Violation(v.Pointer, spec.CodeUnknownJob, allowed, "there is no such job")
 }
 
 // followParents registers r with each job that it waits for. It comes before the row is written. A parent that ends in
-// between finds no row; judgeAfter notices that.
+// between finds no row; evaluateAfter notices that.
 func (s *Handler) followParents(ctx context.Context, r job.Row, after *dag.After, now time.Time) error {
 	if r.Status != job.Blocked {
 		return nil
@@ -130,9 +130,9 @@ func (s *Handler) followParents(ctx context.Context, r job.Row, after *dag.After
 	return nil
 }
 
-// judgeAfter decides about a job that was accepted as BLOCKED, because its parents may have ended before they knew of
-// it. If this fails, the job's wake-up decides.
-func (s *Handler) judgeAfter(ctx context.Context, t tenant.ID, a accepted) {
+// evaluateAfter decides about a job that was accepted as BLOCKED, because its parents may have ended before they knew
+// of it. If this fails, the job's wake-up decides.
+func (s *Handler) evaluateAfter(ctx context.Context, t tenant.ID, a accepted) {
 	if a.view.Status != job.Blocked {
 		return
 	}
@@ -198,7 +198,7 @@ var (
 func readBatchKey(r *rest.Reader, v rest.Value) (string, bool) {
 	s, ok := r.Text(v)
 	if ok && !spec.ValidKey(s) {
-		r.Mistake(v.Pointer, rest.CodeInvalidValue, spec.KeyAllowed, "this is not an idempotency key")
+		r.Violation(v.Pointer, rest.CodeInvalidValue, spec.KeyAllowed, "this is not an idempotency key")
 	}
 	return s, ok
 }

@@ -36,13 +36,13 @@ type batchAnswer struct {
 	}
 }
 
-// maxBatchMistakes is how many mistakes all problems of one batch list together. Each problem's detail has the full
+// maxBatchViolations is how many violations all problems of one batch list together. Each problem's detail has the full
 // number.
-const maxBatchMistakes = 200
+const maxBatchViolations = 200
 
 func (s *Handler) createJobs(ctx context.Context, who tenant.Identity, _ *rest.NoInput) (*batchAnswer, error) {
 	if len(rest.HeaderOf(ctx).Values("Idempotency-Key")) > 0 {
-		return nil, rest.OneMistake("Idempotency-Key", rest.CodeUnknownField, "idempotency_key in each job",
+		return nil, rest.OneViolation("Idempotency-Key", rest.CodeUnknownField, "idempotency_key in each job",
 			"a batch has no key; its jobs have keys of their own")
 	}
 	doc, err := rest.NeededBody(ctx, contract.MaxBatchBody, `{"jobs":[…]}`, "jobs are needed in the body")
@@ -54,7 +54,7 @@ func (s *Handler) createJobs(ctx context.Context, who tenant.Identity, _ *rest.N
 	var jobs []rest.Value
 	if v, ok := f["jobs"]; ok {
 		if jobs = r.List(v, contract.MaxBatchJobs); jobs == nil && len(r.Wrong) == 0 {
-			r.Mistake(v.Pointer, rest.CodeOutOfRange, rest.Between("1", strconv.Itoa(contract.MaxBatchJobs)),
+			r.Violation(v.Pointer, rest.CodeOutOfRange, rest.Between("1", strconv.Itoa(contract.MaxBatchJobs)),
 				"there are no jobs")
 		}
 	} else if f != nil {
@@ -91,7 +91,7 @@ func (s *Handler) createJobs(ctx context.Context, who tenant.Identity, _ *rest.N
 	}
 	for i := range out.Body.Items {
 		if p := out.Body.Items[i].Problem; p != nil {
-			p.Errors = p.Errors[:min(len(p.Errors), max(1, maxBatchMistakes/out.Body.Refused))]
+			p.Errors = p.Errors[:min(len(p.Errors), max(1, maxBatchViolations/out.Body.Refused))]
 		}
 	}
 	s.Fire(ctx, firings...)

@@ -43,7 +43,7 @@ func (s *Handler) patchJob(ctx context.Context, who tenant.Identity, in *patchIn
 	r := spec.NewReader(doc)
 	f := jobPatchRequest.Body(r)
 	if f != nil && len(f) == 0 && len(r.Wrong) == 0 {
-		r.Mistake("", rest.CodeMissingField, changeable, "the body changes nothing")
+		r.Violation("", rest.CodeMissingField, changeable, "the body changes nothing")
 	}
 	if len(r.Wrong) > 0 {
 		return nil, r.Wrong
@@ -110,11 +110,11 @@ func (s *Handler) readPatch(
 		}
 		next := row
 		next.Version++
-		placed := job.Payload{}
+		stored := job.Payload{}
 		if c.payload != nil {
-			placed = job.PayloadStorage(&next, c.payload)
+			stored = job.PayloadStorage(&next, c.payload)
 		}
-		c.Payload = &placed
+		c.Payload = &stored
 	}
 	return c, r.Wrong.Err()
 }

@@ -347,16 +347,16 @@ func readLetters(ctx context.Context) (letterPick, error) {
 	filter, isFilter := f["filter"]
 	switch {
 	case isIDs && isFilter:
-		r.Mistake(filter.Pointer, rest.CodeConflictingFields, "job_ids or filter",
+		r.Violation(filter.Pointer, rest.CodeConflictingFields, "job_ids or filter",
 			"job_ids and filter exclude each other")
 	case !isIDs && !isFilter && f != nil:
-		r.Mistake("", rest.CodeMissingField, "job_ids or filter",
+		r.Violation("", rest.CodeMissingField, "job_ids or filter",
 			"the dead letters must be named; an empty filter names all")
 	case isIDs:
 		pick.ids = jobIDs(r, ids)
 		for _, name := range []string{"limit", "cursor"} {
 			if v, ok := f[name]; ok {
-				r.Mistake(v.Pointer, rest.CodeConflictingFields, "", "%s goes with filter only", name)
+				r.Violation(v.Pointer, rest.CodeConflictingFields, "", "%s goes with filter only", name)
 			}
 		}
 	case isFilter:
@@ -378,7 +378,7 @@ func readFilterOf(r *rest.Reader, v rest.Value) letterFilter {
 		}
 		s, ok := r.Text(at)
 		if ok && s == "" {
-			r.Mistake(at.Pointer, rest.CodeInvalidValue, "", "%s has no value; leave it out instead", name)
+			r.Violation(at.Pointer, rest.CodeInvalidValue, "", "%s has no value; leave it out instead", name)
 		}
 		return s
 	}
@@ -401,7 +401,7 @@ func jobIDs(r *rest.Reader, v rest.Value) []job.ID {
 		}
 		id, err := job.ParseID(s)
 		if err != nil {
-			r.Mistake(each.Pointer, rest.CodeInvalidValue,
+			r.Violation(each.Pointer, rest.CodeInvalidValue,
 				fmt.Sprintf("a job's id: %d characters of a ULID", spec.JobIDLength), "this is not a job's id")
 			continue
 		}
@@ -411,7 +411,7 @@ func jobIDs(r *rest.Reader, v rest.Value) []job.ID {
 		}
 	}
 	if len(ids) == 0 && len(r.Wrong) == 0 {
-		r.Mistake(v.Pointer, rest.CodeOutOfRange, fmt.Sprintf("1 to %d", contract.RedriveMax), "there are no ids")
+		r.Violation(v.Pointer, rest.CodeOutOfRange, fmt.Sprintf("1 to %d", contract.RedriveMax), "there are no ids")
 	}
 	return ids
 }

@@ -157,7 +157,7 @@ func (s *Handler) submit(
 		var ok bool
 		var err error
 		if first, gone, ok, err = s.replay(ctx, who.Tenant, key, hash, now); err != nil || ok {
-			s.judgeAfter(ctx, who.Tenant, first)
+			s.evaluateAfter(ctx, who.Tenant, first)
 			return first, err
 		}
 	}
@@ -176,7 +176,7 @@ func (s *Handler) submit(
 	if !a.replayed {
 		s.countEnded(a.view.Status)
 	}
-	s.judgeAfter(ctx, who.Tenant, a)
+	s.evaluateAfter(ctx, who.Tenant, a)
 	return a, nil
 }
 

@@ -43,9 +43,9 @@ func main() {
 
 		ScheduleQuota: env.Quota,
 		Waiting:       env.TenantWaiting,
-		Allowance:     store.RateLimit{Rate: env.TenantRate, Burst: env.TenantBurst},
+		RateLimit:     store.RateLimit{Rate: env.TenantRate, Burst: env.TenantBurst},
 	})
 	stage := strings.TrimPrefix(lambdacontext.FunctionName, env.Prefix+"-")
-	page := console.Beside(console.SettingsOf(env), rest)
+	page := console.Mount(console.SettingsOf(env), rest)
 	lambda.Start(api.Signed(env.Auth, principal.New(cfg), api.Proxy(page, stage, meter, os.Stdout)))
 }

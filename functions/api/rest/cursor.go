@@ -59,7 +59,7 @@ func (l List) Position(cursor string) (string, error) {
 	raw, err := base64.RawURLEncoding.Strict().DecodeString(cursor)
 	if err != nil || len(cursor) > MaxCursor || len(raw) <= sumSize ||
 		!bytes.Equal(raw[:sumSize], l.sum(string(raw[sumSize:]))) {
-		return "", OneMistake("cursor", CodeInvalidCursor, "next_cursor of the page before, with the same filters",
+		return "", OneViolation("cursor", CodeInvalidCursor, "next_cursor of the page before, with the same filters",
 			"this cursor was not given for this list")
 	}
 	return string(raw[sumSize:]), nil
@@ -73,10 +73,10 @@ func ReadNumber(name, s string, fallback, most int) (int, error) {
 	}
 	n, err := strconv.Atoi(s)
 	if err != nil || strings.TrimLeft(s, "0123456789") != "" {
-		return 0, OneMistake(name, CodeInvalidValue, "a whole number", "%s is not a whole number", name)
+		return 0, OneViolation(name, CodeInvalidValue, "a whole number", "%s is not a whole number", name)
 	}
 	if n < 1 || n > most {
-		return 0, OneMistake(name, CodeOutOfRange, Between("1", strconv.Itoa(most)), "%s is out of range", name)
+		return 0, OneViolation(name, CodeOutOfRange, Between("1", strconv.Itoa(most)), "%s is out of range", name)
 	}
 	return n, nil
 }

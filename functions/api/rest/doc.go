@@ -4,7 +4,7 @@
 // What always holds:
 //   - A Document is valid UTF-8 and one JSON value, not nested too deeply. Repeated fields are recorded, and
 //     the reader of their object reports them.
-//   - A Reader collects all mistakes of a body, each with a pointer, a code and what is allowed. No mistake
+//   - A Reader collects all violations of a body, each with a pointer, a code and what is allowed. No violation
 //     repeats a value that may be a secret.
 //   - A handler that is registered for a scope runs only for an identity with that scope.
 //   - Each code of a Catalogue has one status and one meaning, and neither ever changes.

@@ -23,7 +23,7 @@ func readMatch(values []string) (int64, error) {
 	}
 	m := MatchPattern.FindStringSubmatch(values[0])
 	if len(values) > 1 || m == nil {
-		return 0, OneMistake("If-Match", CodeInvalidValue, `one ETag as it was given, such as "3", or *`,
+		return 0, OneViolation("If-Match", CodeInvalidValue, `one ETag as it was given, such as "3", or *`,
 			"If-Match is not an ETag of a job")
 	}
 	return strconv.ParseInt(m[1], 10, 64)
@@ -66,7 +66,7 @@ func CursorNumber(s string) int64 {
 func NeededBody(ctx context.Context, limit int64, allowed, detail string) (*Document, error) {
 	doc, err := ReadBody(ctx, limit)
 	if err == nil && doc == nil {
-		err = OneMistake("", CodeMissingField, allowed, "%s", detail)
+		err = OneViolation("", CodeMissingField, allowed, "%s", detail)
 	}
 	return doc, err
 }
@@ -85,10 +85,10 @@ func CheckName(name, of string) error {
 	if IsName(name) {
 		return nil
 	}
-	return OneMistake("name", CodeInvalidValue, NameAllowed, "this is not a name for "+of)
+	return OneViolation("name", CodeInvalidValue, NameAllowed, "this is not a name for "+of)
 }
 
-// FilterName adds a mistake if a filter is given and is not a name.
+// FilterName adds a violation if a filter is given and is not a name.
 func FilterName(wrong *fault.Violations, parameter, value string) {
 	if value != "" && !IsName(value) {
 		*wrong = append(*wrong, fault.Field{Pointer: parameter, Code: CodeInvalidValue,
@@ -96,7 +96,7 @@ func FilterName(wrong *fault.Violations, parameter, value string) {
 	}
 }
 
-// FilterWord adds a mistake if a filter is given and is not one of the words.
+// FilterWord adds a violation if a filter is given and is not one of the words.
 func FilterWord(wrong *fault.Violations, parameter, value string, words []string) {
 	if value != "" && !slices.Contains(words, value) {
 		*wrong = append(*wrong, fault.Field{Pointer: parameter, Code: CodeInvalidValue,

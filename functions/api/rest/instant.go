@@ -36,7 +36,7 @@ func InUnits(d, unit time.Duration, name string) string {
 	return strconv.FormatInt(int64(d/unit), 10) + name
 }
 
-// InstantAllowed describes a time, for the "allowed" of a mistake.
+// InstantAllowed describes a time, for the "allowed" of a violation.
 const InstantAllowed = "a time of RFC 3339 with its zone, such as 2027-03-28T01:00:00Z or 2027-03-28T03:00:00.250+02:00"
 
 // InstantPattern is the form of a time in a request.
@@ -53,7 +53,7 @@ func (r *Reader) Instant(v Value) (time.Time, bool) {
 	}
 	t, ok := ParseInstant(s)
 	if !ok {
-		r.Mistake(v.Pointer, CodeInvalidValue, InstantAllowed, "this is not a time with a zone: %s",
+		r.Violation(v.Pointer, CodeInvalidValue, InstantAllowed, "this is not a time with a zone: %s",
 			calendar.WhyNoInstant(s))
 	}
 	return t, ok
@@ -73,11 +73,11 @@ func (r *Reader) Ahead(v Value, now time.Time) (time.Time, bool) {
 	}
 	switch {
 	case t.After(Latest(now)):
-		r.Mistake(v.Pointer, CodeOutOfRange, fmt.Sprintf("at most %d years ahead", YearsAhead),
+		r.Violation(v.Pointer, CodeOutOfRange, fmt.Sprintf("at most %d years ahead", YearsAhead),
 			"%s is more than %d years ahead", t.Format(InstantLayout), YearsAhead)
 		return t, false
 	case t.Before(now.Add(-contract.PastAllowed)):
-		r.Mistake(v.Pointer, CodeInThePast, "at most "+InUnits(contract.PastAllowed, time.Second, "s")+" ago",
+		r.Violation(v.Pointer, CodeInThePast, "at most "+InUnits(contract.PastAllowed, time.Second, "s")+" ago",
 			"%s is past; it is %s now", t.Format(InstantLayout), now.Format(InstantLayout))
 		return t, false
 	}

@@ -16,7 +16,7 @@ import (
 	"punctual/shared/text"
 )
 
-// The codes of problems and mistakes about no resource. Their meaning never changes.
+// The codes of problems and violations about no resource. Their meaning never changes.
 const (
 	CodeInvalidJSON       = "invalid_json"
 	CodeUnknownField      = "unknown_field"
@@ -144,13 +144,13 @@ func (p *Problem) with(header, value string) *Problem {
 	return p
 }
 
-// mistaken makes one problem of a list of mistakes. Its code and detail are those of the first.
-func mistaken(fields fault.Violations) *Problem {
+// violated makes one problem of a list of violations. Its code and detail are those of the first.
+func violated(fields fault.Violations) *Problem {
 	p := NewProblem(fields[0].Code, fields[0].Detail)
 	if len(fields) > 1 {
 		p.Detail = fmt.Sprintf("%d errors; the first: %s", len(fields), fields[0].Detail)
 	}
-	for _, f := range fields[:min(len(fields), MaxMistakes)] {
+	for _, f := range fields[:min(len(fields), MaxViolations)] {
 		p.Errors = append(p.Errors, problemError{shown(f.Pointer, maxPointer), f.Code,
 			shown(f.Detail, maxDetail), shown(f.Allowed, maxDetail)})
 	}
@@ -175,12 +175,12 @@ func shown(s string, most int) string {
 	return s
 }
 
-// OneMistake returns the problem of a single field or parameter. allowed may be "".
-func OneMistake(pointer, code, allowed, detail string, args ...any) *Problem {
+// OneViolation returns the problem of a single field or parameter. allowed may be "".
+func OneViolation(pointer, code, allowed, detail string, args ...any) *Problem {
 	if len(args) > 0 {
 		detail = fmt.Sprintf(detail, args...)
 	}
-	return mistaken(fault.Violations{{Pointer: pointer, Code: code, Detail: detail, Allowed: allowed}})
+	return violated(fault.Violations{{Pointer: pointer, Code: code, Detail: detail, Allowed: allowed}})
 }
 
 // retryAfterSeconds is the Retry-After of 503. It is short, because the adapters have retried already.
@@ -195,7 +195,7 @@ func problemOf(err error) *Problem {
 	}
 	var m fault.Violations
 	if errors.As(err, &m) && len(m) > 0 {
-		return mistaken(m)
+		return violated(m)
 	}
 	switch fault.KindOf(err) {
 	case fault.NotFound:

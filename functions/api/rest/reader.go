@@ -22,10 +22,10 @@ var namePattern = regexp.MustCompile(contract.NamePattern)
 // IsName reports whether s can be the name of a task, a schedule, an exclusion, a dag or a node.
 func IsName(s string) bool { return namePattern.MatchString(s) }
 
-// NameAllowed describes a name, for the "allowed" of a mistake.
+// NameAllowed describes a name, for the "allowed" of a violation.
 var NameAllowed = fmt.Sprintf("1 to %d of a-z A-Z 0-9 _ -", contract.MaxName)
 
-// Reader reads values from a document and collects all mistakes. No detail repeats a string of the document, except
+// Reader reads values from a document and collects all violations. No detail repeats a string of the document, except
 // names of fields and names by IsName.
 type Reader struct {
 	Doc   *Document
@@ -42,16 +42,16 @@ type Reader struct {
 	Compilable *atomic.Int64 // bytes of schemas that the request may still compile
 }
 
-// NewReader returns a reader of d without mistakes.
+// NewReader returns a reader of d without violations.
 func NewReader(d *Document) *Reader { return &Reader{Doc: d} }
 
-// MaxMistakes is how many mistakes an answer lists; nobody corrects more at once.
-const MaxMistakes = 50
+// MaxViolations is how many violations an answer lists; nobody corrects more at once.
+const MaxViolations = 50
 
-// Mistake adds a mistake at a pointer. allowed may be "", and detail is a format if there are args. Beyond MaxMistakes
-// it adds nothing.
-func (r *Reader) Mistake(pointer, code, allowed, detail string, args ...any) {
-	if len(r.Wrong) >= MaxMistakes {
+// Violation adds a violation at a pointer. allowed may be "", and detail is a format if there are args. Beyond
+// MaxViolations it adds nothing.
+func (r *Reader) Violation(pointer, code, allowed, detail string, args ...any) {
+	if len(r.Wrong) >= MaxViolations {
 		return
 	}
 	if len(pointer) > maxPointer {
@@ -69,17 +69,17 @@ type Value = executor.Value
 // Fields are the values of an object by name.
 type Fields map[string]Value
 
-// Is reports whether a value is of a kind; any other is a mistake.
+// Is reports whether a value is of a kind; any other is a violation.
 func (r *Reader) Is(v Value, want Kind) bool {
 	got := r.Doc.Kind(v.Node)
 	if got != want {
-		r.Mistake(v.Pointer, CodeInvalidValue, want.String(), "%s is given where %s belongs", got, want)
+		r.Violation(v.Pointer, CodeInvalidValue, want.String(), "%s is given where %s belongs", got, want)
 	}
 	return got == want
 }
 
 // Object reads an object and returns its known fields. A value of another kind, an unknown field and a repeated field
-// are mistakes.
+// are violations.
 func (r *Reader) Object(n int, pointer string, known []string) Fields {
 	if !r.Is(Value{Node: n, Pointer: pointer}, KindObject) {
 		return nil
@@ -87,19 +87,19 @@ func (r *Reader) Object(n int, pointer string, known []string) Fields {
 	twice := r.Doc.Repeated(n)
 	found := Fields{}
 	for name, v := range r.Doc.Members(n) {
-		if len(r.Wrong) >= MaxMistakes {
+		if len(r.Wrong) >= MaxViolations {
 			break
 		}
 		at := pointer + "/" + text.EscapePointer(name)
 		switch {
 		case twice[int32(v-1)]:
-			r.Mistake(at, CodeDuplicateField, "", "the field %s is given more than once", text.Quoted(name))
+			r.Violation(at, CodeDuplicateField, "", "the field %s is given more than once", text.Quoted(name))
 		case !slices.Contains(known, name):
 			detail := fmt.Sprintf("no field %s is known here", text.Quoted(name))
 			if near := text.Nearest(name, known); near != "" {
 				detail += fmt.Sprintf("; did you mean %q?", near)
 			}
-			r.Mistake(at, CodeUnknownField, strings.Join(known, ", "), "%s", detail)
+			r.Violation(at, CodeUnknownField, strings.Join(known, ", "), "%s", detail)
 		default:
 			found[name] = Value{Node: v, Pointer: at}
 		}
@@ -130,10 +130,10 @@ func (d *Document) twiceWithin(n int) []int32 {
 // AllDuplicates reports every repeated field at any depth of a value.
 func (r *Reader) AllDuplicates(n int) {
 	for _, key := range r.Doc.twiceWithin(n) {
-		if len(r.Wrong) >= MaxMistakes {
+		if len(r.Wrong) >= MaxViolations {
 			return
 		}
-		r.Mistake(r.Doc.Pointer(int(key)), CodeDuplicateField, "", "the field %s is given more than once",
+		r.Violation(r.Doc.Pointer(int(key)), CodeDuplicateField, "", "the field %s is given more than once",
 			text.Quoted(r.Doc.Text(int(key))))
 	}
 }
@@ -150,7 +150,7 @@ func (r *Reader) Text(v Value) (string, bool) {
 func (r *Reader) Name(v Value) (string, bool) {
 	s, ok := r.Text(v)
 	if ok && !IsName(s) {
-		r.Mistake(v.Pointer, CodeInvalidValue, NameAllowed, "this is not a name")
+		r.Violation(v.Pointer, CodeInvalidValue, NameAllowed, "this is not a name")
 		return "", false
 	}
 	return s, ok
@@ -164,13 +164,13 @@ func (r *Reader) OneOf(v Value, code string, words []string) (string, bool) {
 		if near := text.Nearest(s, words); near != "" { // only a misspelled word is surely no secret
 			detail = fmt.Sprintf("%s is not known here; did you mean %q?", text.Quoted(s), near)
 		}
-		r.Mistake(v.Pointer, code, strings.Join(words, ", "), "%s", detail)
+		r.Violation(v.Pointer, code, strings.Join(words, ", "), "%s", detail)
 		return "", false
 	}
 	return s, ok
 }
 
-// Duration reads a length of time from least to most. Anything else is a mistake, and false.
+// Duration reads a length of time from least to most. Anything else is a violation, and false.
 func (r *Reader) Duration(v Value, least, most time.Duration) (time.Duration, bool) {
 	if r.BareSeconds(v) {
 		return 0, false
@@ -181,11 +181,11 @@ func (r *Reader) Duration(v Value, least, most time.Duration) (time.Duration, bo
 	}
 	d, err := span.Parse(s)
 	if err != nil {
-		r.Mistake(v.Pointer, CodeInvalidValue, span.Allowed, "%s", err.Error())
+		r.Violation(v.Pointer, CodeInvalidValue, span.Allowed, "%s", err.Error())
 		return 0, false
 	}
 	if d < least || d > most {
-		r.Mistake(v.Pointer, CodeOutOfRange, Between(span.Format(least), span.Format(most)), "%s is out of range",
+		r.Violation(v.Pointer, CodeOutOfRange, Between(span.Format(least), span.Format(most)), "%s is out of range",
 			span.Format(d))
 		return 0, false
 	}
@@ -201,7 +201,7 @@ func (r *Reader) BareSeconds(v Value) bool {
 	if n, err := strconv.ParseUint(string(r.Doc.Raw(v.Node)), 10, 32); err == nil {
 		detail += fmt.Sprintf("; for seconds write %q", strconv.FormatUint(n, 10)+"s")
 	}
-	r.Mistake(v.Pointer, CodeInvalidValue, span.Allowed, "%s", detail)
+	r.Violation(v.Pointer, CodeInvalidValue, span.Allowed, "%s", detail)
 	return true
 }
 
@@ -215,7 +215,7 @@ func (r *Reader) Number(v Value, least, most float64) (float64, bool) {
 	}
 	f, err := strconv.ParseFloat(string(r.Doc.Raw(v.Node)), 64)
 	if err != nil || f < least || f > most {
-		r.Mistake(v.Pointer, CodeOutOfRange, Between(PlainNumber(least), PlainNumber(most)),
+		r.Violation(v.Pointer, CodeOutOfRange, Between(PlainNumber(least), PlainNumber(most)),
 			"the number is out of range")
 		return 0, false
 	}
@@ -229,7 +229,7 @@ func PlainNumber(f float64) string { return strconv.FormatFloat(f, 'g', -1, 64) 
 func (r *Reader) Whole(v Value, least, most int) (int, bool) {
 	f, ok := r.Number(v, float64(least), float64(most))
 	if ok && f != math.Trunc(f) {
-		r.Mistake(v.Pointer, CodeInvalidValue, "a whole number", "the number is not whole")
+		r.Violation(v.Pointer, CodeInvalidValue, "a whole number", "the number is not whole")
 		return 0, false
 	}
 	return int(f), ok
@@ -238,13 +238,13 @@ func (r *Reader) Whole(v Value, least, most int) (int, bool) {
 // Flag reads a boolean; ok is false for anything else.
 func (r *Reader) Flag(v Value) (on, ok bool) {
 	if got := r.Doc.nodes[v.Node].kind; got != KindBool {
-		r.Mistake(v.Pointer, CodeInvalidValue, "true or false", "%s is given where true or false belongs", got)
+		r.Violation(v.Pointer, CodeInvalidValue, "true or false", "%s is given where true or false belongs", got)
 		return false, false
 	}
 	return r.Doc.Raw(v.Node)[0] == 't', true
 }
 
-// List reads an array of at most that many values. A longer one is a mistake, and nil.
+// List reads an array of at most that many values. A longer one is a violation, and nil.
 func (r *Reader) List(v Value, most int) []Value {
 	if !r.Is(v, KindArray) {
 		return nil
@@ -252,7 +252,7 @@ func (r *Reader) List(v Value, most int) []Value {
 	var values []Value
 	for i, n := range r.Doc.Elements(v.Node) {
 		if i >= most {
-			r.Mistake(v.Pointer, CodeOutOfRange, fmt.Sprintf("at most %d", most), "there are more than %d", most)
+			r.Violation(v.Pointer, CodeOutOfRange, fmt.Sprintf("at most %d", most), "there are more than %d", most)
 			return nil
 		}
 		values = append(values, Value{Node: n, Pointer: v.Pointer + "/" + strconv.Itoa(i)})
@@ -262,7 +262,7 @@ func (r *Reader) List(v Value, most int) []Value {
 
 // Missing reports that the object at pointer has no field of that name.
 func (r *Reader) Missing(pointer, name string) {
-	r.Mistake(pointer+"/"+name, CodeMissingField, "", "%s is missing", name)
+	r.Violation(pointer+"/"+name, CodeMissingField, "", "%s is missing", name)
 }
 
 func listed(names map[string]bool) string {
@@ -274,7 +274,7 @@ func listed(names map[string]bool) string {
 	return strings.Join(all, ", ")
 }
 
-func sortMistakes(m fault.Violations) {
+func sortViolations(m fault.Violations) {
 	slices.SortFunc(m, func(a, b fault.Field) int { return strings.Compare(a.Pointer, b.Pointer) })
 }
 
@@ -288,6 +288,6 @@ func (r *Reader) Span(v Value) {
 		return
 	}
 	if _, err := span.Parse(s); err != nil {
-		r.Mistake(v.Pointer, CodeInvalidValue, span.Allowed, "%s", err.Error())
+		r.Violation(v.Pointer, CodeInvalidValue, span.Allowed, "%s", err.Error())
 	}
 }

@@ -201,7 +201,7 @@ func (s *Router) operation(r Route) huma.Operation {
 	op := huma.Operation{
 		Method: r.method, Path: r.path, DefaultStatus: r.Status, OperationID: r.id, Summary: r.summary,
 		Description: r.About, Tags: []string{r.tag}, Errors: r.Errors,
-		SkipValidateParams: true, SkipValidateBody: true, // our own readers list all mistakes and repeat no values
+		SkipValidateParams: true, SkipValidateBody: true, // our own readers list all violations and repeat no values
 	}
 	switch {
 	case r.Scope == Open:
@@ -301,11 +301,12 @@ func namesOf(t reflect.Type, kind string) map[string]bool {
 func checkQuery(raw string, known map[string]bool) error {
 	values, err := url.ParseQuery(raw)
 	if err != nil {
-		return OneMistake("query", CodeInvalidValue, "name=value pairs joined by &", "the query string cannot be read")
+		return OneViolation("query", CodeInvalidValue, "name=value pairs joined by &",
+			"the query string cannot be read")
 	}
 	var wrong fault.Violations
 	for name, given := range values {
-		if len(wrong) >= MaxMistakes {
+		if len(wrong) >= MaxViolations {
 			break
 		}
 		switch {
@@ -320,7 +321,7 @@ func checkQuery(raw string, known map[string]bool) error {
 				" has no value; leave it out instead"})
 		}
 	}
-	sortMistakes(wrong)
+	sortViolations(wrong)
 	return wrong.Err()
 }
 

@@ -33,15 +33,15 @@ func (r *Reader) NoSecretText(pointer string, hidden bool, name, s string, allow
 	if name != "" {
 		named = r.below(named, name)
 	}
-	if looksSecret(s, named) && !slices.Contains(allowed, pointer) {
-		r.Mistake(pointer, CodeSecretInPayload, secretAllowed, inTheClear)
+	if resemblesSecret(s, named) && !slices.Contains(allowed, pointer) {
+		r.Violation(pointer, CodeSecretInPayload, secretAllowed, inTheClear)
 	}
 }
 
 const inTheClear = "this looks like a secret, and would be kept in the clear"
 
-// looksSecret reports whether a text under names of that secrecy looks like a secret.
-func looksSecret(s string, named secrecy) bool {
+// resemblesSecret reports whether a text under names of that secrecy looks like a secret.
+func resemblesSecret(s string, named secrecy) bool {
 	return named.hidesStrings() && utf8.RuneCountInString(s) >= ShortestSecret && !wholeARN().MatchString(s) ||
 		text.TokenShaped(s) || urlSecret(s) || headerSecret(s)
 }
@@ -147,7 +147,7 @@ func (r *Reader) below(named secrecy, name string) secrecy {
 }
 
 func (r *Reader) secretsBelow(n int, at *trail, named secrecy, allowed []permitted) {
-	if len(r.Wrong) >= MaxMistakes {
+	if len(r.Wrong) >= MaxViolations {
 		return
 	}
 	switch r.Doc.nodes[n].kind {
@@ -174,28 +174,28 @@ func (r *Reader) secretsBelow(n int, at *trail, named secrecy, allowed []permitt
 			r.Templates[n] = named.hidesStrings()
 			return
 		}
-		if !looksSecret(s, named) {
+		if !resemblesSecret(s, named) {
 			return
 		}
-		r.Mistake(at.String(), CodeSecretInPayload, secretAllowed, inTheClear)
+		r.Violation(at.String(), CodeSecretInPayload, secretAllowed, inTheClear)
 	}
 }
 
 func (r *Reader) secretsInObject(n int, at *trail, named secrecy, allowed []permitted) {
-	label, looked := notSecret, false
+	label, known := notSecret, false
 	for name, child := range r.Doc.Members(n) {
-		if len(r.Wrong) >= MaxMistakes {
+		if len(r.Wrong) >= MaxViolations {
 			return
 		}
 		if text.TokenShaped(name) {
-			r.Mistake(at.String(), CodeSecretInPayload, secretAllowed,
+			r.Violation(at.String(), CodeSecretInPayload, secretAllowed,
 				"the name of a field here looks like a secret")
 			continue
 		}
 		of := r.below(named, name)
 		if pairValues[name] && !of.hidesStrings() {
-			if !looked {
-				label, looked = r.labelOf(n), true
+			if !known {
+				label, known = r.labelOf(n), true
 			}
 			of = max(of, label)
 		}

@@ -179,6 +179,6 @@ func admitted(r *rest.Reader, pointer string, err error) bool {
 	if !errors.As(err, &e) {
 		return true
 	}
-	r.Mistake(pointer+"/"+e.Field, e.Code, e.Allowed, "%s", e.Detail)
+	r.Violation(pointer+"/"+e.Field, e.Code, e.Allowed, "%s", e.Detail)
 	return false
 }

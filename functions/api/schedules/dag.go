@@ -95,13 +95,13 @@ func (s *Handler) dagOfTemplate(
 	known, g, err := s.Dag(ctx, t, d.Row.Dag, d.Row.DagVersion)
 	if rest.IsNotFound(err) && d.Row.DagVersion > 0 {
 		if _, err := s.Store.Dag(ctx, t, d.Row.Dag); err == nil {
-			r.Mistake(pointer+"/version", spec.CodeUnknownDag, "", "the dag %s has no version %d",
+			r.Violation(pointer+"/version", spec.CodeUnknownDag, "", "the dag %s has no version %d",
 				text.Quoted(d.Row.Dag), d.Row.DagVersion)
 			return nil, nil
 		}
 	}
 	if rest.IsNotFound(err) {
-		r.Mistake(at.Pointer, spec.CodeUnknownDag, "", "there is no dag %s", text.Quoted(d.Row.Dag))
+		r.Violation(at.Pointer, spec.CodeUnknownDag, "", "there is no dag %s", text.Quoted(d.Row.Dag))
 		return nil, nil
 	}
 	if err != nil {

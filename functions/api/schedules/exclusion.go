@@ -59,8 +59,8 @@ var (
 
 	exclusionRangeRequest = field.NewObject("ExclusionRangeRequest", "Range of days or of instants", rangeFrom, rangeTo)
 	exclusionRequest      = field.NewObject("ExclusionRequest", "Days and ranges on which nothing runs. At least "+
-		"one of dates, ranges, yearly and weekly is not empty.", excludedDates, excludedRanges, excludedYearly, excludedWeekly,
-		excludedZone, excludedMove)
+		"one of dates, ranges, yearly and weekly is not empty.", excludedDates, excludedRanges, excludedYearly,
+		excludedWeekly, excludedZone, excludedMove)
 )
 
 // dayForm is the form of a day or an instant.
@@ -199,7 +199,7 @@ func (s *Handler) checkExclusion(ctx context.Context, t tenant.ID, name string, 
 		}
 		var bad *calendar.Error
 		if errors.As(err, &bad) {
-			return rest.OneMistake("", bad.Code, "",
+			return rest.OneViolation("", bad.Code, "",
 				"schedule %s names this exclusion, and could not continue with it: %s", c.Name, bad.Detail)
 		}
 	}

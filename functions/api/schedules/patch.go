@@ -62,7 +62,7 @@ func (s *Handler) mergedSchedule(
 	// A schedule needs a calendar, and either a job or a dag. A patch may replace one of those two by the other.
 	for name, other := range map[string]string{"calendar": "", "job": "dag", "dag": "job"} {
 		if part, named := parts[name]; named && isNull(part) && merged[other] == nil {
-			return nil, rest.OneMistake("/"+name, rest.CodeMissingField, "an object", "a schedule needs a "+name)
+			return nil, rest.OneViolation("/"+name, rest.CodeMissingField, "an object", "a schedule needs a "+name)
 		}
 	}
 	return doc, nil

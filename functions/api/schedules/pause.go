@@ -88,7 +88,7 @@ func (s *Handler) resumeSchedule(ctx context.Context, _ tenant.Identity, in *One
 // wakeSchedule lets dispatch resume a schedule when its pause ends, and re-evaluate the jobs that it holds.
 func (s *Handler) wakeSchedule(ctx context.Context, paused schedule.Schedule, at time.Time) {
 	owner := string(paused.Tenant)
-	s.WakePlaces(ctx, paused.Tenant, at, append(horizon.Parkings(owner), horizon.Promotion(owner, paused.Name)))
+	s.WakeParkings(ctx, paused.Tenant, at, append(horizon.Parkings(owner), horizon.Promotion(owner, paused.Name)))
 }
 
 // InFlightRead is how many of a schedule's newest jobs are read to find the running ones.

@@ -97,7 +97,7 @@ func (s *Handler) previewSchedule(ctx context.Context, who tenant.Identity, in *
 	if in.After != "" {
 		t, ok := rest.ParseInstant(in.After)
 		if !ok {
-			return nil, rest.OneMistake("after", rest.CodeInvalidValue, rest.InstantAllowed+" (in a URL + is "+
+			return nil, rest.OneViolation("after", rest.CodeInvalidValue, rest.InstantAllowed+" (in a URL + is "+
 				"written %2B)", "the value is not a time with a time zone: %s", calendar.WhyNoInstant(in.After))
 		}
 		after = t

@@ -23,7 +23,7 @@ var (
 		calendarRequest.Schema).Required()
 	jobField = field.Value("job", "Job that each nominal time makes: a job as in POST /v1/jobs, without run_at "+
 		"and delay", jobTemplateRequest.Schema)
-	dagField = field.Value("dag", "Dag of which each nominal time makes a run, in place of job. Statements about jobs "+
+	dagField = field.Value("dag", "Dag of which each nominal time makes a run, instead of job. Statements about jobs "+
 		"of the schedule then apply to runs; a FAILED run counts as a job that failed for good.",
 		dagTemplateRequest.Schema)
 	overlap = field.Word[schedule.Overlap]("overlap", "Treatment of a run that is due while an earlier one has not "+
@@ -35,7 +35,8 @@ var (
 		"the schedule is paused; default: 0, never", 0, schedule.MaxPauseAfter)
 
 	scheduleRequest = field.NewObject("ScheduleRequest", "Schedule: calendar, policies, and either job or dag, "+
-		"one of which is required.", calendarField, jobField, dagField, overlap, catchUp, pauseAfterFailures).Excluding("job", "dag")
+		"one of which is required.", calendarField, jobField, dagField, overlap, catchUp, pauseAfterFailures).
+		Excluding("job", "dag")
 )
 
 // Fields of a catch-up policy.
@@ -127,7 +128,7 @@ func (s *Handler) readSchedule(
 		return c, r.Wrong.Err()
 	}
 	if len(f) == 0 && len(r.Wrong) == 0 && !whole {
-		r.Mistake("", rest.CodeMissingField, "calendar, job, dag, overlap, catch_up or pause_after_failures",
+		r.Violation("", rest.CodeMissingField, "calendar, job, dag, overlap, catch_up or pause_after_failures",
 			"the body changes nothing")
 	}
 	if v, ok := f[calendarField.Name()]; ok {
@@ -143,7 +144,7 @@ func (s *Handler) readSchedule(
 	}
 	_, ofDag := f[dagField.Name()]
 	if v, ok := f[jobField.Name()]; ok && ofDag {
-		r.Mistake(f[dagField.Name()].Pointer, rest.CodeConflictingFields, "job or dag", "job and dag exclude each "+
+		r.Violation(f[dagField.Name()].Pointer, rest.CodeConflictingFields, "job or dag", "job and dag exclude each "+
 			"other")
 	} else if ofDag {
 		if c.job, err = s.readDagTemplate(ctx, r, f[dagField.Name()], t, now); err != nil {
@@ -156,7 +157,7 @@ func (s *Handler) readSchedule(
 			}
 		}
 	} else if whole {
-		r.Mistake("/job", rest.CodeMissingField, "job or dag", "a schedule needs a job or a dag")
+		r.Violation("/job", rest.CodeMissingField, "job or dag", "a schedule needs a job or a dag")
 	}
 	policies(r, f, whole, &c)
 	return c, r.Wrong.Err()

@@ -423,7 +423,7 @@ func (s *Handler) patchSchedule(
 	ctx context.Context, who tenant.Identity, in *patchScheduleInput,
 ) (*patchScheduleAnswer, error) {
 	if in.DryRun != "" && in.DryRun != "true" && in.DryRun != "false" {
-		return nil, rest.OneMistake("dry_run", rest.CodeInvalidValue, "true, false", "this is neither true nor false")
+		return nil, rest.OneViolation("dry_run", rest.CodeInvalidValue, "true, false", "this is neither true nor false")
 	}
 	doc, err := scheduleBody(ctx)
 	if err != nil {
@@ -525,7 +525,7 @@ func (s *Handler) deleteSchedule(ctx context.Context, _ tenant.Identity, in *One
 
 type deletedAnswer struct {
 	EffectiveAt string `header:"Punctual-Effective-At" doc:"Time after which nothing of the schedule starts"`
-	InFlight    string `header:"Punctual-In-Flight" doc:"Identifiers of the jobs that are running, among the newest {=in_flight_looked} of the schedule, separated by commas; absent if there are none"`
+	InFlight    string `header:"Punctual-In-Flight" doc:"Identifiers of the jobs that are running, among the newest {=in_flight_read} of the schedule, separated by commas; absent if there are none"`
 }
 
 func (s *Handler) listSchedules(

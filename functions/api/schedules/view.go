@@ -22,7 +22,7 @@ type scheduleView struct {
 	Name               string                         `json:"name" doc:"Name of the schedule"`
 	Calendar           calendarView                   `json:"calendar" doc:"Calendar as it was written"`
 	Job                *jobTemplateView               `json:"job,omitempty" doc:"Job that each nominal time makes; absent if there is a dag"`
-	Dag                *dagTemplateView               `json:"dag,omitempty" doc:"Dag of which each nominal time makes a run, in place of job"`
+	Dag                *dagTemplateView               `json:"dag,omitempty" doc:"Dag of which each nominal time makes a run, instead of job"`
 	Overlap            schedule.Overlap               `json:"overlap" enum:"allow,skip,buffer_one,buffer_all,cancel_running" doc:"Treatment of a run that is due while an earlier one has not ended"`
 	CatchUp            catchUpView                    `json:"catch_up" doc:"Policy for nominal times whose run could not start in time"`
 	PauseAfterFailures int                            `json:"pause_after_failures" doc:"Number of jobs in a row that fail for good after which the schedule is paused; 0 is never"`
@@ -33,7 +33,7 @@ type scheduleView struct {
 	Last               rest.OrNull[occurrenceView]    `json:"last,omitzero" doc:"Newest nominal time that has passed; null before the first, absent in lists"`
 	Paused             rest.OrNull[schedulePauseView] `json:"paused" doc:"Pause of the schedule; null if it is not paused"`
 	EffectiveAt        rest.Instant                   `json:"effective_at,omitzero" doc:"In the answer to a pause, time after which nothing of the schedule starts. In the answer to an edit, time up to which due times keep their former job, overlap and catch_up."`
-	InFlight           []job.ID                       `json:"in_flight,omitzero" doc:"Identifiers of the jobs that are running, among the newest {=in_flight_looked} of the schedule; only in the answer to a pause"`
+	InFlight           []job.ID                       `json:"in_flight,omitzero" doc:"Identifiers of the jobs that are running, among the newest {=in_flight_read} of the schedule; only in the answer to a pause"`
 	EndedBy            string                         `json:"ended_by,omitempty" doc:"Reason why the schedule has ended: max_runs, because the maximum number of runs is reached"`
 	FailuresInARow     int64                          `json:"failures_in_a_row,omitempty" doc:"Number of jobs that failed for good since the last success; only counted for pause_after_failures"`
 	Notes              []string                       `json:"notes,omitempty" doc:"Notes about details of the calendar that are easily misread"`

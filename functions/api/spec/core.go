@@ -48,8 +48,8 @@ type Deps struct {
 	Unready func() string
 	// Waiting is how many requests of a tenant may wait at once; 0 is no bound.
 	Waiting int
-	// Allowance bounds the requests of each tenant, and what they weigh; the zero RateLimit is no bound.
-	Allowance store.RateLimit
+	// RateLimit bounds the requests of each tenant, and what they weigh; the zero RateLimit is no bound.
+	RateLimit store.RateLimit
 }
 
 // Core is what the handlers of all resources share.
@@ -61,8 +61,8 @@ type Core struct {
 	Engine  engine.Engine
 	Pauses  *cache.Cache[tenant.ID, job.Pauses]
 
-	collected  collected
-	allowances allowances
+	collected collected
+	lots      lots
 }
 
 // NewCore returns a Core, without its Router.
@@ -70,7 +70,7 @@ func NewCore(d Deps) *Core {
 	c := &Core{Deps: d, Schemas: schema.NewCache(), Entropy: &Entropy{R: d.Entropy}}
 	c.Pauses = cache.New[tenant.ID](cache.Options[job.Pauses]{Age: pausesFor, Most: maxPausesSeen, Now: c.Now})
 	c.Engine = engine.New(engine.Deps{Store: d.Store, Queue: d.Queues, Clock: d.Clock, Log: d.Log, Meter: d.Meter,
-		Shards: d.Shards, Schemas: c.Schemas, RateLimit: d.Allowance})
+		Shards: d.Shards, Schemas: c.Schemas, RateLimit: d.RateLimit})
 	if c.Runs == nil {
 		c.Runs = c.Engine.Release
 	}

@@ -29,7 +29,7 @@ func ReadParams(r *rest.Reader, v rest.Value, allowed []string) map[string]json.
 	params := map[string]json.RawMessage{}
 	for name, n := range r.Doc.Members(v.Node) {
 		if !rest.IsName(name) {
-			r.Mistake(v.Pointer+"/"+text.EscapePointer(name), rest.CodeInvalidValue, rest.NameAllowed,
+			r.Violation(v.Pointer+"/"+text.EscapePointer(name), rest.CodeInvalidValue, rest.NameAllowed,
 				"this is not a name for a param")
 			continue
 		}
@@ -80,12 +80,12 @@ func (s *Core) MergedParams(
 		return given, nil, nil
 	}
 	merged, unknown := g.MergeParams(given)
-	for _, name := range unknown[:min(len(unknown), rest.MaxMistakes)] {
-		r.Mistake(pointer+"/params/"+text.EscapePointer(name), rest.CodeUnknownField, "the params of the dag",
+	for _, name := range unknown[:min(len(unknown), rest.MaxViolations)] {
+		r.Violation(pointer+"/params/"+text.EscapePointer(name), rest.CodeUnknownField, "the params of the dag",
 			"the dag has no param %s", text.Quoted(name))
 	}
 	if len(merged) > dag.MaxDefinition {
-		r.Mistake(pointer+"/params", rest.CodeTooLarge, fmt.Sprintf("at most %d bytes", dag.MaxDefinition),
+		r.Violation(pointer+"/params", rest.CodeTooLarge, fmt.Sprintf("at most %d bytes", dag.MaxDefinition),
 			"the params have %d bytes", len(merged))
 	}
 	if len(r.Wrong) > before || len(g.ParamsSchema) == 0 {
@@ -96,9 +96,9 @@ func (s *Core) MergedParams(
 	}
 	found := NewReader(r.Doc)
 	use := schema.Use{Schema: g.ParamsSchema, Owner: "dag", Field: "params_schema"}
-	err = s.judge(ctx, found, pointer+"/params", merged, use)
+	err = s.checkSchema(ctx, found, pointer+"/params", merged, use)
 	for _, m := range found.Wrong {
-		r.Mistake(m.Pointer, rest.CodeInvalidValue, m.Allowed, "%s", m.Detail)
+		r.Violation(m.Pointer, rest.CodeInvalidValue, m.Allowed, "%s", m.Detail)
 	}
 	return given, merged, err
 }

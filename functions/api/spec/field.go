@@ -93,11 +93,11 @@ var (
 	Reason = field.Text("reason", "Reason for the operation, shown in the run's events.",
 		field.All(field.Characters(0, contract.MaxReason), printed), readReason)
 	Missed = field.Word[string]("missed", "Treatment of the times under the pause: drop, last or all; default: the "+
-		"catch-up policy of the schedule.", rest.CodeInvalidValue, MissedWords)
+		"catch-up policy of the schedule.", rest.CodeInvalidValue, MissedValues)
 )
 
-// MissedWords are the values of missed.
-var MissedWords = []string{"drop", "last", "all"}
+// MissedValues are the values of missed.
+var MissedValues = []string{"drop", "last", "all"}
 
 // Fields of a retry policy.
 var (
@@ -185,7 +185,7 @@ func Running(r *rest.Reader, f rest.Fields, row *job.Row) {
 	Priority.Into(r, f, &row.Priority)
 	limited := timeouts[row.Pool == "long"]
 	if !limited.Into(r, f, &row.Timeout) && row.Timeout > longest(row.Pool) { // the task's, in the job's own pool
-		r.Mistake(f["pool"].Pointer, rest.CodeConflictingFields, "",
+		r.Violation(f["pool"].Pointer, rest.CodeConflictingFields, "",
 			"the task's timeout is longer than pool %s allows; give a timeout", row.Pool)
 	}
 	if v, ok := f[Retry.Name()]; ok {
@@ -223,7 +223,7 @@ func Due(r *rest.Reader, f rest.Fields, now time.Time, at *time.Time) (given boo
 	delay, isDelay := f[Delay.Name()]
 	switch {
 	case isTime && isDelay:
-		r.Mistake(delay.Pointer, rest.CodeConflictingFields, "run_at or delay", "run_at and delay exclude each other")
+		r.Violation(delay.Pointer, rest.CodeConflictingFields, "run_at or delay", "run_at and delay exclude each other")
 	case isTime:
 		if t, ok := r.Ahead(runAt, now); ok {
 			*at = t
@@ -241,7 +241,7 @@ func TooDeep(r *rest.Reader, v rest.Value, what string) bool {
 	if r.Doc.Depth(v.Node) <= contract.MaxDepth {
 		return false
 	}
-	r.Mistake(v.Pointer, rest.CodeOutOfRange, fmt.Sprintf("at most %d levels", contract.MaxDepth),
+	r.Violation(v.Pointer, rest.CodeOutOfRange, fmt.Sprintf("at most %d levels", contract.MaxDepth),
 		"%s nested more than %d levels deep", what, contract.MaxDepth)
 	return true
 }
@@ -255,7 +255,7 @@ const maxLiteral = 1024
 func readPointer(r *rest.Reader, v rest.Value) (string, bool) {
 	s, ok := r.Text(v)
 	if ok && (len(s) == 0 || runes(s) > maxLiteral || s[0] != '/') {
-		r.Mistake(v.Pointer, rest.CodeInvalidValue, fmt.Sprintf("a JSON pointer such as /payload/x, up to "+
+		r.Violation(v.Pointer, rest.CodeInvalidValue, fmt.Sprintf("a JSON pointer such as /payload/x, up to "+
 			"%d characters", maxLiteral), "this is not a JSON pointer")
 		return "", false
 	}
@@ -266,15 +266,15 @@ func readPointer(r *rest.Reader, v rest.Value) (string, bool) {
 func readReason(r *rest.Reader, v rest.Value) (string, bool) {
 	s, ok := r.Text(v)
 	if ok && runes(s) > contract.MaxReason {
-		r.Mistake(v.Pointer, rest.CodeOutOfRange, fmt.Sprintf("at most %d characters", contract.MaxReason),
+		r.Violation(v.Pointer, rest.CodeOutOfRange, fmt.Sprintf("at most %d characters", contract.MaxReason),
 			"the reason has %d characters", runes(s))
 	}
 	if ok && strings.ContainsFunc(s, text.Hidden) {
-		r.Mistake(v.Pointer, rest.CodeInvalidValue, "characters that can be seen, and spaces",
+		r.Violation(v.Pointer, rest.CodeInvalidValue, "characters that can be seen, and spaces",
 			"the reason has control characters, or characters that change the direction of text")
 	}
 	if ok && text.TokenShaped(s) {
-		r.Mistake(v.Pointer, rest.CodeSecretInPayload, "", "this looks like a secret, and would be kept in the clear")
+		r.Violation(v.Pointer, rest.CodeSecretInPayload, "", "this looks like a secret, and would be kept in the clear")
 	}
 	return s, ok
 }

@@ -73,8 +73,8 @@ func (b *TaskBook) all(ctx context.Context) []string {
 var DefaultTask = job.Task{Pool: contract.DefaultPool, Priority: job.Normal, Timeout: contract.DefaultTimeout,
 	Retry: job.DefaultRetry}
 
-// Read reads the task that an object names. Without a known task it is defaultTask, with a mistake; the error is for a
-// failed look-up.
+// Read reads the task that an object names. Without a known task it is DefaultTask, with a violation; the error is for
+// a failed look-up.
 func (b *TaskBook) Read(
 	ctx context.Context, r *rest.Reader, f rest.Fields, pointer string,
 ) (name string, task job.Task, known bool, err error) {
@@ -101,10 +101,10 @@ func (b *TaskBook) unknown(ctx context.Context, r *rest.Reader, pointer, name st
 	if near := text.Nearest(name, names); near != "" {
 		detail += fmt.Sprintf("; did you mean %q?", near)
 	}
-	r.Mistake(pointer, CodeUnknownTask, listedNames(names), "%s", detail)
+	r.Violation(pointer, CodeUnknownTask, listedNames(names), "%s", detail)
 }
 
-// listedMost is how many tasks a mistake lists.
+// listedMost is how many tasks a violation lists.
 const listedMost = 20
 
 // listedNames lists up to listedMost names in order.
@@ -117,7 +117,7 @@ func listedNames(names []string) string {
 }
 
 // ReadJob reads one job of a body and checks all of it. after reads which jobs it comes after; nil where it can come
-// after none. Mistakes go to r; the error is for a failed look-up.
+// after none. Violations go to r; the error is for a failed look-up.
 func (s *Core) ReadJob(
 	ctx context.Context, r *rest.Reader, f rest.Fields, pointer string, book *TaskBook,
 	after func(*Draft) error, now time.Time,

@@ -59,10 +59,10 @@ func readKey(values []string) (string, error) {
 	case len(values) == 0:
 		return "", nil
 	case len(values) > 1:
-		return "", rest.OneMistake("Idempotency-Key", rest.CodeDuplicateField, "",
+		return "", rest.OneViolation("Idempotency-Key", rest.CodeDuplicateField, "",
 			"the header Idempotency-Key is given more than once")
 	case !ValidKey(strings.TrimSpace(values[0])):
-		return "", rest.OneMistake("Idempotency-Key", rest.CodeInvalidValue, KeyAllowed,
+		return "", rest.OneViolation("Idempotency-Key", rest.CodeInvalidValue, KeyAllowed,
 			"the Idempotency-Key is not one")
 	}
 	return strings.TrimSpace(values[0]), nil

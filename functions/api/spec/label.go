@@ -49,7 +49,7 @@ func readMetadata(r *rest.Reader, v rest.Value) (metadata string, ok bool) {
 	}
 	raw := r.Doc.Compact(v.Node)
 	if len(raw) > contract.MaxMetadata {
-		r.Mistake(v.Pointer, rest.CodeOutOfRange, fmt.Sprintf("at most %d bytes", contract.MaxMetadata),
+		r.Violation(v.Pointer, rest.CodeOutOfRange, fmt.Sprintf("at most %d bytes", contract.MaxMetadata),
 			"the metadata has %d bytes", len(raw))
 		return "", true
 	}
@@ -71,7 +71,7 @@ func readMetadata(r *rest.Reader, v rest.Value) (metadata string, ok bool) {
 func noControls(r *rest.Reader, v any, pointer string) {
 	blame := func(pointer, what, s string) {
 		if strings.ContainsFunc(s, text.Hidden) {
-			r.Mistake(pointer, rest.CodeInvalidValue, "characters that can be seen, and spaces",
+			r.Violation(pointer, rest.CodeInvalidValue, "characters that can be seen, and spaces",
 				"%s in the metadata has control characters, or characters that change the direction of text", what)
 		}
 	}
@@ -112,7 +112,8 @@ func ViewLabels(l job.Labels) (v LabelsView) {
 // readTags reads tags.
 func readTags(r *rest.Reader, v rest.Value) (tags map[string]string, ok bool) {
 	if got := r.Doc.Kind(v.Node); got != rest.KindObject {
-		r.Mistake(v.Pointer, rest.CodeInvalidValue, "an object of strings", "%s is given where an object belongs", got)
+		r.Violation(v.Pointer, rest.CodeInvalidValue, "an object of strings", "%s is given where an object belongs",
+			got)
 		return nil, true
 	}
 	r.AllDuplicates(v.Node)
@@ -121,25 +122,25 @@ func readTags(r *rest.Reader, v rest.Value) (tags map[string]string, ok bool) {
 	for name, n := range r.Doc.Members(v.Node) {
 		at := rest.Value{Node: n, Pointer: v.Pointer + "/" + text.EscapePointer(name)}
 		if count++; count > contract.MaxTags {
-			r.Mistake(v.Pointer, rest.CodeOutOfRange, fmt.Sprintf("at most %d", contract.MaxTags),
+			r.Violation(v.Pointer, rest.CodeOutOfRange, fmt.Sprintf("at most %d", contract.MaxTags),
 				"there are more than %d tags", contract.MaxTags)
 			return nil, true
 		}
 		if runes(name) < 1 || runes(name) > contract.MaxTagKey {
-			r.Mistake(at.Pointer, rest.CodeOutOfRange, fmt.Sprintf("1 to %d characters", contract.MaxTagKey),
+			r.Violation(at.Pointer, rest.CodeOutOfRange, fmt.Sprintf("1 to %d characters", contract.MaxTagKey),
 				"the name of a tag is too long, or empty")
 		}
 		if strings.ContainsFunc(name, text.Hidden) {
-			r.Mistake(at.Pointer, rest.CodeInvalidValue, "characters that can be seen, and spaces",
+			r.Violation(at.Pointer, rest.CodeInvalidValue, "characters that can be seen, and spaces",
 				"the name of a tag has control characters, or characters that change the direction of text")
 		}
 		if s, ok := r.Text(at); ok {
 			if runes(s) > contract.MaxTagValue {
-				r.Mistake(at.Pointer, rest.CodeOutOfRange, fmt.Sprintf("at most %d characters", contract.MaxTagValue),
+				r.Violation(at.Pointer, rest.CodeOutOfRange, fmt.Sprintf("at most %d characters", contract.MaxTagValue),
 					"the value of the tag has %d characters", runes(s))
 			}
 			if strings.ContainsFunc(s, text.Hidden) {
-				r.Mistake(at.Pointer, rest.CodeInvalidValue, "characters that can be seen, and spaces",
+				r.Violation(at.Pointer, rest.CodeInvalidValue, "characters that can be seen, and spaces",
 					"the value of the tag has control characters, or characters that change the direction of text")
 			}
 			tags[name] = s

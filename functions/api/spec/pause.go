@@ -50,7 +50,7 @@ func ReadPause(ctx context.Context, now time.Time) (p job.Pause, err error) {
 			if t, ok := r.Ahead(v, now); ok {
 				p.Until = t
 				if !t.After(now) {
-					r.Mistake(v.Pointer, rest.CodeInThePast, "a time ahead", "a pause cannot end before it begins")
+					r.Violation(v.Pointer, rest.CodeInThePast, "a time ahead", "a pause cannot end before it begins")
 				}
 			}
 		}
@@ -62,25 +62,25 @@ func ReadPause(ctx context.Context, now time.Time) (p job.Pause, err error) {
 // WakeParked lets dispatch look at all parked jobs of a tenant at a given time: by a message, or by a timer if the time
 // is beyond a message's delay. A failure does not fail the request, because the sweeper finds the jobs later.
 func (s *Core) WakeParked(ctx context.Context, t tenant.ID, at time.Time) {
-	s.WakePlaces(ctx, t, at, horizon.Parkings(string(t)))
+	s.WakeParkings(ctx, t, at, horizon.Parkings(string(t)))
 }
 
-// WakePlaces is wakeParked for any parking places.
-func (s *Core) WakePlaces(ctx context.Context, t tenant.ID, at time.Time, places []string) {
+// WakeParkings is wakeParked for any parking places.
+func (s *Core) WakeParkings(ctx context.Context, t tenant.ID, at time.Time, parkings []string) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), SendTimeout)
 	defer cancel()
 	now := s.Now()
 	near := horizon.LaneOf(now, at) == horizon.Now || horizon.LaneOf(now, at) == horizon.Direct
 	var out []message.Outgoing
 	var failed error
-	for _, place := range places {
-		body := message.Encode(message.Dispatch{V: message.V, Slice: place, At: at})
+	for _, parking := range parkings {
+		body := message.Encode(message.Dispatch{V: message.V, Slice: parking, At: at})
 		if near {
 			out = append(out, message.Outgoing{Body: body, Delay: horizon.Delay(now, at)})
 			continue
 		}
 		err := s.Timers.Arm(ctx, message.Timer{
-			Name: parkingTimer(place, at), At: at.Add(-contract.TimerLead).Truncate(time.Second), Body: body,
+			Name: parkingTimer(parking, at), At: at.Add(-contract.TimerLead).Truncate(time.Second), Body: body,
 			MaxAge: parkingMaxAge,
 		})
 		if err != nil {
@@ -100,8 +100,8 @@ func (s *Core) WakePlaces(ctx context.Context, t tenant.ID, at time.Time, places
 const parkingMaxAge = time.Hour
 
 // parkingTimer is the name of the timer of a parking place; the same place and time give the same name.
-func parkingTimer(place string, at time.Time) string {
-	sum := sha256.Sum256([]byte(place + " " + at.UTC().Format(time.RFC3339Nano)))
+func parkingTimer(parking string, at time.Time) string {
+	sum := sha256.Sum256([]byte(parking + " " + at.UTC().Format(time.RFC3339Nano)))
 	return "p-" + hex.EncodeToString(sum[:16])
 }
 

@@ -31,7 +31,7 @@ func (s *Core) ReadPayload(ctx context.Context, r *rest.Reader, v rest.Value, gi
 		case of.NeedsPayload():
 			r.Missing(pointer, "payload")
 		case len(task.PayloadSchema) > 0:
-			err := s.judgePayload(ctx, r, v.Pointer, []byte("null"), task)
+			err := s.checkPayload(ctx, r, v.Pointer, []byte("null"), task)
 			if !given && len(r.Wrong) > before {
 				r.Wrong = r.Wrong[:before]
 				r.Missing(pointer, "payload")
@@ -43,7 +43,7 @@ func (s *Core) ReadPayload(ctx context.Context, r *rest.Reader, v rest.Value, gi
 	before := len(r.Wrong)
 	payload := r.Doc.Compact(v.Node)
 	if len(payload) > contract.MaxPayload {
-		r.Mistake(v.Pointer, rest.CodeTooLarge, fmt.Sprintf("at most %d bytes", contract.MaxPayload),
+		r.Violation(v.Pointer, rest.CodeTooLarge, fmt.Sprintf("at most %d bytes", contract.MaxPayload),
 			"the payload has %d bytes", len(payload))
 		return nil, nil
 	}
@@ -57,23 +57,23 @@ func (s *Core) ReadPayload(ctx context.Context, r *rest.Reader, v rest.Value, gi
 	}
 	r.NoSecrets(v, Under(pointer, literals))
 	if len(task.PayloadSchema) > 0 && len(r.Wrong) == before {
-		if err := s.judgePayload(ctx, r, v.Pointer, payload, task); err != nil {
+		if err := s.checkPayload(ctx, r, v.Pointer, payload, task); err != nil {
 			return nil, err
 		}
 	}
 	return payload, nil
 }
 
-// judgePayload reports each part of a payload that does not fit its task's schema.
-func (s *Core) judgePayload(ctx context.Context, r *rest.Reader, pointer string, payload []byte, task job.Task) error {
+// checkPayload reports each part of a payload that does not fit its task's schema.
+func (s *Core) checkPayload(ctx context.Context, r *rest.Reader, pointer string, payload []byte, task job.Task) error {
 	by := schema.Use{Schema: task.PayloadSchema, Owner: "task", Field: "payload_schema", Work: r.SchemaWork}
-	return s.judge(ctx, r, pointer, payload, by)
+	return s.checkSchema(ctx, r, pointer, payload, by)
 }
 
-// judge reports each part of a value that does not match a schema.
-func (s *Core) judge(ctx context.Context, r *rest.Reader, pointer string, value []byte, by schema.Use) error {
+// checkSchema reports each part of a value that does not match a schema.
+func (s *Core) checkSchema(ctx context.Context, r *rest.Reader, pointer string, value []byte, by schema.Use) error {
 	if !s.Schemas.Has(by.Schema) && r.Compilable.Add(-int64(len(by.Schema))) < 0 {
-		r.Mistake(pointer, rest.CodeOutOfRange, "jobs of fewer tasks in one batch",
+		r.Violation(pointer, rest.CodeOutOfRange, "jobs of fewer tasks in one batch",
 			"the payload schemas of the batch's tasks are too large together")
 		return nil
 	}
@@ -100,7 +100,7 @@ func NewReader(d *rest.Document) *rest.Reader {
 // ReadSchema reads a JSON Schema, which must compile.
 func ReadSchema(r *rest.Reader, v rest.Value, schemas *schema.Cache) json.RawMessage {
 	if k := r.Doc.Kind(v.Node); k != rest.KindObject && k != rest.KindBool {
-		r.Mistake(v.Pointer, rest.CodeInvalidValue, "a JSON Schema", "%s is given where a schema belongs", k)
+		r.Violation(v.Pointer, rest.CodeInvalidValue, "a JSON Schema", "%s is given where a schema belongs", k)
 		return nil
 	}
 	r.AllDuplicates(v.Node)
@@ -113,10 +113,10 @@ func ReadSchema(r *rest.Reader, v rest.Value, schemas *schema.Cache) json.RawMes
 	return slices.Clone(raw)
 }
 
-// AllWrong adds mistakes about the value at a pointer.
+// AllWrong adds violations about the value at a pointer.
 func AllWrong(r *rest.Reader, pointer string, wrong fault.Violations) {
 	for _, m := range wrong {
-		r.Mistake(pointer+m.Pointer, m.Code, m.Allowed, "%s", m.Detail)
+		r.Violation(pointer+m.Pointer, m.Code, m.Allowed, "%s", m.Detail)
 	}
 }
 
@@ -130,7 +130,7 @@ func (p payloadReader) Object(v rest.Value, known []string) map[string]rest.Valu
 func (p payloadReader) IsObject(v rest.Value, allowed string) bool {
 	got := p.Doc.Kind(v.Node)
 	if got != rest.KindObject {
-		p.Reader.Mistake(v.Pointer, rest.CodeInvalidValue, allowed, "%s is given where an object belongs", got)
+		p.Reader.Violation(v.Pointer, rest.CodeInvalidValue, allowed, "%s is given where an object belongs", got)
 	}
 	return got == rest.KindObject
 }
@@ -155,8 +155,8 @@ func (p payloadReader) Peek(v rest.Value) (s string, ok bool) {
 
 func (p payloadReader) Size(v rest.Value) int { return len(p.Doc.Compact(v.Node)) }
 
-func (p payloadReader) OneOf(v rest.Value, words []string) {
-	p.Reader.OneOf(v, rest.CodeInvalidValue, words)
+func (p payloadReader) OneOf(v rest.Value, allowed []string) {
+	p.Reader.OneOf(v, rest.CodeInvalidValue, allowed)
 }
 
 func (p payloadReader) Whole(v rest.Value, least, most int) { p.Reader.Whole(v, least, most) }
@@ -164,7 +164,7 @@ func (p payloadReader) Whole(v rest.Value, least, most int) { p.Reader.Whole(v, 
 func (p payloadReader) Missing(v rest.Value, name string) { p.Reader.Missing(v.Pointer, name) }
 
 func (p payloadReader) Violation(v rest.Value, code, allowed, detail string) {
-	p.Reader.Mistake(v.Pointer, code, allowed, "%s", detail)
+	p.Reader.Violation(v.Pointer, code, allowed, "%s", detail)
 }
 
 func (payloadReader) Quoted(name string) string { return text.Quoted(name) }

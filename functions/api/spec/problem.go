@@ -9,7 +9,7 @@ import (
 	"punctual/shared/executor"
 )
 
-// The codes of problems and mistakes about resources. Their meaning never changes.
+// The codes of problems and violations about resources. Their meaning never changes.
 const (
 	CodeUnknownTask       = "unknown_task"
 	CodeUnknownPool       = "unknown_pool"
@@ -48,8 +48,8 @@ var Catalogue = rest.Catalogue{
 		rest.InUnits(contract.PastAllowed, time.Second, " s")+" ago, which runs the job at once. Older times are "+
 		"refused, because such a job would run later than intended."),
 	explain(CodeUnknownTask, 400, "Unknown task", "Tasks are defined by PUT /v1/tasks/{name}; "+
-		InWords(executor.BuiltIn(), "and")+" are built in."),
-	explain(CodeUnknownPool, 400, "Unknown pool", "The pools are "+InWords(contract.Pools, "and")+"."),
+		Listed(executor.BuiltIn(), "and")+" are built in."),
+	explain(CodeUnknownPool, 400, "Unknown pool", "The pools are "+Listed(contract.Pools, "and")+"."),
 	explain(CodeUnknownDag, 400, "Unknown dag", "Dags, and their versions, are defined by PUT /v1/dags/{name}."),
 	explain(CodeUnknownJob, 400, "Unknown job",
 		"The job does not exist, has been deleted, or belongs to another tenant. In a batch, #n names an earlier job "+
@@ -65,7 +65,7 @@ var Catalogue = rest.Catalogue{
 	explain(rest.CodeSecretInPayload, 400, "Secret in payload",
 		"Store the secret in Secrets Manager under punctual/<deployment>/<tenant>/ and give its ARN; the worker "+
 			"resolves it. If the value is not a secret, name its pointer in allow_literals. The check covers fields "+
-			"whose name contains "+InWords(rest.SecretParts(), "or")+", in any case style, with a string of "+
+			"whose name contains "+Listed(rest.SecretParts(), "or")+", in any case style, with a string of "+
 			strconv.Itoa(rest.ShortestSecret)+" or more characters (except names that end in _url, _id, _name, _at, "+
 			"_status and the like, which are facts about a secret), the contents of objects under such names, tags, "+
 			"passwords and parameters in URLs, the well-known forms of tokens, Basic and Bearer credentials, and the "+

@@ -22,8 +22,8 @@ const (
 	tenantsKnown = 10_000 // beyond that all are forgotten, which costs each tenant one write
 )
 
-// allowances are the lots of the tenants that called this process.
-type allowances struct {
+// lots are the lots of the tenants that called this process.
+type lots struct {
 	mu   sync.Mutex
 	held map[tenant.ID]*lot
 }
@@ -35,7 +35,7 @@ type lot struct {
 }
 
 // of returns the lot of a tenant. The caller holds the lock.
-func (a *allowances) of(t tenant.ID) *lot {
+func (a *lots) of(t tenant.ID) *lot {
 	if a.held == nil || len(a.held) >= tenantsKnown {
 		a.held = map[tenant.ID]*lot{}
 	}
@@ -47,7 +47,7 @@ func (a *allowances) of(t tenant.ID) *lot {
 
 // Next decides how to answer a request. It is (0, 0) when the lot covers the request; take > 0 asks for a lot of that
 // size from the table; wait > 0 lets the client wait.
-func (a *allowances) next(t tenant.ID, most int, now time.Time) (take int, wait time.Duration) {
+func (a *lots) next(t tenant.ID, most int, now time.Time) (take int, wait time.Duration) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	l := a.of(t)
@@ -65,7 +65,7 @@ func (a *allowances) next(t tenant.ID, most int, now time.Time) (take int, wait 
 }
 
 // took records a new lot. The request that took it uses one of it.
-func (a *allowances) took(t tenant.ID, size int, now time.Time) {
+func (a *lots) took(t tenant.ID, size int, now time.Time) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	l := a.of(t)
@@ -73,7 +73,7 @@ func (a *allowances) took(t tenant.ID, size int, now time.Time) {
 }
 
 // refused records that no request is allowed before until.
-func (a *allowances) refused(t tenant.ID, until time.Time) {
+func (a *lots) refused(t tenant.ID, until time.Time) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	a.of(t).refused = until
@@ -83,22 +83,22 @@ func (a *allowances) refused(t tenant.ID, until time.Time) {
 // it lets the request through: the limit protects other tenants, and refusing everybody would not help them.
 func (s *Core) Allow(ctx context.Context, t tenant.ID) error {
 	now := s.Now()
-	size, wait := s.allowances.next(t, max(1, s.Allowance.Rate/lotPart), now)
+	size, wait := s.lots.next(t, max(1, s.RateLimit.Rate/lotPart), now)
 	for ; wait == 0 && size > 0; size /= 2 { // half as many when a whole lot is not there
 		var err error
-		wait, err = s.Store.TakeRequests(ctx, t, s.Allowance, size, now)
+		wait, err = s.Store.TakeRequests(ctx, t, s.RateLimit, size, now)
 		if err != nil {
 			s.Log.WarnContext(ctx, "a request was not counted", telemetry.Tenant, t, telemetry.Err, err.Error())
 			return nil
 		}
 		if wait == 0 {
-			s.allowances.took(t, size, now)
+			s.lots.took(t, size, now)
 			return nil
 		}
 		if size > 1 {
 			wait = 0
 		} else {
-			s.allowances.refused(t, now.Add(wait))
+			s.lots.refused(t, now.Add(wait))
 		}
 	}
 	if wait == 0 {
@@ -124,18 +124,18 @@ func (s *Core) WeighJobs(ctx context.Context, t tenant.ID, jobs, body int) error
 // weigh draws n requests, or refuses with the time to wait if the tenant has a debt of more than most. It may leave a
 // debt: otherwise a request that weighs more than a burst could never be made.
 func (s *Core) weigh(ctx context.Context, t tenant.ID, n, most int) error {
-	if n == 0 || s.Allowance.Rate == 0 {
+	if n == 0 || s.RateLimit.Rate == 0 {
 		return nil
 	}
 	now := s.Now()
-	drawn, wait, err := s.Store.DrawWeight(ctx, t, s.Allowance, n, most, now)
+	drawn, wait, err := s.Store.DrawWeight(ctx, t, s.RateLimit, n, most, now)
 	if err != nil { // as in allow
 		s.Log.WarnContext(ctx, "the weight of a request was not counted", telemetry.Tenant, t, telemetry.Err,
 			err.Error())
 		return nil
 	}
 	if wait > 0 {
-		s.allowances.refused(t, now.Add(wait))
+		s.lots.refused(t, now.Add(wait))
 	}
 	if drawn {
 		return nil
@@ -147,6 +147,6 @@ func (s *Core) errRate(wait time.Duration) error {
 	seconds := max(1, int((wait+time.Second-1)/time.Second))
 	return rest.NewProblem(rest.CodeRateLimited,
 		"a tenant may make %d requests a second, and %d at once after a rest; each %d jobs and each %s written count "+
-			"as one more", s.Allowance.Rate, s.Allowance.Burst, contract.JobsOfOneRequest,
+			"as one more", s.RateLimit.Rate, s.RateLimit.Burst, contract.JobsOfOneRequest,
 		text.Bytes(contract.BytesOfOneRequest)).After(seconds)
 }

@@ -182,7 +182,7 @@ func Partial(r job.Row) string {
 
 // NoHandler is why a job waits whose task no worker has known so far.
 var NoHandler = "no worker that has seen the job has a handler for task %s; it waits for one until " +
-	TimeInWords(contract.UnknownTaskFor, time.Hour, "an hour", "hours") + " after it was due"
+	SpelledTime(contract.UnknownTaskFor, time.Hour, "an hour", "hours") + " after it was due"
 
 // WaitsForEarlier is why a job waits whose schedule lets no two runs overlap.
 const WaitsForEarlier = "an earlier run of the schedule has not ended; the job waits for its end"

@@ -20,10 +20,10 @@ func readWait(s string) (time.Duration, error) {
 	}
 	d, err := span.Parse(s)
 	if err != nil {
-		return 0, rest.OneMistake("wait", rest.CodeInvalidValue, span.Allowed, "%s", err.Error())
+		return 0, rest.OneViolation("wait", rest.CodeInvalidValue, span.Allowed, "%s", err.Error())
 	}
 	if d > contract.MaxWait {
-		return 0, rest.OneMistake("wait", rest.CodeOutOfRange, "at most "+span.Format(contract.MaxWait),
+		return 0, rest.OneViolation("wait", rest.CodeOutOfRange, "at most "+span.Format(contract.MaxWait),
 			"%s is too long to wait", span.Format(d))
 	}
 	return d, nil
@@ -36,10 +36,10 @@ const waitSlack = 2 * time.Second
 // tenant has a bounded number of them. Beyond it, or when the slots cannot be read, await returns at once, with the
 // value of Retry-After.
 func (s *Core) Await(
-	ctx context.Context, t tenant.ID, wait time.Duration, look func() (done bool, err error),
+	ctx context.Context, t tenant.ID, wait time.Duration, read func() (done bool, err error),
 ) (retryAfter string, err error) {
 	if s.Waiting == 0 {
-		return "", poll(ctx, wait, look)
+		return "", poll(ctx, wait, read)
 	}
 	now := s.Now()
 	slot, ok, err := s.Store.TakeWaiting(ctx, t, s.Waiting, now.Add(wait+waitSlack), now)
@@ -59,7 +59,7 @@ func (s *Core) Await(
 				telemetry.Err, err.Error())
 		}
 	}()
-	return "", poll(ctx, wait, look)
+	return "", poll(ctx, wait, read)
 }
 
 // giveTimeout bounds giving a slot back, because the client still waits for the answer.
@@ -68,18 +68,18 @@ const giveTimeout = time.Second
 // How often a waiting request reads the row: soon at first, then less and less often. Each pause is half as long again
 // as the one before, so that an end is seen after at most a third of the time that it took.
 const (
-	firstLook = 10 * time.Millisecond
-	lastLook  = 500 * time.Millisecond
+	firstRead = 10 * time.Millisecond
+	lastRead  = 500 * time.Millisecond
 )
 
 // poll calls look until it is done or fails, the time is up, or the client has left. It calls look once more at the
 // end of the time.
-func poll(ctx context.Context, wait time.Duration, look func() (done bool, err error)) error {
+func poll(ctx context.Context, wait time.Duration, read func() (done bool, err error)) error {
 	deadline := time.NewTimer(wait)
 	defer deadline.Stop()
-	next := time.NewTimer(firstLook)
+	next := time.NewTimer(firstRead)
 	defer next.Stop()
-	for pause := firstLook; ; pause = min(pause+pause/2, lastLook) {
+	for pause := firstRead; ; pause = min(pause+pause/2, lastRead) {
 		next.Reset(pause)
 		over := false
 		select {
@@ -89,7 +89,7 @@ func poll(ctx context.Context, wait time.Duration, look func() (done bool, err e
 			over = true
 		case <-next.C:
 		}
-		if done, err := look(); done || over || err != nil {
+		if done, err := read(); done || over || err != nil {
 			return err
 		}
 	}

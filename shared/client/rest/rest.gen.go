@@ -2795,16 +2795,16 @@ type RunItemPage struct {
 
 // RunItemView Item of a node with for_each.
 type RunItemView struct {
-	// Attempt Number of the attempt, from 1
+	// Attempt Number of the current attempt, from 1
 	Attempt *int64 `json:"attempt,omitempty"`
 
-	// DurationMs Time from start to end in milliseconds; until now while the job runs
+	// DurationMs Milliseconds from start to end; until now while it runs
 	DurationMs *int64 `json:"duration_ms,omitempty"`
 
 	// Error Reason for a status.
 	Error *Reason `json:"error,omitempty"`
 
-	// FinishedAt Time at which the job ended
+	// FinishedAt Time of the end
 	//
 	// Examples: 2027-03-28T01:00:00.000Z
 	FinishedAt *time.Time `json:"finished_at,omitempty"`
@@ -2812,7 +2812,7 @@ type RunItemView struct {
 	// Item Index of the item in the list, from 0
 	Item int64 `json:"item"`
 
-	// JobID Identifier of the item's job; absent while max_parallel keeps the item waiting
+	// JobID Identifier of the job; absent until the node is released, and while max_parallel keeps an item waiting
 	JobID *string `json:"job_id,omitempty"`
 
 	// Result Result of the job if it is small; otherwise the job has it
@@ -2821,12 +2821,12 @@ type RunItemView struct {
 	// ResultPartial Code with which an expression that uses the result fails; absent if the result is complete
 	ResultPartial *RunItemViewResultPartial `json:"result_partial,omitempty"`
 
-	// StartedAt Time at which the job started
+	// StartedAt Time of the start
 	//
 	// Examples: 2027-03-28T01:00:00.000Z
 	StartedAt *time.Time `json:"started_at,omitempty"`
 
-	// Status Status of the item's job
+	// Status Status
 	Status RunItemViewStatus `json:"status"`
 
 	// StatusReason Reason for a status.
@@ -2836,7 +2836,7 @@ type RunItemView struct {
 // RunItemViewResultPartial Code with which an expression that uses the result fails; absent if the result is complete
 type RunItemViewResultPartial string
 
-// RunItemViewStatus Status of the item's job
+// RunItemViewStatus Status
 type RunItemViewStatus string
 
 // RunNodeDetail Node of a run with all its details.
@@ -2847,7 +2847,7 @@ type RunNodeDetail struct {
 	// DependsOn Names of the nodes that must end first
 	DependsOn []string `json:"depends_on"`
 
-	// DurationMs Milliseconds from start to end; until now while the node runs
+	// DurationMs Milliseconds from start to end; until now while it runs
 	DurationMs *int64 `json:"duration_ms,omitempty"`
 
 	// Error Reason for a status.
@@ -2867,7 +2867,7 @@ type RunNodeDetail struct {
 	// Items Page of a list.
 	Items *RunItemPage `json:"items,omitempty"`
 
-	// JobID Identifier of the job of the node; absent until the node is released
+	// JobID Identifier of the job; absent until the node is released, and while max_parallel keeps an item waiting
 	JobID *string `json:"job_id,omitempty"`
 
 	// Node Name of the node
@@ -2888,7 +2888,7 @@ type RunNodeDetail struct {
 	// ResultIn Source of the result of a node with for_each whose list is larger than 256KiB: each item, or its job, has its part
 	ResultIn *RunNodeDetailResultIn `json:"result_in,omitempty"`
 
-	// ResultPartial Code with which an expression that uses the result fails; absent if result is complete
+	// ResultPartial Code with which an expression that uses the result fails; absent if the result is complete
 	ResultPartial *RunNodeDetailResultPartial `json:"result_partial,omitempty"`
 
 	// RunID Identifier of the run
@@ -2915,7 +2915,7 @@ type RunNodeDetail struct {
 // RunNodeDetailResultIn Source of the result of a node with for_each whose list is larger than 256KiB: each item, or its job, has its part
 type RunNodeDetailResultIn string
 
-// RunNodeDetailResultPartial Code with which an expression that uses the result fails; absent if result is complete
+// RunNodeDetailResultPartial Code with which an expression that uses the result fails; absent if the result is complete
 type RunNodeDetailResultPartial string
 
 // RunNodeDetailStatus Status
@@ -2932,7 +2932,7 @@ type RunNodeView struct {
 	// DependsOn Names of the nodes that must end first
 	DependsOn []string `json:"depends_on"`
 
-	// DurationMs Milliseconds from start to end; until now while the node runs
+	// DurationMs Milliseconds from start to end; until now while it runs
 	DurationMs *int64 `json:"duration_ms,omitempty"`
 
 	// FinishedAt Time of the end
@@ -2949,7 +2949,7 @@ type RunNodeView struct {
 	// Items Numbers of nodes, or of the items of a node, by status.
 	Items *RunCounts `json:"items,omitempty"`
 
-	// JobID Identifier of the job of the node; absent until the node is released
+	// JobID Identifier of the job; absent until the node is released, and while max_parallel keeps an item waiting
 	JobID *string `json:"job_id,omitempty"`
 
 	// Parents Number of nodes that must end first
@@ -3164,7 +3164,7 @@ type SchedulePatchRequest struct {
 	// CatchUp Policy for nominal times whose run could not start in time
 	CatchUp *CatchUpPatchRequest `json:"catch_up,omitempty"`
 
-	// Dag Dag of which each nominal time makes a run, in place of job. Statements about jobs of the schedule then apply to runs; a FAILED run counts as a job that failed for good.
+	// Dag Dag of which each nominal time makes a run, instead of job. Statements about jobs of the schedule then apply to runs; a FAILED run counts as a job that failed for good.
 	Dag *DagTemplatePatchRequest `json:"dag,omitempty"`
 
 	// Job Job that each nominal time makes: a job as in POST /v1/jobs, without run_at and delay

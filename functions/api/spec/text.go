@@ -14,13 +14,13 @@ import (
 // Days returns how many whole days a duration has.
 func Days(d time.Duration) string { return rest.InUnits(d, 24*time.Hour, "") }
 
-// InWords lists words as a sentence does: "a", "a and b", "a, b and c".
-func InWords(words []string, conjunction string) string {
-	last := len(words) - 1
+// Listed lists words as a sentence does: "a", "a and b", "a, b and c".
+func Listed(items []string, conjunction string) string {
+	last := len(items) - 1
 	if last < 1 {
-		return strings.Join(words, "")
+		return strings.Join(items, "")
 	}
-	return strings.Join(words[:last], ", ") + " " + conjunction + " " + words[last]
+	return strings.Join(items[:last], ", ") + " " + conjunction + " " + items[last]
 }
 
 // namedMost is how many names a sentence lists.
@@ -31,24 +31,24 @@ func SomeNames(names []string) string {
 	if more := len(names) - namedMost; more > 0 {
 		names = append(names[:namedMost:namedMost], fmt.Sprintf("%d more", more))
 	}
-	return InWords(names, "and")
+	return Listed(names, "and")
 }
 
-// NumberWord spells out a number up to ten; a larger one is in digits.
-func NumberWord(n int) string {
-	words := strings.Fields("zero one two three four five six seven eight nine ten")
-	if n < len(words) {
-		return words[n]
+// Spelled spells out a number up to ten; a larger one is in digits.
+func Spelled(n int) string {
+	names := strings.Fields("zero one two three four five six seven eight nine ten")
+	if n < len(names) {
+		return names[n]
 	}
 	return strconv.Itoa(n)
 }
 
-// TimeInWords is "a second" (one) or "five seconds".
-func TimeInWords(d, unit time.Duration, one, many string) string {
+// SpelledTime is "a second" (one) or "five seconds".
+func SpelledTime(d, unit time.Duration, one, many string) string {
 	if d == unit {
 		return one
 	}
-	return NumberWord(int(d/unit)) + " " + many
+	return Spelled(int(d/unit)) + " " + many
 }
 
 // RetryText describes a retry policy in one line.

@@ -18,7 +18,7 @@ import (
 const aSecond = 100 // requests in the allowance of these tests
 
 func bounded(_ *memory.Options, d *api.Deps) {
-	d.Allowance = store.RateLimit{Rate: aSecond, Burst: 2 * aSecond}
+	d.RateLimit = store.RateLimit{Rate: aSecond, Burst: 2 * aSecond}
 }
 
 // answered makes n requests at once and counts the answers by status.
@@ -31,7 +31,7 @@ func (b *bench) answered(t *testing.T, n int) map[int]int {
 	return got
 }
 
-func TestAllowance_BoundsTheRequestsOfATenant(t *testing.T) {
+func TestRateLimit_BoundsTheRequestsOfATenant(t *testing.T) {
 	t.Parallel()
 	t.Run("answers a burst, then as many requests as each second allows", func(t *testing.T) {
 		t.Parallel()
@@ -69,7 +69,7 @@ func TestAllowance_BoundsTheRequestsOfATenant(t *testing.T) {
 			o.handler = api.New(api.Deps{
 				Store: b.store, Queues: b.world.Queues(), Timers: b.world.Timers(), Clock: b.clock,
 				Log:       telemetry.Silent(),
-				Allowance: store.RateLimit{Rate: aSecond, Burst: 2 * aSecond},
+				RateLimit: store.RateLimit{Rate: aSecond, Burst: 2 * aSecond},
 			})
 			others = append(others, &o)
 		}
@@ -109,7 +109,7 @@ func TestAllowance_BoundsTheRequestsOfATenant(t *testing.T) {
 	t.Run("writes once for twenty requests, and not for each refused one", func(t *testing.T) {
 		t.Parallel()
 		b := setup(t, func(o *memory.Options, d *api.Deps) {
-			d.Allowance = store.RateLimit{Rate: 1000, Burst: 2000}
+			d.RateLimit = store.RateLimit{Rate: 1000, Burst: 2000}
 		})
 		writes := func() float64 { return b.world.Counts().Tables[contract.Tasks].Write }
 		before := writes()
@@ -129,7 +129,7 @@ func TestAllowance_BoundsTheRequestsOfATenant(t *testing.T) {
 	})
 	t.Run("answers how long to wait", func(t *testing.T) {
 		t.Parallel()
-		b := setup(t, func(_ *memory.Options, d *api.Deps) { d.Allowance = store.RateLimit{Rate: 1, Burst: 3} })
+		b := setup(t, func(_ *memory.Options, d *api.Deps) { d.RateLimit = store.RateLimit{Rate: 1, Burst: 3} })
 		for range 3 {
 			b.want(t, 200, "GET", "/v1/whoami", "")
 		}
