@@ -334,6 +334,27 @@ func TestPatchSchedule_MergesTheNamedFields(t *testing.T) {
 	}
 }
 
+func TestPatchSchedule_NamesTheSameErrorFirstEachTime(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	b.want(t, 201, "PUT", "/v1/schedules/s", daily)
+	for _, c := range []struct{ patch, pointers string }{
+		{`{"catch_up":{"x":1},"job":{"task":"echo","task":"echo"},"calendar":{"y":1}}`, "/calendar/y /job/task /catch_up/x"},
+		{`{"job":null,"calendar":null}`, "/calendar"},
+	} {
+		for range 40 { // the order of a map is another one each time
+			r := b.want(t, 400, "PATCH", "/v1/schedules/s", c.patch)
+			var got []string
+			for _, e := range r.body["errors"].([]any) {
+				got = append(got, e.(map[string]any)["pointer"].(string))
+			}
+			if strings.Join(got, " ") != c.pointers {
+				t.Fatalf("%s: the errors are at %v, not at %s", c.patch, got, c.pointers)
+			}
+		}
+	}
+}
+
 func TestPatchSchedule_MergesPayloadsByteForByteAndTasksBringTheirSettings(t *testing.T) {
 	t.Parallel()
 	b := setup(t)

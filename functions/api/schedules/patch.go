@@ -60,7 +60,8 @@ func (s *Handler) mergedSchedule(
 		return nil, rest.Unreadable(whole, err)
 	}
 	// A schedule needs a calendar, and either a job or a dag. A patch may replace one of those two by the other.
-	for name, other := range map[string]string{"calendar": "", "job": "dag", "dag": "job"} {
+	for _, one := range [][2]string{{"calendar", ""}, {"job", "dag"}, {"dag", "job"}} {
+		name, other := one[0], one[1]
 		if part, named := parts[name]; named && isNull(part) && merged[other] == nil {
 			return nil, rest.OneViolation("/"+name, rest.CodeMissingField, "an object", "a schedule needs a "+name)
 		}
@@ -71,17 +72,25 @@ func (s *Handler) mergedSchedule(
 // patchDefaults are the values of removed fields.
 var patchDefaults = map[string]string{"overlap": `"allow"`, "catch_up": `{}`, "pause_after_failures": `0`}
 
+// patchedObjects are the objects of a schedule in the order in which their errors are reported: the first error gives an
+// answer its code, so the order is the same each time.
+var patchedObjects = []struct {
+	name   string
+	object *field.Object
+}{
+	{"calendar", calendarRequest}, {"job", jobTemplateRequest}, {"dag", dagTemplateRequest}, {"catch_up", catchUpRequest},
+}
+
 // checkPatch reports unknown and repeated fields, by their pointers in the patch.
 func checkPatch(patch *rest.Document) error {
 	r := spec.NewReader(patch)
 	f := scheduleRequest.Body(r)
-	for name, known := range map[string]*field.Object{"calendar": calendarRequest,
-		"job": jobTemplateRequest, "dag": dagTemplateRequest, "catch_up": catchUpRequest} {
-		v, ok := f[name]
+	for _, part := range patchedObjects {
+		v, ok := f[part.name]
 		if !ok || patch.Kind(v.Node) != rest.KindObject {
 			continue
 		}
-		inner := known.Read(r, v)
+		inner := part.object.Read(r, v)
 		for _, deep := range slices.Concat([]string{"retry"}, spec.LabelFields, []string{"payload", "params"}) {
 			if v, ok := inner[deep]; ok {
 				r.AllDuplicates(v.Node)
