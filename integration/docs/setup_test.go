@@ -20,7 +20,8 @@ func whole() machine {
 		"gcc":  "exit 0",
 		"node": "echo v22.1.0",
 	}
-	for _, name := range []string{"make", "git", "bash", "zsh", "fish", "chromium", "aws", "npm", "npx", "python3", "pip"} {
+	tools := []string{"make", "git", "bash", "zsh", "fish", "chromium", "aws", "npm", "npx", "python3", "pip"}
+	for _, name := range tools {
 		m[name] = "exit 0"
 	}
 	return m
