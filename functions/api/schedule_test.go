@@ -339,7 +339,10 @@ func TestPatchSchedule_NamesTheSameErrorFirstEachTime(t *testing.T) {
 	b := setup(t)
 	b.want(t, 201, "PUT", "/v1/schedules/s", daily)
 	for _, c := range []struct{ patch, pointers string }{
-		{`{"catch_up":{"x":1},"job":{"task":"echo","task":"echo"},"calendar":{"y":1}}`, "/calendar/y /job/task /catch_up/x"},
+		{
+			`{"catch_up":{"x":1},"job":{"task":"echo","task":"echo"},"calendar":{"y":1}}`,
+			"/calendar/y /job/task /catch_up/x",
+		},
 		{`{"job":null,"calendar":null}`, "/calendar"},
 	} {
 		for range 40 { // the order of a map is another one each time

@@ -72,13 +72,16 @@ func (s *Handler) mergedSchedule(
 // patchDefaults are the values of removed fields.
 var patchDefaults = map[string]string{"overlap": `"allow"`, "catch_up": `{}`, "pause_after_failures": `0`}
 
-// patchedObjects are the objects of a schedule in the order in which their errors are reported: the first error gives an
-// answer its code, so the order is the same each time.
+// patchedObjects are the objects of a schedule in the order in which their errors are reported. The first error gives
+// an answer its code, so the order is the same each time.
 var patchedObjects = []struct {
 	name   string
 	object *field.Object
 }{
-	{"calendar", calendarRequest}, {"job", jobTemplateRequest}, {"dag", dagTemplateRequest}, {"catch_up", catchUpRequest},
+	{"calendar", calendarRequest},
+	{"job", jobTemplateRequest},
+	{"dag", dagTemplateRequest},
+	{"catch_up", catchUpRequest},
 }
 
 // checkPatch reports unknown and repeated fields, by their pointers in the patch.
