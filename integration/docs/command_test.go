@@ -140,7 +140,7 @@ var clusterKinds = []string{"pod", "hpa", "nodeclaim", "event"}
 // A command of kubectl names a namespace, a deployment and kinds that the manifests have.
 func TestCommands_NameWhatTheClusterHas(t *testing.T) {
 	t.Parallel()
-	manifests := text(t, "infra/manifest/manifest.go") + text(t, "infra/manifest/courier.go")
+	manifests := text(t, "infra/manifest/manifest.go") + text(t, "infra/manifest/log_shipper.go")
 	if !strings.Contains(manifests, `return "worker-" + p.Name`) {
 		t.Error("a deployment is no longer called worker-POOL: this test looks for the wrong name")
 	}
