@@ -147,7 +147,7 @@ func TestCommands_NameWhatTheClusterHas(t *testing.T) {
 	wrong := func(command string) string {
 		if m := space.FindStringSubmatch(command); m != nil &&
 			!strings.Contains(manifests, "\nconst Namespace = \""+m[1]+"\"\n") &&
-			!strings.Contains(manifests, "\nconst Courier = \""+m[1]+"\"\n") {
+			!strings.Contains(manifests, "\nconst LogShipper = \""+m[1]+"\"\n") {
 			return "the namespace " + m[1]
 		}
 		if m := worker.FindStringSubmatch(command); m != nil && !slices.Contains(contract.Pools, m[1]) {
