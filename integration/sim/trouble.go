@@ -440,7 +440,8 @@ func (w *Client) Decided(name, missed string, h heldTimes) {
 			skipped++
 			continue
 		}
-		if f.reason == schedule.ReasonOutage && f.row.FinishedAt.Sub(h.lifted) > schedule.DefaultAfter && w.faults() > 0 {
+		late := f.reason == schedule.ReasonOutage && f.row.FinishedAt.Sub(h.lifted) > schedule.DefaultAfter
+		if late && w.faults() > 0 {
 			skipped++ // faults kept all workers from it after the pause: that wait counts for catch_up
 			continue
 		}
