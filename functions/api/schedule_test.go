@@ -1188,3 +1188,31 @@ func TestSchedules_DecideNothingThatAPauseHoldsIfNothingChanges(t *testing.T) {
 		t.Errorf("next is %s, before %s", after.Next, before.Next)
 	}
 }
+
+// The times whose jobs wait under buffer_all go first after an edit, also after one that changes the policy.
+func TestEdit_KeepsTheTimesThatWaitUnderBufferAll(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	b.want(t, 201, "PUT", "/v1/schedules/s",
+		`{"calendar":{"cron":"* * * * *"},"job":{"task":"echo"},"overlap":"buffer_all"}`)
+	s := b.schedule(t, "s")
+	var rows []job.Row
+	for n := range 4 {
+		rows = append(rows, b.made(t, s, noon.Add(time.Duration(n+1)*time.Minute), func(r *job.Row) {
+			if n == 0 {
+				r.Status = job.Running
+			}
+		}))
+	}
+	if err := b.store.Put(context.Background(), s.TakeSlot(rows[0].ID)); err != nil {
+		t.Fatal(err)
+	}
+	b.clock.at = noon.Add(3*time.Minute + 30*time.Second)
+	waiting := []time.Time{rows[1].NominalAt, rows[2].NominalAt}
+	for _, edit := range []string{`{"calendar":{"cron":"0 10 * * *"}}`, `{"overlap":"skip"}`, `{"job":{"priority":"high"}}`} {
+		b.want(t, 200, "PATCH", "/v1/schedules/s", edit)
+		if got := b.schedule(t, "s").Before; !slices.EqualFunc(got, waiting, time.Time.Equal) {
+			t.Errorf("after %s %v go first, want %v", edit, got, waiting)
+		}
+	}
+}

@@ -27,7 +27,8 @@ type body struct {
 
 // attributes lists every attribute of an item, so that a write can remove absent ones.
 var attributes = []string{
-	"epoch", "created_at", "updated_at", "raised", "body", "next", "seen", "fresh", "edited_at", "rules", "shard",
+	"epoch", "created_at", "updated_at", "raised", "before", "body", "next", "seen", "fresh", "edited_at", "rules",
+	"shard",
 	contract.AttrWakeSlice, contract.AttrWakeAt,
 	"parked", "paused", "held", "ended_by", "deleted_at", "failures", "last_dead", "set_aside", contract.AttrExpiresAt,
 }
@@ -60,6 +61,7 @@ func (s Schedule) Item() item.Item {
 		}
 	}
 	str("raised", encodeTimes(s.Raised))
+	str("before", encodeTimes(s.Before))
 	at("next", s.Next)
 	at("seen", s.Seen)
 	at("edited_at", s.Edited)
@@ -139,6 +141,9 @@ func Parse(i item.Item) (Schedule, error) {
 	var err2 error
 	if s.Raised, err2 = decodeTimes(i.Str("raised")); err2 != nil {
 		return bad("raised is not a list of times")
+	}
+	if s.Before, err2 = decodeTimes(i.Str("before")); err2 != nil {
+		return bad("before is not a list of times")
 	}
 	if text := i.Str("paused"); text != "" {
 		s.Paused = new(Pause)

@@ -192,6 +192,9 @@ type Schedule struct {
 	// Raised lists when the newest epochs began, the newest first. A job that was due before the epoch after its own
 	// began is not decided about by that epoch, nor by later ones.
 	Raised []time.Time
+	// Before lists the nominal times whose jobs waited under buffer_all when the newest edit came, the earliest first:
+	// they go before those of the calendar of now.
+	Before []time.Time
 
 	Spec       calendar.Spec
 	Exclusions calendar.Exclusions // those that Spec names, as they were when it was written

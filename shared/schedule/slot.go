@@ -2,6 +2,7 @@ package schedule
 
 import (
 	"context"
+	"iter"
 	"slices"
 	"strconv"
 	"time"
@@ -43,6 +44,13 @@ func (s Schedule) Ahead(slot Slot, at time.Time) (list []time.Time) {
 	if oldest := at.Add(-LedgerKept); from.Before(oldest) {
 		from = oldest
 	}
+	if !at.After(s.Edited) || !from.After(s.Edited) { // else a job of the calendar of now has had its turn after them
+		for _, t := range s.Before {
+			if t.Before(at) {
+				list = append(list, t)
+			}
+		}
+	}
 	for len(list) < maxAhead {
 		o, ok := cal.Next(from)
 		if !ok || !o.NominalAt.Before(at) {
@@ -50,34 +58,61 @@ func (s Schedule) Ahead(slot Slot, at time.Time) (list []time.Time) {
 		}
 		list, from = append(list, o.NominalAt), o.NominalAt
 	}
-	return list
+	slices.SortFunc(list, time.Time.Compare)
+	return slices.CompactFunc(list, time.Time.Equal)
 }
+
+// ReadRows reads rows in the order asked; false means one that is absent or cannot be read.
+type ReadRows = func(context.Context, []job.Key) ([]job.Row, []bool, error)
 
 // FirstOpen returns, of the jobs of the times that Ahead names, the first one that is due and open; nil for none. The
 // caller reads them.
-func FirstOpen(
-	ctx context.Context, read func(context.Context, []job.Key) ([]job.Row, []bool, error), s Schedule,
-	slot Slot, at, now time.Time,
-) (*job.Row, error) {
-	if at.IsZero() {
-		return nil, nil
+func FirstOpen(ctx context.Context, read ReadRows, s Schedule, slot Slot, at, now time.Time) (*job.Row, error) {
+	for row, err := range open(ctx, read, s, slot, at, now) {
+		return row, err
 	}
-	for times := range slices.Chunk(s.Ahead(slot, at), aheadAtOnce) {
-		keys := make([]job.Key, len(times))
-		for n, t := range times {
-			keys[n] = job.Key{Tenant: s.Tenant, ID: s.JobID(t)}
-		}
-		rows, there, err := read(ctx, keys)
+	return nil, nil
+}
+
+// OpenBefore returns, under buffer_all, the nominal times before now whose jobs are due and open. An edit keeps them in
+// Schedule.Before: its calendar need not have them, and they still go first.
+func OpenBefore(
+	ctx context.Context, read ReadRows, s Schedule, slot Slot, now time.Time,
+) (list []time.Time, err error) {
+	for row, err := range open(ctx, read, s, slot, now.Add(time.Millisecond), now) {
 		if err != nil {
 			return nil, err
 		}
-		for n, row := range rows {
-			if there[n] && row.Status.Open() && !row.DueAt.After(now) {
-				return &row, nil
+		list = append(list, row.NominalAt)
+	}
+	return list, nil
+}
+
+// open reads the jobs of the times that Ahead names, and yields those that are due and open.
+func open(
+	ctx context.Context, read ReadRows, s Schedule, slot Slot, at, now time.Time,
+) iter.Seq2[*job.Row, error] {
+	return func(yield func(*job.Row, error) bool) {
+		if at.IsZero() {
+			return
+		}
+		for times := range slices.Chunk(s.Ahead(slot, at), aheadAtOnce) {
+			keys := make([]job.Key, len(times))
+			for n, t := range times {
+				keys[n] = job.Key{Tenant: s.Tenant, ID: s.JobID(t)}
+			}
+			rows, there, err := read(ctx, keys)
+			if err != nil {
+				yield(nil, err)
+				return
+			}
+			for n, row := range rows {
+				if there[n] && row.Status.Open() && !row.DueAt.After(now) && !yield(&row, nil) {
+					return
+				}
 			}
 		}
 	}
-	return nil, nil
 }
 
 // aheadAtOnce is how many jobs of earlier times are read together.

@@ -69,11 +69,11 @@ func Create(old *Schedule, s Schedule, now time.Time) (Schedule, item.Write, err
 // Edit replaces what a user sets in a schedule: the same fields of edited count as for Create. Next
 // becomes the first time after now, or an earlier one that both calendars have and that is still
 // due, so that a job which waits for its share of the spread keeps its time. A pause stays in
-// force. has says which of old.Leaves have jobs: those are not recorded. The error is a
-// *calendar.Error. The times that a pause holds are to be decided before (PlanHeld).
+// force. has says which of old.Leaves have jobs: those are not recorded; edited.Before is what OpenBefore names. The
+// error is a *calendar.Error. The times that a pause holds are to be decided before (PlanHeld).
 func Edit(old, edited Schedule, has map[time.Time]bool, now time.Time) (Schedule, []item.Write, error) {
 	s := raise(old, now)
-	s.Spec, s.Exclusions, s.Template = edited.Spec, edited.Exclusions, edited.Template
+	s.Spec, s.Exclusions, s.Template, s.Before = edited.Spec, edited.Exclusions, edited.Template, edited.Before
 	s.Overlap, s.CatchUp, s.PauseAfter, s.EndedBy = edited.Overlap, edited.CatchUp, edited.PauseAfter, ""
 	cal, err := s.Calendar()
 	if err != nil {

@@ -301,6 +301,16 @@ func (s *Handler) edited(
 	if err != nil {
 		return old, nil, err
 	}
+	wanted.Before = old.Before
+	if old.Overlap == schedule.OverlapBufferAll {
+		slot, err := s.Store.Slot(ctx, old.Key)
+		if err != nil {
+			return old, nil, err
+		}
+		if wanted.Before, err = schedule.OpenBefore(ctx, s.Store.Rows, old, slot, now); err != nil {
+			return old, nil, err
+		}
+	}
 	return schedule.Edit(old, wanted, has, now)
 }
 

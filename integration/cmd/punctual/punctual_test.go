@@ -486,7 +486,8 @@ func TestServe_Serves(t *testing.T) {
 	}()
 	stop()
 	said := <-rest
-	if code := <-ended; code != exitDone || !strings.Contains(string(said), "\ndraining: running jobs have 10s to end") {
+	code, draining := <-ended, "\ndraining: running jobs have 10s to end"
+	if code != exitDone || !strings.Contains(string(said), draining) {
 		t.Errorf("it ended with %d\n%s", code, said)
 	}
 	bad(t, exitRefused, "only loopback", "serve", "--addr", "0.0.0.0:0")
