@@ -16,6 +16,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/scheduler/types"
 	"github.com/aws/aws-sdk-go-v2/service/sqs"
 	sqstypes "github.com/aws/aws-sdk-go-v2/service/sqs/types"
+	"github.com/aws/smithy-go"
 )
 
 // probe holds what facts are looked at with: a queue for each, a role that lets Scheduler send to them,
@@ -82,10 +83,20 @@ func (p *probe) later(undo func(context.Context) error) {
 func (p *probe) close(ctx context.Context) error {
 	var errs []error
 	for _, undo := range slices.Backward(p.undo) {
-		errs = append(errs, undo(ctx))
+		if err := undo(ctx); !absent(err) {
+			errs = append(errs, err)
+		}
 	}
 	p.undo = nil
 	return errors.Join(errs...)
+}
+
+// absent reports whether what was to be deleted is not there. That is so, too, where the answer to a delete was lost and
+// the request was sent once more.
+func absent(err error) bool {
+	var is smithy.APIError
+	return errors.As(err, &is) && slices.Contains([]string{"NoSuchEntity", "ResourceNotFoundException",
+		"QueueDoesNotExist", "AWS.SimpleQueueService.NonExistentQueue"}, is.ErrorCode())
 }
 
 // queue is one for a fact, by its URL and ARN.
@@ -132,7 +143,7 @@ func (p *probe) timer(ctx context.Context, name string, at time.Time, target typ
 // gone deletes a timer that may have gone by itself.
 func (p *probe) gone(ctx context.Context, name string) error {
 	_, err := p.timers.DeleteSchedule(ctx, &scheduler.DeleteScheduleInput{Name: aws.String(p.prefix + "-" + name)})
-	if absent := new(types.ResourceNotFoundException); errors.As(err, &absent) {
+	if absent(err) {
 		return nil
 	}
 	return err
