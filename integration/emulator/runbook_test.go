@@ -96,7 +96,7 @@ func TestRestore_IsHeldUntilTheOperatorHasSeenWhatIsOverdue(t *testing.T) {
 	dueAt := story.At(t, h.Job(due)["due_at"])
 
 	began := time.Now()
-	paste(t, e, h.env.Prefix, page["Restore beside"]+page["Swap it in"])
+	paste(t, e, h.env.Prefix, page["Restore next to the table"]+page["Swap it in"])
 	if !time.Now().Before(dueAt.Add(-20 * time.Second)) {
 		environment.SkipOrFail(t, fmt.Sprint("the job was due before the table was swapped, which took ",
 			time.Since(began)))

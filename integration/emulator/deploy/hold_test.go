@@ -63,7 +63,7 @@ func TestRestore_KeepsWhatIsAcceptedUntilItIsLifted(t *testing.T) {
 	if now := d.depth(t, "firing-short-normal"); now != before {
 		t.Errorf("the firing queue held %s messages, and holds %s: something fires", before, now)
 	}
-	swapped := strings.Fields(d.pasted(t, "Restore beside", "Swap it in"))
+	swapped := strings.Fields(d.pasted(t, "Restore next to the table", "Swap it in"))
 	d.stream = swapped[len(swapped)-1]
 	if _, err := d.deploy(t.Context(), swapsIn, d.functions()); err != nil {
 		t.Fatal(err)
