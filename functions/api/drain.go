@@ -9,7 +9,7 @@ import (
 	"punctual/functions/api/spec"
 )
 
-// Drain ends the API of a process that is told to end: first no request may change anything any more, and in the end
+// Drain ends the API of a process that is asked to end: first no request may change anything any more, and in the end
 // the requests that wait are answered. Its zero value is not ready; see NewDrain.
 type Drain struct {
 	draining atomic.Bool

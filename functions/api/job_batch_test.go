@@ -14,7 +14,7 @@ import (
 	"punctual/shared/memory"
 )
 
-// With a mutex held over the read, the clock of the test would stand still: a goroutine that waits for a mutex is busy
+// With a mutex held over the read, the clock of the test would stop: a goroutine that waits for a mutex is busy
 // to it.
 func TestBatch_WaitsForItsTasksWithoutAMutex(t *testing.T) {
 	t.Parallel()

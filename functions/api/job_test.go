@@ -299,7 +299,7 @@ func TestIdempotencyKey_SendsAMissingFiringWhenRepeated(t *testing.T) {
 		}
 	}
 	b := setup(t)
-	for range 2 { // somebody else has fired it
+	for range 2 { // another process has fired it
 		b.want(t, 202, "POST", "/v1/jobs", `{"task":"echo","delay":"1h"}`, "Idempotency-Key", "later")
 		b.clock.at = noon.Add(time.Hour + time.Minute)
 	}

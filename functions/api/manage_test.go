@@ -190,7 +190,7 @@ func TestPauses_AnswerWhenTheyHoldAndWakeParkedJobs(t *testing.T) {
 	}
 }
 
-// The function may stand still between choosing the time and its write; nothing may start after what it answers then.
+// The function may stop between choosing the time and its write; nothing may start after what it answers then.
 func TestPause_CountsFromItsWrite(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct{ method, path, write, header string }{

@@ -5,8 +5,8 @@ import (
 	"testing"
 )
 
-// Bodies are documented by structs and read by hand. A field that only the document has would be accepted and ignored.
-// No field accepts a list of an object, so each field must be reported.
+// Bodies are documented by structs and read by code of their own. A field that only the document has would be accepted
+// and ignored. No field accepts a list of an object, so each field must be reported.
 func TestDocument_HasNoFieldThatIsNotRead(t *testing.T) {
 	t.Parallel()
 	b := setup(t)

@@ -49,7 +49,7 @@ func Proxy(
 	}
 }
 
-// identityOf reads the authorizer's context in the event; the zero Identity is nobody.
+// identityOf reads the authorizer's context in the event; the zero Identity is no caller.
 func identityOf(ev events.APIGatewayProxyRequest) tenant.Identity {
 	text := func(name string) string { s, _ := ev.RequestContext.Authorizer[name].(string); return s }
 	id := tenant.Identity{Tenant: tenant.ID(text("tenant")), Subject: text("subject")}

@@ -15,7 +15,7 @@ import (
 	"punctual/shared/telemetry"
 )
 
-const aSecond = 100 // requests in the allowance of these tests
+const aSecond = 100 // requests a second in these tests
 
 func bounded(_ *memory.Options, d *api.Deps) {
 	d.RateLimit = store.RateLimit{Rate: aSecond, Burst: 2 * aSecond}

@@ -242,7 +242,7 @@ func TestRun_IsHeldAsSoonAsNothingCanContinue(t *testing.T) {
 		`{"dag":{"nodes":{"a":{"task":"echo"},"b":{"task":"echo","depends_on":["a"]}},"on_failure":"hold"}}`)
 	b.end(t, node(r, "a")["job_id"].(string),
 		job.Outcome{Kind: job.OutcomeFailed, Permanent: true, Error: &job.Reason{Code: "x"}})
-	// Nobody has settled its end yet.
+	// Its end is not settled yet.
 	r = b.want(t, 200, "GET", "/v1/runs/"+r.str("run_id"), "")
 	if states(r) != "HELD a:DEAD b:BLOCKED" || node(r, "b")["waiting_for"] != "operator" {
 		t.Errorf("the run is %s", r.text)

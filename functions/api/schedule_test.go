@@ -441,7 +441,7 @@ func TestPutSchedule_MakesConcurrentEditsOneAfterTheOther(t *testing.T) {
 	if r := b.want(t, 200, "GET", "/v1/schedules/s", ""); r.body["version"] != 6.0 {
 		t.Errorf("after five: %s", r.text)
 	}
-	// All edits here are in one millisecond, and an edit cannot tell an equal write from its own.
+	// All edits here are in one millisecond, and an edit cannot distinguish an equal write from its own.
 	answers := map[int]int{}
 	var mu sync.Mutex
 	for range 5 {

@@ -40,7 +40,7 @@ func Signed(auth string, by Principals, next proxied) proxied {
 	}
 }
 
-// signerOf returns the identity of who signed, or why that is nobody.
+// signerOf returns the identity of who signed, or why there is none.
 func signerOf(
 	ctx context.Context, by Principals, of events.APIGatewayProxyRequestContext,
 ) (who map[string]any, reason string, err error) {

@@ -1,12 +1,8 @@
 package layout
 
 import (
-	"bytes"
 	_ "embed"
-	"flag"
-	"fmt"
 	"io/fs"
-	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -17,14 +13,6 @@ import (
 //go:embed words.txt
 var words string
 
-// left lists the findings that remain: a folder and a name, or a file and the number of a description in it. It may
-// only shrink.
-//
-//go:embed words_left.txt
-var left string
-
-var update = flag.Bool("update", false, "take what is no longer found out of words_left.txt")
-
 func TestWords_NoNameAndNoDescriptionUsesOneThatGoes(t *testing.T) {
 	t.Parallel()
 	files, err := read(os.DirFS(root))
@@ -32,42 +20,12 @@ func TestWords_NoNameAndNoDescriptionUsesOneThatGoes(t *testing.T) {
 		t.Fatal(err)
 	}
 	list := readWords(words)
-	found, why := map[string]bool{}, map[string]string{}
 	for _, f := range files {
-		for _, n := range list.names(f) {
-			found[n.where], why[n.where] = true, n.why
+		for _, n := range slices.Concat(list.names(f), list.texts(f)) {
+			t.Errorf("%s: %s", n.where, n.why)
 		}
 		for _, n := range list.comments(f) {
 			t.Errorf("%s: the comment %s", n.where, n.why)
-		}
-		texts := list.texts(f)
-		for i, n := range texts {
-			line := fmt.Sprintf("%s %d", n.where, i+1)
-			found[line], why[line] = true, n.why
-		}
-	}
-	listed := map[string]bool{}
-	for line := range strings.Lines(left) {
-		listed[strings.TrimSpace(line)] = true
-	}
-	for line := range found {
-		if !listed[line] {
-			t.Errorf("%s: %s", line, why[line])
-		}
-	}
-	for line := range listed {
-		if !found[line] && !*update && !strings.Contains(line, ".go ") {
-			t.Errorf("%s is in words_left.txt and no finding: run go test ./integration/layout -update", line)
-		}
-	}
-	if *update {
-		maps.DeleteFunc(listed, func(line string, _ bool) bool { return !found[line] })
-		var b bytes.Buffer
-		for _, line := range slices.Sorted(maps.Keys(listed)) {
-			b.WriteString(line + "\n")
-		}
-		if err := os.WriteFile("words_left.txt", b.Bytes(), 0o600); err != nil {
-			t.Fatal(err)
 		}
 	}
 }
@@ -126,8 +84,7 @@ func TestWords_FindsWhatIsPlanted(t *testing.T) {
 		"a comment": {"shared/job/a.go", "// Row is what\n// a worker has told.\ntype Row int", "shared/job/a.go"},
 		"a comment beside a statement": {"shared/job/a.go", "var n int // put off",
 			"shared/job/a.go"},
-		"a good comment":                {"shared/job/a.go", "// Row looks like a line of text, in place.", ""},
-		"a comment of a folder to come": {"functions/api/jobs/a.go", "// told", ""},
+		"a good comment": {"shared/job/a.go", "// Row looks like a line of text, in place.", ""},
 		"a dangling summary": {"functions/api/jobs/a.go", `var r = Route{Summary: "Those that ended"}`,
 			"functions/api/jobs/a.go"},
 	} {

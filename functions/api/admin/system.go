@@ -170,7 +170,7 @@ type quotaView struct {
 	Limit int64  `json:"limit" doc:"Maximum, beyond which requests are answered 429"`
 }
 
-// quotas returns what a tenant has used of each of its quotas. A deployment without an allowance has none of requests.
+// quotas returns what a tenant has used of each of its quotas. A deployment without a rate limit has none of requests.
 func (s *Handler) quotas(ctx context.Context, t tenant.ID) ([]quotaView, error) {
 	runs, err := s.Store.UsedBySchedules(ctx, t)
 	if err != nil {

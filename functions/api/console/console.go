@@ -21,10 +21,10 @@ var files embed.FS
 // Path is where the page is on the API. Behind API Gateway the version precedes it.
 const Path = "/console"
 
-// Settings are what the page is told. The zero value is a page without sign-in, for the laptop.
+// Settings are what the page gets. The zero value is a page without sign-in, for the laptop.
 type Settings struct {
-	Issuer   string // of the tokens, by OpenID Connect; "" asks nobody to sign in
-	Client   string // the page's client id at the issuer; "" says that nobody can sign in here
+	Issuer   string // of the tokens, by OpenID Connect; "" asks for no sign-in
+	Client   string // the page's client id at the issuer; "" says that no sign-in is possible here
 	Audience string // whom the issuer shall make tokens for; "" leaves it to the client's settings
 	Scope    string // asked for at sign-in; "" is openid alone
 	// Origins are those of the issuer's endpoints that are not at the issuer's own origin, such as

@@ -1,9 +1,9 @@
 // Package console is the console page: static files, embedded, and the settings that they need. The page
-// works by the REST API alone, with the token of whoever signed in, so that it can do nothing that its
+// works by the REST API alone, with the token of the user who signed in, so that it can do nothing that its
 // user cannot do without it.
 //
 // What always holds:
-//   - No file needs a token, and none tells anything of a tenant.
+//   - No file needs a token, and none holds anything of a tenant.
 //   - Each answer has a content security policy under which the page runs its own scripts, reaches its own
 //     API and the issuer of its tokens, and nothing else.
 //   - Tokens stay in the page's memory: no cookie, no storage.

@@ -185,7 +185,7 @@ func (s *Handler) beginRun(
 	return &createdRunAnswer{Status: http.StatusAccepted, Location: "/v1/runs/" + string(n.ID), Body: v}, err
 }
 
-// replayRun returns the run that an idempotency key stands for, as it is now; nil if it stands for none. A deleted run
+// replayRun returns the run that an idempotency key names, as it is now; nil if it names none. A deleted run
 // frees its key: gone is its id then.
 func (s *Handler) replayRun(
 	ctx context.Context, t tenant.ID, key, hash string, now time.Time,

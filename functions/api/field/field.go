@@ -204,7 +204,7 @@ func MapOf(least, most int, name map[string]any, each Schema) Schema {
 	}
 }
 
-// Value is a field that the reader of its object reads by hand.
+// Value is a field that the reader of its object reads itself.
 func Value(name, about string, schema Schema) Field[rest.Value] {
 	return Field[rest.Value]{property{name: name, about: about, schema: schema},
 		func(_ *rest.Reader, v rest.Value) (rest.Value, bool) { return v, true }}

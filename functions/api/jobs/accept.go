@@ -105,7 +105,7 @@ func (s *Handler) logLiterals(ctx context.Context, r job.Row, c job.Contents) {
 		telemetry.Tenant, r.Tenant, telemetry.JobID, r.ID, "literals", len(c.Literals.Pointers))
 }
 
-// replay returns the job that an idempotency key stands for, as it is now; false if it stands for none. A deleted job
+// replay returns the job that an idempotency key names, as it is now; false if it names none. A deleted job
 // frees its key: gone is its id then.
 func (s *Handler) replay(
 	ctx context.Context, t tenant.ID, key, bodyHash string, now time.Time,

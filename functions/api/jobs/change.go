@@ -172,7 +172,7 @@ func (s *Handler) edit(ctx context.Context, k job.Key, version int64,
 			after, writes[0], send = job.Reschedule(row, c.Edit, now)
 			writes = append(writes, job.Fence(row, claim, after.DueAt, now))
 		}
-		// The blob's name has the version in it. If the transaction is refused, nobody reads it.
+		// The blob's name has the version in it. If the transaction is refused, it is never read.
 		if c.Payload != nil && c.Payload.In == job.InBlob {
 			if err := s.Store.PutPayload(ctx, after, c.payload); err != nil {
 				return nil, fmt.Errorf("keeping the payload of job %s: %w", k.ID, err)

@@ -21,7 +21,7 @@ type signer struct{ reason string }
 type signerKey struct{}
 
 // WithSigner returns a context of a signed request, whose refusals speak of signatures and tags rather than of tokens.
-// nobody says why the signer is of no tenant; "" if it is of one.
+// anonymous says why the signer is of no tenant; "" if it is of one.
 func WithSigner(ctx context.Context, reason string) context.Context {
 	return context.WithValue(ctx, signerKey{}, signer{reason})
 }

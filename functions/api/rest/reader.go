@@ -45,7 +45,7 @@ type Reader struct {
 // NewReader returns a reader of d without violations.
 func NewReader(d *Document) *Reader { return &Reader{Doc: d} }
 
-// MaxViolations is how many violations an answer lists; nobody corrects more at once.
+// MaxViolations is how many violations an answer lists; no user corrects more at once.
 const MaxViolations = 50
 
 // Violation adds a violation at a pointer. allowed may be "", and detail is a format if there are args. Beyond

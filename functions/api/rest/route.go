@@ -40,7 +40,7 @@ type Resource struct {
 	Path string
 }
 
-// Route is what one call of the API has beside its path, its name and its summary. The zero Route is enough for many.
+// Route is what one call of the API has besides its path, its name and its summary. The zero Route is enough for many.
 type Route struct {
 	About        string
 	Status       int          // of success, if it is always the same

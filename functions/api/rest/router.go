@@ -139,7 +139,7 @@ func (s *Router) Panicked(ctx context.Context, p any) *Problem {
 	return internalProblem()
 }
 
-// noRoute tells a wrong method from an unknown path by the answer of the mux.
+// noRoute distinguishes a wrong method from an unknown path by the answer of the mux.
 func noRoute(handler http.Handler, r *http.Request) *Problem {
 	probe := &answer{ResponseWriter: nowhere{http.Header{}}}
 	handler.ServeHTTP(probe, r)

@@ -16,7 +16,7 @@ import (
 	"punctual/shared/tenant"
 )
 
-// Replay looks up what an idempotency key stands for, and reads it; false if it stands for nothing. What was deleted
+// Replay looks up what an idempotency key names, and reads it; false if it names nothing. What was deleted
 // frees its key: gone is its id then, whose key a new job or run may take. A key of another body is a problem.
 func (s *Core) Replay(
 	ctx context.Context, t tenant.ID, key, bodyHash string, now time.Time, read func(job.ID) error,

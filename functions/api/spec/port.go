@@ -46,7 +46,7 @@ type Store interface {
 	// Slowest returns the watermark of the slowest shard, and how many shards have one; the zero time before the first
 	// pass.
 	Slowest(ctx context.Context, w store.Watermark) (at time.Time, shards int, err error)
-	// TakeRequests takes n requests from a tenant's allowance. If wait is not 0, it has taken none, and the client must
+	// TakeRequests takes n requests from a tenant's rate limit. If wait is not 0, it has taken none, and the client must
 	// wait.
 	TakeRequests(
 		ctx context.Context, t tenant.ID, a store.RateLimit, n int, now time.Time,
@@ -67,11 +67,11 @@ type Store interface {
 type jobs interface {
 	// Claims reads claims for a list; one that cannot be read is the zero Claim.
 	Claims(ctx context.Context, keys []job.Key) ([]job.Claim, error)
-	// Follow registers child with parent. It returns the row of a parent that is over, else the zero Row.
+	// Follow registers child with parent. It returns the row of a parent that has ended, else the zero Row.
 	Follow(ctx context.Context, parent, child job.Key, now time.Time) (over job.Row, err error)
 	// Attempts reads a page of the attempts that have ended, oldest first, beginning after a position.
 	Attempts(ctx context.Context, r job.Row, after int64, limit int) (attempts []job.Attempt, more bool, err error)
-	// Remembered reads what an idempotency key stands for; false if it stands for none.
+	// Remembered reads what an idempotency key names; false if it names none.
 	Remembered(ctx context.Context, t tenant.ID, key string, now time.Time) (store.Remembered, bool, error)
 }
 
@@ -195,7 +195,7 @@ type runs interface {
 	RunsNamed(ctx context.Context, keys []run.Key) ([]run.Run, error)
 	// Events reads a page of what was done to a run, oldest first; next is "" at the end.
 	Events(ctx context.Context, k run.Key, cursor string, limit int) (events []run.Event, next string, err error)
-	// ForgetRun deletes a run, after its jobs were forgotten. It refuses a run that somebody has acted on in the
+	// ForgetRun deletes a run, after its jobs were forgotten. It refuses a run that an operation has changed in the
 	// meantime.
 	ForgetRun(ctx context.Context, r run.Run) error
 }

@@ -79,7 +79,7 @@ func (a *lots) refused(t tenant.ID, until time.Time) {
 	a.of(t).refused = until
 }
 
-// Allow takes one request from the tenant's allowance, or refuses with the time to wait. If the table does not answer,
+// Allow takes one request from the tenant's rate limit, or refuses with the time to wait. If the table does not answer,
 // it lets the request through: the limit protects other tenants, and refusing everybody would not help them.
 func (s *Core) Allow(ctx context.Context, t tenant.ID) error {
 	now := s.Now()
@@ -113,7 +113,7 @@ func (s *Core) WeighBody(ctx context.Context, t tenant.ID, bytes int) error {
 }
 
 // WeighJobs draws the weight of jobs that a request makes. body is the size of the request's body, which was weighed
-// before: what was admitted by that may leave any debt.
+// before: what was admitted by that may leave any deficit.
 func (s *Core) WeighJobs(ctx context.Context, t tenant.ID, jobs, body int) error {
 	if store.Weight(0, body) > 0 {
 		return s.weigh(ctx, t, store.Weight(jobs, 0), store.AnyDeficit)
@@ -121,8 +121,8 @@ func (s *Core) WeighJobs(ctx context.Context, t tenant.ID, jobs, body int) error
 	return s.weigh(ctx, t, store.Weight(jobs, 0), 0)
 }
 
-// weigh draws n requests, or refuses with the time to wait if the tenant has a debt of more than most. It may leave a
-// debt: otherwise a request that weighs more than a burst could never be made.
+// weigh draws n requests, or refuses with the time to wait if the tenant has a deficit of more than most. It may leave a
+// deficit: otherwise a request that weighs more than a burst could never be made.
 func (s *Core) weigh(ctx context.Context, t tenant.ID, n, most int) error {
 	if n == 0 || s.RateLimit.Rate == 0 {
 		return nil
