@@ -93,10 +93,11 @@ vet:
 # its tests only read templates.
 BUT_INFRA = $$($(GO) list ./... | grep -v '^punctual/infra')
 
-# go vet has looked at the tests, too: without -vet=off, each run of them would do so again.
+# go vet has looked at the tests, too: without -vet=off, each run of them would do so again. Three packages at a time
+# keep two cores busy, as those that use an emulator wait for it half of the time.
 .PHONY: race
 race:
-	$(GO) test -race -vet=off -timeout 30m $(BUT_INFRA)
+	$(GO) test -race -vet=off -p 3 -timeout 30m $(BUT_INFRA)
 
 .PHONY: templates
 templates: ## Tests the templates of the infrastructure; needs Node.js.
