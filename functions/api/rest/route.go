@@ -3,6 +3,7 @@ package rest
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"maps"
 	"mime"
@@ -115,7 +116,7 @@ func filtersOf(in reflect.Value) (filters []string) {
 	for f, v := range in.Fields() {
 		switch {
 		case f.Tag.Get("query") != "" || f.Tag.Get("path") != "":
-			filters = append(filters, v.String())
+			filters = append(filters, fmt.Sprint(v)) // also of a number
 		case f.Anonymous && f.Type != reflect.TypeFor[Paging]():
 			filters = append(filters, filtersOf(v)...)
 		}
