@@ -52,7 +52,7 @@ func TestMake_ChecksAfterTheSetUp(t *testing.T) {
 	if err != nil || !found || strings.Contains(before, "go ") {
 		t.Errorf("%v\n%s", err, out)
 	}
-	for _, check := range []string{"go vet ./...", "golangci-lint run", "go test -race -vet=off -timeout 30m $(",
+	for _, check := range []string{"go vet ./...", "golangci-lint run", "go test -race -vet=off -p 3 -timeout 30m $(",
 		"go test -vet=off -timeout 30m ./infra/..."} {
 		if !strings.Contains(after, check) {
 			t.Errorf("it does not %s:\n%s", check, out)
