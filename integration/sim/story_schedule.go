@@ -236,7 +236,8 @@ var Recurring = []Story{
 		}
 		w.Put("s", every("10s", 55*time.Second), object{"pause_after_failures": 2, "job": w.template(Work{})})
 		w.Do("s", "resume", object{})
-		return func() { w.Came("s", map[string]int{ran: 8, superseded: 8}) }
+		// Of the eight times under the pause the edit lets the last one run, as the pause's policy says.
+		return func() { w.Came("s", map[string]int{ran: 9, skipped: 7}) }
 	}},
 	{Recurs: true, Name: "no worker for three minutes, none of the late times runs", Held: true,
 		Play: unattended("none", map[string]int{ran: 3, missed: 2})},
