@@ -91,8 +91,8 @@ func (p *probe) close(ctx context.Context) error {
 	return errors.Join(errs...)
 }
 
-// absent reports whether what was to be deleted is not there. That is so, too, where the answer to a delete was lost and
-// the request was sent once more.
+// absent reports whether what was to be deleted is not there. That is so, too, where the answer to a delete was lost
+// and the request was sent once more.
 func absent(err error) bool {
 	var is smithy.APIError
 	return errors.As(err, &is) && slices.Contains([]string{"NoSuchEntity", "ResourceNotFoundException",

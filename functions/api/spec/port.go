@@ -46,8 +46,8 @@ type Store interface {
 	// Slowest returns the watermark of the slowest shard, and how many shards have one; the zero time before the first
 	// pass.
 	Slowest(ctx context.Context, w store.Watermark) (at time.Time, shards int, err error)
-	// TakeRequests takes n requests from a tenant's rate limit. If wait is not 0, it has taken none, and the client must
-	// wait.
+	// TakeRequests takes n requests from a tenant's rate limit. If wait is not 0, it has taken none, and the client
+	// must wait.
 	TakeRequests(
 		ctx context.Context, t tenant.ID, a store.RateLimit, n int, now time.Time,
 	) (wait time.Duration, err error)

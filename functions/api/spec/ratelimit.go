@@ -121,8 +121,8 @@ func (s *Core) WeighJobs(ctx context.Context, t tenant.ID, jobs, body int) error
 	return s.weigh(ctx, t, store.Weight(jobs, 0), 0)
 }
 
-// weigh draws n requests, or refuses with the time to wait if the tenant has a deficit of more than most. It may leave a
-// deficit: otherwise a request that weighs more than a burst could never be made.
+// weigh draws n requests, or refuses with the time to wait if the tenant has a deficit of more than most. It may leave
+// a deficit: otherwise a request that weighs more than a burst could never be made.
 func (s *Core) weigh(ctx context.Context, t tenant.ID, n, most int) error {
 	if n == 0 || s.RateLimit.Rate == 0 {
 		return nil
