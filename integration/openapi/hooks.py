@@ -134,7 +134,7 @@ def completed(method, path, body):
         body["weekly"] = ["sat"]
     if "/schedules/{name}" in path and method == "PATCH":
         for kind in ("job", "dag"):
-            if kind in body and (body[kind] is None or body[kind] and "job" in body and kind == "dag"):
+            if kind in body and (body[kind] is None or kind == "dag" and "job" in body):
                 del body[kind]
         calendar = body.get("calendar")
         if isinstance(calendar, dict):
