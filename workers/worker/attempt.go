@@ -89,6 +89,17 @@ func cannotDecode(doing string, err error) disposition {
 	return disposition{then: undecodable, doing: doing, err: err}
 }
 
+// unread says what becomes of an attempt whose row could not be read.
+func unread(err error) disposition {
+	switch fault.KindOf(err) {
+	case fault.NotFound:
+		return disposition{then: deleted}
+	case fault.Undecodable:
+		return cannotDecode("read a row that this worker cannot decode", err)
+	}
+	return noAnswer(reading, "reading a row", err)
+}
+
 func giveBackFor(d time.Duration) disposition { return disposition{then: givenBack, after: d} }
 
 func settleAs(o job.Outcome) disposition { return disposition{then: settled, outcome: o} }

@@ -7,7 +7,6 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"punctual/shared/contract"
-	"punctual/shared/fault"
 	"punctual/shared/job"
 	runs "punctual/shared/run" // run is a word of this package
 	"punctual/shared/schedule"
@@ -29,14 +28,8 @@ type facts struct {
 // check reads what the start of a claimed attempt is decided by, and decides.
 func (w *Worker) check(a *attempt) disposition {
 	seen, err := w.readFacts(a.f)
-	switch kind := fault.KindOf(err); {
-	case err == nil:
-	case kind == fault.NotFound:
-		return disposition{then: deleted}
-	case kind == fault.Undecodable:
-		return cannotDecode("read a row that this worker cannot decode", err)
-	default:
-		return noAnswer(reading, "reading a row", err)
+	if err != nil {
+		return unread(err)
 	}
 	a.seen = seen
 	return w.decide(a)

@@ -46,14 +46,8 @@ func (w *Worker) preflight(a *attempt) disposition {
 	ctx, cancel := w.call()
 	defer cancel()
 	row, err := w.store.Row(ctx, f.key)
-	switch kind := fault.KindOf(err); {
-	case err == nil:
-	case kind == fault.NotFound:
-		return disposition{then: deleted}
-	case kind == fault.Undecodable:
-		return cannotDecode("read a row that this worker cannot decode", err)
-	default:
-		return noAnswer(reading, "reading a row", err)
+	if err != nil {
+		return unread(err)
 	}
 	now := w.clock.Now()
 	switch {
