@@ -24,7 +24,7 @@ const (
 
 // Slice reconciles every run whose wake-up lies in a slice; only those that wake before that time, if it is not zero.
 // Its next wake-up is written before it is reconciled: whatever the reconcile does, it keeps no later pass from the
-// others. If a run fails with an error that may go away by itself, so does the slice; the others are derived all the
+// others. If a run fails with an error that may go away by itself, so does the slice; the others are reconciled all the
 // same. A run that cannot be read is quarantined, and so is one that was not brought on for several wake-ups; each
 // further one is twice as far away.
 func (r *Releaser) Slice(ctx context.Context, slice string, before time.Time, came *scan.Counter) error {

@@ -83,7 +83,7 @@ func (r *Releaser) payloadBytes(
 }
 
 // draw draws n requests on the rate limit of the run's tenant. If the tenant is too much in deficit, it asks for the
-// run to be derived once that is paid, and drawn is false.
+// run to be reconciled once that is paid, and drawn is false.
 func (r *Releaser) draw(ctx context.Context, f *facts, n int) (drawn bool, err error) {
 	if r.RateLimit.Rate == 0 {
 		return true, nil
