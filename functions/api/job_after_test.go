@@ -18,7 +18,7 @@ import (
 func (b *bench) settled(t *testing.T, id string, o job.Outcome) {
 	t.Helper()
 	row := b.end(t, id, o)
-	if err := b.engine().Release.Ended(context.Background(), row); err != nil {
+	if err := b.engine().Runs.Ended(context.Background(), row); err != nil {
 		t.Fatal(err)
 	}
 }

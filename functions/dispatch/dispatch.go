@@ -14,7 +14,7 @@ import (
 	"punctual/functions/engine/arm"
 	"punctual/functions/engine/decide"
 	"punctual/functions/engine/recur"
-	"punctual/functions/engine/release"
+	"punctual/functions/engine/runs"
 	"punctual/shared/clock"
 	"punctual/shared/contract"
 	"punctual/shared/fault"
@@ -67,7 +67,7 @@ type Stage struct {
 	armer   arm.Armer
 	decider *decide.Decider
 	recur   *recur.Recurrer
-	runs    *release.Releaser
+	runs    *runs.Controller
 	records batch.Runner
 	armed   arm.Recent   // names of timers that were made
 	skips   atomic.Int64 // until when no timer is made, in Unix ns
@@ -78,7 +78,7 @@ func New(d Deps) *Stage {
 	e := engine.New(engine.Deps{Store: d.Store, Queue: d.Queue, Clock: d.Clock, Log: d.Log, Meter: d.Meter,
 		Shards: d.Shards, RateLimit: d.RateLimit})
 	return &Stage{
-		Deps: d, armer: e.Arm, decider: e.Decide, recur: e.Recur, runs: e.Release,
+		Deps: d, armer: e.Arm, decider: e.Decide, recur: e.Recur, runs: e.Runs,
 		records: batch.Runner{Stage: telemetry.StageDispatch, Log: d.Log, Meter: d.Meter,
 			Queue: contract.DispatchQueue, Queues: d.Queue},
 	}

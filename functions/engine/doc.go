@@ -1,7 +1,7 @@
 // Package engine wires together the verbs that the stages share. Each verb is a package of its own and imports
 // only those below it.
 //
-//	recur, release   schedules; runs of graphs, and the children of what has ended
+//	recur, runs      schedules; runs of graphs, and the children of what has ended
 //	   └▶ decide     what becomes of an open job; announces each end once
 //	       └▶ accept contents ▸ row ▸ key ▸ firing: the only way in
 //	           └▶ arm   the only sender of firings; asks for slices

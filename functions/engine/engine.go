@@ -10,7 +10,7 @@ import (
 	"punctual/functions/engine/arm"
 	"punctual/functions/engine/decide"
 	"punctual/functions/engine/recur"
-	"punctual/functions/engine/release"
+	"punctual/functions/engine/runs"
 	"punctual/shared/clock"
 	"punctual/shared/contract"
 	"punctual/shared/horizon"
@@ -26,7 +26,7 @@ type Store interface {
 	accept.Jobs
 	decide.Jobs
 	recur.Store
-	release.Store
+	runs.Store
 }
 
 // Deps is what the verbs need. A nil Meter drops metrics.
@@ -40,16 +40,16 @@ type Deps struct {
 	// RateLimit is what each tenant may do; what runs release draws on it. The zero RateLimit is no bound.
 	RateLimit store.RateLimit
 	// Schemas validates payloads and params. Nil: a schema.Cache of its own.
-	Schemas release.Schemas
+	Schemas runs.Schemas
 }
 
 // Engine holds the verbs.
 type Engine struct {
-	Arm     arm.Armer
-	Accept  *accept.Acceptor
-	Decide  *decide.Decider
-	Recur   *recur.Recurrer
-	Release *release.Releaser
+	Arm    arm.Armer
+	Accept *accept.Acceptor
+	Decide *decide.Decider
+	Recur  *recur.Recurrer
+	Runs   *runs.Controller
 }
 
 // New wires the verbs together: before a job starts, its schedule or its run is asked, and both are notified
@@ -57,7 +57,7 @@ type Engine struct {
 func New(d Deps) Engine {
 	jobs := &jobs{queue: d.Queue} // runs and the verbs on jobs need each other
 	var r *recur.Recurrer
-	runs := release.New(release.Deps{
+	runs := runs.New(runs.Deps{
 		Store: d.Store, Jobs: jobs, Clock: d.Clock, Log: d.Log, Meter: d.Meter, Shards: d.Shards, Schemas: d.Schemas,
 		RateLimit: d.RateLimit,
 		Over:      func(ctx context.Context, is run.Run) error { return r.RunOver(ctx, jobs.decider, is) },
@@ -84,11 +84,11 @@ func New(d Deps) Engine {
 		},
 	})
 	return Engine{
-		Arm:     arm.Armer{Queue: d.Queue, Log: d.Log, Meter: d.Meter},
-		Accept:  jobs.Acceptor,
-		Decide:  jobs.decider,
-		Recur:   r,
-		Release: runs,
+		Arm:    arm.Armer{Queue: d.Queue, Log: d.Log, Meter: d.Meter},
+		Accept: jobs.Acceptor,
+		Decide: jobs.decider,
+		Recur:  r,
+		Runs:   runs,
 	}
 }
 

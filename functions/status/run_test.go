@@ -5,7 +5,7 @@ import (
 	"time"
 
 	"punctual/functions/batch"
-	"punctual/functions/engine/release"
+	"punctual/functions/engine/runs"
 	"punctual/shared/contract"
 	"punctual/shared/dag"
 	"punctual/shared/job"
@@ -21,12 +21,12 @@ func TestStatus_SettlesReportsBeforeChildrenInABacklog(t *testing.T) {
 		"releases the children of a node after the reports that wait":  true,
 	} {
 		bubble(t, name, func(b *bundle) {
-			rel := b.Engine().Release
+			rel := b.Engine().Runs
 			k := run.Key{Tenant: "acme", ID: job.DeterministicID(time.Now(), "run")}
 			d := dag.Definition{Nodes: map[string]dag.Node{
 				"a": {Task: "echo"}, "b": {Task: "echo", DependsOn: []string{"a"}},
 			}}
-			is, _, err := rel.Create(b.Context(), release.Request{Key: k, Definition: d})
+			is, _, err := rel.Create(b.Context(), runs.Request{Key: k, Definition: d})
 			if err != nil {
 				b.Fatal(err)
 			}
@@ -85,7 +85,7 @@ func TestStatus_SendsTheDeadLetterOfANodeThatNeverRan(t *testing.T) {
 				"b": {Task: "echo", DependsOn: []string{"a"}, When: "nodes.a.result.absent > 1"},
 				"c": {Task: "echo", DependsOn: []string{"b"}, RunIf: dag.AllFailed},
 			}}
-			is, _, err := b.Engine().Release.Create(b.Context(), release.Request{Key: k, Definition: d})
+			is, _, err := b.Engine().Runs.Create(b.Context(), runs.Request{Key: k, Definition: d})
 			if err != nil {
 				b.Fatal(err)
 			}

@@ -21,7 +21,7 @@ func (s *Stage) Deadlines(ctx context.Context) error {
 	var came scan.Counter
 	walked := s.pass.Revisit(ctx, since(now.Add(-time.Minute), now, s.Shards),
 		func(ctx context.Context, slice horizon.Slice) error {
-			return s.release.Slice(ctx, slice.String(), now, &came)
+			return s.runs.Slice(ctx, slice.String(), now, &came)
 		})
 	repeated, err := s.deadlines(ctx, now, s.Shards, &came)
 	if counts := came.Counts(); len(counts) > 0 {

@@ -5,7 +5,7 @@ import (
 	"testing"
 	"time"
 
-	"punctual/functions/engine/release"
+	"punctual/functions/engine/runs"
 	"punctual/shared/contract"
 	"punctual/shared/dag"
 	"punctual/shared/fault"
@@ -20,7 +20,7 @@ func (b *bundle) stuck(heeds bool) run.Key {
 	b.Helper()
 	k := run.Key{Tenant: "noisy", ID: job.DeterministicID(time.Now(), "stuck")}
 	d := dag.Definition{Nodes: map[string]dag.Node{"a": {Task: "echo"}}}
-	if _, _, err := b.Engine().Release.Create(b.Context(), release.Request{Key: k, Definition: d}); err != nil {
+	if _, _, err := b.Engine().Runs.Create(b.Context(), runs.Request{Key: k, Definition: d}); err != nil {
 		b.Fatal(err)
 	}
 	end := make(chan struct{})
@@ -77,7 +77,7 @@ func TestSweeper_RetriesARunSoonThatFailedForAMoment(t *testing.T) {
 		b.sweep()
 		k := run.Key{Tenant: "acme", ID: job.DeterministicID(time.Now(), "run")}
 		d := dag.Definition{Nodes: map[string]dag.Node{"a": {Task: "echo"}}}
-		if _, _, err := b.Engine().Release.Create(b.Context(), release.Request{Key: k, Definition: d}); err != nil {
+		if _, _, err := b.Engine().Runs.Create(b.Context(), runs.Request{Key: k, Definition: d}); err != nil {
 			b.Fatal(err)
 		}
 		due := func() (at time.Time, tries int64) {

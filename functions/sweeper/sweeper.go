@@ -10,7 +10,7 @@ import (
 	"punctual/functions/engine"
 	"punctual/functions/engine/decide"
 	"punctual/functions/engine/recur"
-	"punctual/functions/engine/release"
+	"punctual/functions/engine/runs"
 	"punctual/functions/engine/scan"
 	"punctual/shared/clock"
 	"punctual/shared/contract"
@@ -63,7 +63,7 @@ type Stage struct {
 	Deps
 	decider *decide.Decider
 	recur   *recur.Recurrer
-	release *release.Releaser
+	runs    *runs.Controller
 	pass    scan.Pass
 	keeper  scan.Keeper
 	begun   atomic.Bool // a pass has succeeded
@@ -74,7 +74,7 @@ func New(d Deps) *Stage {
 	e := engine.New(engine.Deps{Store: d.Store, Queue: d.Queue, Clock: d.Clock, Log: d.Log, Meter: d.Meter,
 		Shards: d.Shards, RateLimit: d.RateLimit})
 	return &Stage{
-		Deps: d, decider: e.Decide, recur: e.Recur, release: e.Release,
+		Deps: d, decider: e.Decide, recur: e.Recur, runs: e.Runs,
 		pass:   scan.Pass{Marks: d.Store, Mark: store.Swept, Log: d.Log, Meter: d.Meter},
 		keeper: scan.Keeper{Index: d.Store, Clock: d.Clock, Meter: d.Meter, What: "job"},
 	}
@@ -132,14 +132,14 @@ func (s *Stage) walk(ctx context.Context) (Summary, error) {
 				return scan.Both(
 					// Schedules that were written and not promoted, because of a crash in between.
 					func() error { return s.recur.Slice(ctx, slice.String(), cutoff, &came) },
-					func() error { return s.release.Slice(ctx, slice.String(), now, &came) },
+					func() error { return s.runs.Slice(ctx, slice.String(), now, &came) },
 				)
 			},
 		)
 	}
 	// Runs are derived as soon as their wake-up has come: nothing else ends one that has expired.
 	runs := func(ctx context.Context, slice horizon.Slice) error {
-		return s.release.Slice(ctx, slice.String(), now, &came)
+		return s.runs.Slice(ctx, slice.String(), now, &came)
 	}
 	// Schedules that the promoter missed when they entered the horizon.
 	ahead := func(ctx context.Context, slice horizon.Slice) error {

@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"punctual/functions/engine"
-	"punctual/functions/engine/release"
+	"punctual/functions/engine/runs"
 	"punctual/integration/story"
 	"punctual/shared/clock"
 	"punctual/shared/contract"
@@ -20,12 +20,12 @@ import (
 	"punctual/shared/tenant"
 )
 
-// releaser is what the function of writes does with runs.
-func (w *world) releaser() *release.Releaser {
+// controller is what the function of writes does with runs.
+func (w *world) controller() *runs.Controller {
 	p := w.did.ports(w.World, "api-write")
 	return engine.New(engine.Deps{
 		Store: store.New(p.Table, p.Blobs), Queue: p.Queues, Clock: clock.System{}, Log: telemetry.Silent(), Shards: 1,
-	}).Release
+	}).Runs
 }
 
 // everyKind is a graph with payloads in the row, in an item and in the bucket, a join that is counted, items,
@@ -62,14 +62,14 @@ func ofRuns(t *testing.T, w *world) {
 	ctx := t.Context()
 	a := w.api
 	a.Want(201, "PUT", "/tasks/fails", story.Object{"executor": "http", "retry": story.Object{"max_attempts": 1}})
-	r := w.releaser()
-	by := release.By{Who: "alice"}
-	create := func(name string, d dag.Definition, change ...func(*release.Request)) run.Key {
+	r := w.controller()
+	by := runs.By{Who: "alice"}
+	create := func(name string, d dag.Definition, change ...func(*runs.Request)) run.Key {
 		t.Helper()
 		if _, err := dag.Compile(d); err != nil {
 			t.Fatal(err)
 		}
-		n := release.Request{Key: run.Key{Tenant: tenant.Local, ID: job.DeterministicID(time.Now(), name)},
+		n := runs.Request{Key: run.Key{Tenant: tenant.Local, ID: job.DeterministicID(time.Now(), name)},
 			Definition: d, By: by}
 		for _, c := range change {
 			c(&n)
@@ -87,7 +87,7 @@ func ofRuns(t *testing.T, w *world) {
 	}
 	long := json.RawMessage(`{"long":"` + strings.Repeat("x", 2*run.MaxInlineParams) + `"}`)
 	for _, priority := range contract.Priorities {
-		k := create(priority, everyKind(priority), func(n *release.Request) { n.Params = long })
+		k := create(priority, everyKind(priority), func(n *runs.Request) { n.Params = long })
 		time.Sleep(10 * time.Minute)
 		_, _, rows, err := r.Nodes(ctx, k)
 		if err != nil || rows["fails"].Status != job.Dead || rows["join"].Status != job.Succeeded {
@@ -109,7 +109,7 @@ func ofRuns(t *testing.T, w *world) {
 		t.Error(err)
 	}
 	// Later than now, paused, resumed, cancelled, expired.
-	later := func(n *release.Request) { n.DueAt = time.Now().Add(time.Minute) }
+	later := func(n *runs.Request) { n.DueAt = time.Now().Add(time.Minute) }
 	k := create("paused", everyKind("normal"), later)
 	must(r.Pause(ctx, k, by))
 	time.Sleep(10 * time.Minute)
@@ -118,17 +118,17 @@ func ofRuns(t *testing.T, w *world) {
 	must(r.Cancel(ctx, create("cancelled", everyKind("normal"), later), by))
 	expiring := everyKind("normal")
 	expiring.ExpireAfter = time.Minute
-	create("expiring", expiring, func(n *release.Request) { n.DueAt = time.Now().Add(20 * time.Minute) })
+	create("expiring", expiring, func(n *runs.Request) { n.DueAt = time.Now().Add(20 * time.Minute) })
 	time.Sleep(30 * time.Minute)
 	// What an operator may do to what waits.
-	k = create("by hand", everyKind("normal"), func(n *release.Request) { n.DueAt = time.Now().Add(time.Hour) })
+	k = create("by hand", everyKind("normal"), func(n *runs.Request) { n.DueAt = time.Now().Add(time.Hour) })
 	must(r.Complete(ctx, k, "x", json.RawMessage(`[1]`), by))
 	must(r.Skip(ctx, k, "fails", true, by))
 	time.Sleep(2 * time.Hour)
 	// The process that propagates dies: the sweeper does all of it.
 	for _, what := range []string{"run.create", "row.accept", "row.told", "run.end"} {
 		w.drop(func(c memory.Call) bool { return c.Name == what })
-		_, _, _ = r.Create(ctx, release.Request{
+		_, _, _ = r.Create(ctx, runs.Request{
 			Key:        run.Key{Tenant: tenant.Local, ID: job.DeterministicID(time.Now(), what)},
 			Definition: everyKind("normal"), By: by,
 		})

@@ -12,7 +12,7 @@ import (
 	"sync"
 	"time"
 
-	"punctual/functions/engine/release"
+	"punctual/functions/engine/runs"
 	"punctual/shared/dag"
 	graphs "punctual/shared/run"
 )
@@ -70,7 +70,7 @@ func (w *World) letGoOn() (any bool) {
 		switch {
 		case is.Paused && !is.Status.Final():
 			any = true
-			c.ask("resume", func(ctx context.Context, r *release.Releaser) error {
+			c.ask("resume", func(ctx context.Context, r *runs.Controller) error {
 				_, err := r.Resume(ctx, g.Key, sam)
 				return err
 			})
@@ -78,7 +78,7 @@ func (w *World) letGoOn() (any bool) {
 			any = true
 			for name := range g.Nodes {
 				if dag.EndOf(rows[name].Status) == dag.Failed {
-					_ = c.try("complete", func(ctx context.Context, r *release.Releaser) error {
+					_ = c.try("complete", func(ctx context.Context, r *runs.Controller) error {
 						_, err := r.Complete(ctx, g.Key, name, nil, sam)
 						return err
 					})
@@ -91,10 +91,10 @@ func (w *World) letGoOn() (any bool) {
 }
 
 // try is act, but a refusal is no violation; it is returned.
-func (w *Client) try(what string, do func(context.Context, *release.Releaser) error) error {
+func (w *Client) try(what string, do func(context.Context, *runs.Controller) error) error {
 	for n := range 300 {
 		err := w.askOnce(what, do)
-		if err == nil || errors.As(err, new(*release.WrongState)) {
+		if err == nil || errors.As(err, new(*runs.WrongState)) {
 			return err
 		}
 		time.Sleep(min(time.Duration(n+1)*700*time.Millisecond, 5*time.Second))
@@ -137,7 +137,7 @@ func (w *Client) operate(g graph, d *rand.Rand) {
 	}
 	w.operated = append(w.operated, g.Key)
 	w.mu.Unlock()
-	err := w.try(what+" "+node, func(ctx context.Context, r *release.Releaser) error {
+	err := w.try(what+" "+node, func(ctx context.Context, r *runs.Controller) error {
 		var err error
 		switch what {
 		case "cancel":

@@ -10,7 +10,7 @@ import (
 	"time"
 
 	"punctual/functions/engine"
-	"punctual/functions/engine/release"
+	"punctual/functions/engine/runs"
 	"punctual/shared/dag"
 	"punctual/shared/fault"
 	"punctual/shared/job"
@@ -24,13 +24,13 @@ type graph struct {
 	dag.Definition
 }
 
-// newReleaser returns what a process of the API does with runs.
-func (w *World) newReleaser(p *process) *release.Releaser {
+// newController returns what a process of the API does with runs.
+func (w *World) newController(p *process) *runs.Controller {
 	ports := p.ports()
 	return engine.New(engine.Deps{
 		Store: store.New(ports.Table, ports.Blobs), Queue: ports.Queues, Clock: p.clock, Log: w.log("api"),
 		Shards: w.o.Shards,
-	}).Release
+	}).Runs
 }
 
 // behindTheScenes reads the table without faults.
@@ -55,12 +55,12 @@ func (w *Client) graphOf(work map[string]Work, lines ...string) dag.Definition {
 
 // ask asks the API's process to do something with a run until the answer is final. A request whose answer was lost is
 // repeated, so it is no violation if the run does not allow it any more.
-func (w *Client) ask(what string, do func(context.Context, *release.Releaser) error) {
+func (w *Client) ask(what string, do func(context.Context, *runs.Controller) error) {
 	for n := range 300 {
 		switch err := w.askOnce(what, do); {
 		case err == nil:
 			return
-		case errors.As(err, new(*release.WrongState)):
+		case errors.As(err, new(*runs.WrongState)):
 			if n == 0 && w.faults() == 0 {
 				w.violation("%s was refused: %v", what, err)
 			}
@@ -71,9 +71,9 @@ func (w *Client) ask(what string, do func(context.Context, *release.Releaser) er
 	w.violation("%s was not answered in all these times", what)
 }
 
-func (w *Client) askOnce(what string, do func(context.Context, *release.Releaser) error) error {
+func (w *Client) askOnce(what string, do func(context.Context, *runs.Controller) error) error {
 	w.mu.Lock()
-	p, rel := w.api, w.releaser
+	p, rel := w.api, w.controller
 	w.mu.Unlock()
 	var gone error = fault.New(fault.Unavailable, nil, "%s", what)
 	if p.dead.Load() {
@@ -108,8 +108,8 @@ func (w *Client) StartAt(name string, d dag.Definition, due time.Time) graph {
 	w.mu.Lock()
 	w.graphs = append(w.graphs, g)
 	w.mu.Unlock()
-	w.ask("create", func(ctx context.Context, r *release.Releaser) error {
-		_, _, err := r.Create(ctx, release.Request{Key: g.Key, Definition: d, DueAt: due, By: release.By{Who: "sim"}})
+	w.ask("create", func(ctx context.Context, r *runs.Controller) error {
+		_, _, err := r.Create(ctx, runs.Request{Key: g.Key, Definition: d, DueAt: due, By: runs.By{Who: "sim"}})
 		return err
 	})
 	return g

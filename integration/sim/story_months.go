@@ -6,7 +6,7 @@ import (
 	"strings"
 	"time"
 
-	"punctual/functions/engine/release"
+	"punctual/functions/engine/runs"
 	"punctual/shared/contract"
 	"punctual/shared/dag"
 	"punctual/shared/item"
@@ -32,7 +32,7 @@ var lasting = []Story{
 			w.Age(g, 33*day)
 			time.Sleep(20 * time.Minute) // a wake-up of the run comes
 		}
-		w.ask("skip", func(ctx context.Context, r *release.Releaser) error {
+		w.ask("skip", func(ctx context.Context, r *runs.Controller) error {
 			_, err := r.Skip(ctx, g.Key, "b", false, sam)
 			return err
 		})
@@ -69,7 +69,7 @@ var lasting = []Story{
 			g := w.Start("g", d)
 			w.Until(g, "a", "DEAD")
 			time.Sleep(4 * time.Second)
-			w.ask("retry", func(ctx context.Context, r *release.Releaser) error {
+			w.ask("retry", func(ctx context.Context, r *runs.Controller) error {
 				_, err := r.RetryNode(ctx, g.Key, "a", sam)
 				return err
 			})

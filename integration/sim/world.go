@@ -13,7 +13,7 @@ import (
 	"testing"
 	"time"
 
-	"punctual/functions/engine/release"
+	"punctual/functions/engine/runs"
 	"punctual/integration/system"
 	"punctual/shared/fault"
 	"punctual/shared/item"
@@ -83,13 +83,13 @@ type World struct {
 	stopCore context.CancelFunc
 	drains   []context.CancelFunc // of the workers, in order of start
 	api      *process
-	rest     http.Handler      // the API's
-	releaser *release.Releaser // the API's
-	graphs   []graph           // all runs that were asked for
-	operated []graphs.Key      // those on which an operator has acted
-	wholly   []graphs.Key      // those with a retry from a node, which repeats even succeeded nodes
-	done     map[string]int    // what became of random graphs, for a count
-	requests int               // how many were made
+	rest     http.Handler     // the API's
+	controller *runs.Controller // the API's
+	graphs   []graph          // all runs that were asked for
+	operated []graphs.Key     // those on which an operator has acted
+	wholly   []graphs.Key     // those with a retry from a node, which repeats even succeeded nodes
+	done     map[string]int   // what became of random graphs, for a count
+	requests int              // how many were made
 
 	released chan struct{} // closed at the end: blocked calls of dead processes return
 	over     context.Context
@@ -354,10 +354,10 @@ func (w *World) Strike() {
 
 func (w *World) startAPI() {
 	p := w.newProcess("api")
-	rest, releaser := w.newAPI(p), w.newReleaser(p)
+	rest, controller := w.newAPI(p), w.newController(p)
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	w.api, w.rest, w.releaser = p, rest, releaser
+	w.api, w.rest, w.controller = p, rest, controller
 }
 
 // mourn starts a new process after one has died.

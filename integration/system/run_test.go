@@ -11,7 +11,7 @@ import (
 	"time"
 
 	"punctual/functions/engine"
-	"punctual/functions/engine/release"
+	"punctual/functions/engine/runs"
 	"punctual/integration/system"
 	"punctual/shared/clock"
 	"punctual/shared/contract"
@@ -28,7 +28,7 @@ import (
 type graphs struct {
 	*testing.T
 	*bench
-	rel *release.Releaser
+	rel *runs.Controller
 	key run.Key
 
 	mu      sync.Mutex
@@ -73,7 +73,7 @@ func ofGraphs(t *testing.T, do func(g *graphs)) {
 		g.Want(201, "PUT", "/tasks/step", object{"executor": "go", "timeout": "1h", "retry": object{"max_attempts": 1}})
 		g.rel = engine.New(engine.Deps{
 			Store: g.sys.Store, Queue: g.world.Queues(), Clock: clock.System{}, Log: telemetry.Silent(), Shards: 4,
-		}).Release
+		}).Runs
 		g.key = run.Key{Tenant: tenant.Local, ID: job.DeterministicID(time.Now(), t.Name())}
 		do(g)
 	})
@@ -97,8 +97,8 @@ func (g *graphs) create(d dag.Definition) {
 	if _, err := dag.Compile(d); err != nil {
 		g.Fatal(err)
 	}
-	_, _, err := g.rel.Create(context.Background(), release.Request{
-		Key: g.key, Definition: d, By: release.By{Who: "test"},
+	_, _, err := g.rel.Create(context.Background(), runs.Request{
+		Key: g.key, Definition: d, By: runs.By{Who: "test"},
 	})
 	g.must(err)
 }
@@ -156,7 +156,7 @@ func (g *graphs) row(node string) job.Row {
 	return rows[node]
 }
 
-var operator = release.By{Who: "alice", Reason: "because"}
+var operator = runs.By{Who: "alice", Reason: "because"}
 
 func TestRun_RunsAGraphThroughTheWholeProduct(t *testing.T) {
 	t.Parallel()
@@ -272,8 +272,8 @@ func TestRun_RunsAGraphThroughTheWholeProduct(t *testing.T) {
 		t.Parallel()
 		ofGraphs(t, func(g *graphs) {
 			d := graph("a", "b: a")
-			_, _, err := g.rel.Create(context.Background(), release.Request{
-				Key: g.key, Definition: d, DueAt: time.Now().Add(10 * time.Second), By: release.By{Who: "test"},
+			_, _, err := g.rel.Create(context.Background(), runs.Request{
+				Key: g.key, Definition: d, DueAt: time.Now().Add(10 * time.Second), By: runs.By{Who: "test"},
 			})
 			g.must(err)
 			_, err = g.rel.Pause(context.Background(), g.key, operator)

@@ -8,7 +8,7 @@ import (
 	"punctual/functions/api/field"
 	"punctual/functions/api/rest"
 	"punctual/functions/api/spec"
-	"punctual/functions/engine/release"
+	"punctual/functions/engine/runs"
 	"punctual/shared/contract"
 	"punctual/shared/dag"
 	"punctual/shared/fault"
@@ -63,7 +63,7 @@ func (s *Handler) createDagRun(
 		return nil, err
 	}
 	return s.createRun(ctx, who, doc, in.IdempotencyKey, "dag "+in.Name, func(
-		r *rest.Reader, n *release.Request,
+		r *rest.Reader, n *runs.Request,
 	) (rest.Fields, *dag.Graph, error) {
 		f := dagRunRequest.Body(r)
 		version := 0
@@ -85,7 +85,7 @@ func (s *Handler) createInlineRun(
 		return nil, err
 	}
 	return s.createRun(ctx, who, doc, in.IdempotencyKey, "run", func(
-		r *rest.Reader, _ *release.Request,
+		r *rest.Reader, _ *runs.Request,
 	) (rest.Fields, *dag.Graph, error) {
 		f := runRequest.Body(r)
 		v, ok := f[runDag.Name()]
@@ -106,7 +106,7 @@ func (s *Handler) createInlineRun(
 // createRun makes the run that a body describes. As for jobs, the idempotency key is checked first.
 func (s *Handler) createRun(
 	ctx context.Context, who tenant.Identity, doc *rest.Document, key, of string,
-	definition func(*rest.Reader, *release.Request) (rest.Fields, *dag.Graph, error),
+	definition func(*rest.Reader, *runs.Request) (rest.Fields, *dag.Graph, error),
 ) (*createdRunAnswer, error) {
 	now, hash, gone := s.Now(), of+" "+doc.Hash(0, ""), job.ID("")
 	if key != "" {
@@ -117,7 +117,7 @@ func (s *Handler) createRun(
 		gone = freed
 	}
 	r := spec.NewReader(doc)
-	n := release.Request{By: release.By{Who: who.Subject}}
+	n := runs.Request{By: runs.By{Who: who.Subject}}
 	f, g, err := definition(r, &n)
 	if err != nil {
 		return nil, err
@@ -144,7 +144,7 @@ func (s *Handler) createRun(
 }
 
 // rememberRun returns the write of the idempotency key, which is in one transaction with the run.
-func (s *Handler) rememberRun(n release.Request, key, hash string, gone job.ID, now time.Time) item.Write {
+func (s *Handler) rememberRun(n runs.Request, key, hash string, gone job.ID, now time.Time) item.Write {
 	answer := spec.RunView{
 		RunID: n.Key.ID, Status: run.Building, CreatedAt: rest.At(now),
 		DueAt: rest.At(n.DueAt), Params: n.Params,
@@ -165,7 +165,7 @@ func (s *Handler) rememberRun(n release.Request, key, hash string, gone job.ID, 
 }
 
 func (s *Handler) beginRun(
-	ctx context.Context, n release.Request, key, hash string, now time.Time,
+	ctx context.Context, n runs.Request, key, hash string, now time.Time,
 ) (*createdRunAnswer, error) {
 	_, created, err := s.Runs.Create(ctx, n)
 	switch {
@@ -213,7 +213,7 @@ func (s *Handler) replayRun(
 
 // readRunOptions reads the options of a run, except params. It returns the pointers in allow_literals.
 func (s *Handler) readRunOptions(
-	r *rest.Reader, f rest.Fields, now time.Time, n *release.Request,
+	r *rest.Reader, f rest.Fields, now time.Time, n *runs.Request,
 ) (allowed []string) {
 	spec.AllowLiterals.Into(r, f, &allowed)
 	due := now

@@ -9,7 +9,7 @@ import (
 
 	"punctual/functions/api/rest"
 	"punctual/functions/api/spec"
-	"punctual/functions/engine/release"
+	"punctual/functions/engine/runs"
 	"punctual/shared/dag"
 	"punctual/shared/fault"
 	"punctual/shared/job"
@@ -73,7 +73,7 @@ type ByNode struct {
 
 // asRunProblem turns an error of Runs into a problem.
 func asRunProblem(err error) error {
-	var wrong *release.WrongState
+	var wrong *runs.WrongState
 	switch {
 	case errors.As(err, &wrong):
 		p := rest.NewProblem(spec.CodeWrongState, "%s", wrong.Error())

@@ -9,7 +9,7 @@ import (
 	"punctual/functions/api/field"
 	"punctual/functions/api/rest"
 	"punctual/functions/api/spec"
-	"punctual/functions/engine/release"
+	"punctual/functions/engine/runs"
 	"punctual/shared/contract"
 	"punctual/shared/fault"
 	"punctual/shared/job"
@@ -42,9 +42,9 @@ type runAnswer = rest.Answer[spec.RunView]
 // other than reason; nil: there are none.
 func (s *Handler) operate(
 	ctx context.Context, who tenant.Identity, k run.Key, request *field.Object, read func(*rest.Reader, rest.Fields),
-	carryOut func(run.Key, release.By) (run.Run, error),
+	carryOut func(run.Key, runs.By) (run.Run, error),
 ) (*runAnswer, error) {
-	by := release.By{Who: who.Subject}
+	by := runs.By{Who: who.Subject}
 	err := spec.OptionalBody(ctx, request, func(r *rest.Reader, f rest.Fields) {
 		spec.Reason.Into(r, f, &by.Reason)
 		if read != nil {
@@ -63,10 +63,10 @@ func (s *Handler) operate(
 
 // plainOperation returns the handler of an operation that takes only a reason.
 func (s *Handler) plainOperation(
-	carryOut func(context.Context, run.Key, release.By) (run.Run, error),
+	carryOut func(context.Context, run.Key, runs.By) (run.Run, error),
 ) func(context.Context, tenant.Identity, *ByID) (*runAnswer, error) {
 	return func(ctx context.Context, who tenant.Identity, in *ByID) (*runAnswer, error) {
-		return s.operate(ctx, who, in.key, operationRequest, nil, func(k run.Key, by release.By) (run.Run, error) {
+		return s.operate(ctx, who, in.key, operationRequest, nil, func(k run.Key, by runs.By) (run.Run, error) {
 			return carryOut(ctx, k, by)
 		})
 	}
@@ -76,7 +76,7 @@ func (s *Handler) retryRun(ctx context.Context, who tenant.Identity, in *ByID) (
 	from := ""
 	return s.operate(ctx, who, in.key, runRetryRequest, func(r *rest.Reader, f rest.Fields) {
 		retryFrom.Into(r, f, &from)
-	}, func(k run.Key, by release.By) (run.Run, error) {
+	}, func(k run.Key, by runs.By) (run.Run, error) {
 		is, err := s.Runs.Retry(ctx, k, from, by)
 		if fault.KindOf(err) == fault.Invalid && from != "" {
 			err = rest.OneViolation("/from", spec.CodeUnknownNode, "a node of the run",
@@ -87,7 +87,7 @@ func (s *Handler) retryRun(ctx context.Context, who tenant.Identity, in *ByID) (
 }
 
 func (s *Handler) retryRunNode(ctx context.Context, who tenant.Identity, in *ByNode) (*runAnswer, error) {
-	return s.operate(ctx, who, in.key, operationRequest, nil, func(k run.Key, by release.By) (run.Run, error) {
+	return s.operate(ctx, who, in.key, operationRequest, nil, func(k run.Key, by runs.By) (run.Run, error) {
 		return s.Runs.RetryNode(ctx, k, in.Node, by)
 	})
 }
@@ -96,7 +96,7 @@ func (s *Handler) skipRunNode(ctx context.Context, who tenant.Identity, in *ByNo
 	children := ""
 	return s.operate(ctx, who, in.key, nodeSkipRequest, func(r *rest.Reader, f rest.Fields) {
 		skipChildren.Into(r, f, &children)
-	}, func(k run.Key, by release.By) (run.Run, error) {
+	}, func(k run.Key, by runs.By) (run.Run, error) {
 		return s.Runs.Skip(ctx, k, in.Node, children == "skip", by)
 	})
 }
@@ -107,7 +107,7 @@ func (s *Handler) completeRunNode(ctx context.Context, who tenant.Identity, in *
 		if v, ok := f[nodeResult.Name()]; ok {
 			result = readResult(r, v)
 		}
-	}, func(k run.Key, by release.By) (run.Run, error) {
+	}, func(k run.Key, by runs.By) (run.Run, error) {
 		return s.Runs.Complete(ctx, k, in.Node, result, by)
 	})
 }

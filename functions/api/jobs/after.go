@@ -136,7 +136,7 @@ func (s *Handler) evaluateAfter(ctx context.Context, t tenant.ID, a accepted) {
 	if a.view.Status != job.Blocked {
 		return
 	}
-	if err := s.Engine.Release.EvaluateAfter(ctx, job.Key{Tenant: t, ID: a.view.JobID}); err != nil {
+	if err := s.Engine.Runs.EvaluateAfter(ctx, job.Key{Tenant: t, ID: a.view.JobID}); err != nil {
 		s.Log.WarnContext(ctx, "a job after others was not judged; its wake-up will",
 			telemetry.Tenant, t, telemetry.JobID, a.view.JobID, telemetry.Err, err.Error())
 	}

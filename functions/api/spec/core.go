@@ -72,7 +72,7 @@ func NewCore(d Deps) *Core {
 	c.Engine = engine.New(engine.Deps{Store: d.Store, Queue: d.Queues, Clock: d.Clock, Log: d.Log, Meter: d.Meter,
 		Shards: d.Shards, Schemas: c.Schemas, RateLimit: d.RateLimit})
 	if c.Runs == nil {
-		c.Runs = c.Engine.Release
+		c.Runs = c.Engine.Runs
 	}
 	return c
 }

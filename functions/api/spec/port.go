@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"punctual/functions/engine"
-	"punctual/functions/engine/release"
+	"punctual/functions/engine/runs"
 	"punctual/shared/dag"
 	"punctual/shared/job"
 	"punctual/shared/message"
@@ -42,7 +42,7 @@ type Store interface {
 	pauses
 	exclusions
 	dags
-	runs
+	runItems
 	// Slowest returns the watermark of the slowest shard, and how many shards have one; the zero time before the first
 	// pass.
 	Slowest(ctx context.Context, w store.Watermark) (at time.Time, shards int, err error)
@@ -186,8 +186,8 @@ type dags interface {
 	DeleteDag(ctx context.Context, t tenant.ID, name string, now time.Time, free func() error) error
 }
 
-// runs are a tenant's runs, newest first, with their events.
-type runs interface {
+// runItems are a tenant's runs, newest first, with their events.
+type runItems interface {
 	// Runs reads some entries of the list and returns those that match; next is "" at the end. It leaves out a run that
 	// is forgotten or cannot be read.
 	Runs(ctx context.Context, t tenant.ID, q store.RunQuery) (found []store.ListedRun, next string, err error)
@@ -201,22 +201,22 @@ type runs interface {
 }
 
 // Runs makes, shows and changes runs of dags. An absent run or node is a fault.NotFound. An act that the state does not
-// allow is a *release.WrongState.
+// allow is a *runs.WrongState.
 type Runs interface {
-	Create(ctx context.Context, n release.Request) (is run.Run, created bool, err error)
+	Create(ctx context.Context, n runs.Request) (is run.Run, created bool, err error)
 	// Compiled returns the graph of a stored definition, which is compiled once.
 	Compiled(ctx context.Context, t tenant.ID, definition string) (*dag.Graph, error)
 	// Nodes reads a run with the current rows of its nodes; a BLOCKED node has none.
 	Nodes(ctx context.Context, k run.Key) (run.Run, *dag.Graph, map[string]job.Row, error)
 	// Reconcile brings a run on from its rows, as its wake-up does.
 	Reconcile(ctx context.Context, k run.Key) error
-	Cancel(ctx context.Context, k run.Key, by release.By) (run.Run, error)
-	Pause(ctx context.Context, k run.Key, by release.By) (run.Run, error)
-	Resume(ctx context.Context, k run.Key, by release.By) (run.Run, error)
+	Cancel(ctx context.Context, k run.Key, by runs.By) (run.Run, error)
+	Pause(ctx context.Context, k run.Key, by runs.By) (run.Run, error)
+	Resume(ctx context.Context, k run.Key, by runs.By) (run.Run, error)
 	// Retry runs the failed nodes again, or from and all nodes below it. An unknown from is a fault.Invalid.
-	Retry(ctx context.Context, k run.Key, from string, by release.By) (run.Run, error)
-	RetryNode(ctx context.Context, k run.Key, node string, by release.By) (run.Run, error)
+	Retry(ctx context.Context, k run.Key, from string, by runs.By) (run.Run, error)
+	RetryNode(ctx context.Context, k run.Key, node string, by runs.By) (run.Run, error)
 	// Skip lets the node's children run, or, with below, skips them as well.
-	Skip(ctx context.Context, k run.Key, node string, below bool, by release.By) (run.Run, error)
-	Complete(ctx context.Context, k run.Key, node string, result json.RawMessage, by release.By) (run.Run, error)
+	Skip(ctx context.Context, k run.Key, node string, below bool, by runs.By) (run.Run, error)
+	Complete(ctx context.Context, k run.Key, node string, result json.RawMessage, by runs.By) (run.Run, error)
 }

@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"punctual/functions/engine/recur"
-	"punctual/functions/engine/release"
+	"punctual/functions/engine/runs"
 	"punctual/functions/stagetest"
 	"punctual/shared/contract"
 	"punctual/shared/dag"
@@ -67,8 +67,8 @@ func (b *bundle) run(r job.Row) run.Run {
 // end cancels the run of a row.
 func (b *bundle) end(r job.Row) {
 	b.Helper()
-	if _, err := b.engine.Release.Cancel(b.Context(), run.Key{Tenant: r.Tenant, ID: r.ID},
-		release.By{Who: "test"}); err != nil {
+	if _, err := b.engine.Runs.Cancel(b.Context(), run.Key{Tenant: r.Tenant, ID: r.ID},
+		runs.By{Who: "test"}); err != nil {
 		b.Fatal(err)
 	}
 }
@@ -286,18 +286,18 @@ func TestRecurrer_EndsTheRowsOfRuns(t *testing.T) {
 				_, w := is.Halt(run.StopExpire, why, stagetest.Now())
 				b.Write(w)
 			}, func() error {
-				return b.engine.Release.Reconcile(b.Context(), run.Key{Tenant: r.Tenant, ID: r.ID})
+				return b.engine.Runs.Reconcile(b.Context(), run.Key{Tenant: r.Tenant, ID: r.ID})
 			}, func(n int) {
 				is := b.run(r)
 				if is.Status.Final() && !is.Notified && is.WakeAt.IsZero() {
 					b.Errorf("after crash %d the run has no wake-up, and its schedule was not notified", n)
 				}
 				b.restart()
-				if err := b.engine.Release.Reconcile(b.Context(), is.Key); err != nil {
+				if err := b.engine.Runs.Reconcile(b.Context(), is.Key); err != nil {
 					b.Fatal(err)
 				}
 				b.restart()
-				if err := b.engine.Release.Reconcile(b.Context(), is.Key); err != nil {
+				if err := b.engine.Runs.Reconcile(b.Context(), is.Key); err != nil {
 					b.Fatal(err)
 				}
 				now, row, is := b.Schedule(s.Key), b.Row(r.Key), b.run(r)
@@ -324,7 +324,7 @@ func TestRecurrer_EndsTheRowsOfRuns(t *testing.T) {
 		if err := b.Store.Put(b.Context(), is.Forget()); err == nil {
 			b.Error("it is forgotten")
 		}
-		if err := b.engine.Release.Reconcile(b.Context(), is.Key); err != nil {
+		if err := b.engine.Runs.Reconcile(b.Context(), is.Key); err != nil {
 			b.Fatal(err)
 		}
 		if err := b.Store.Put(b.Context(), b.run(r).Forget()); err != nil || b.Row(r.Key).Status != job.Cancelled {

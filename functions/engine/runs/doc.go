@@ -1,0 +1,12 @@
+// Package runs moves the runs of graphs forward: it releases a node once its parents have ended, ends a node that
+// must not run, and ends the run. The protocol is in shared/job/PROTOCOL.md, "Runs".
+//
+//	end of a job ───────▶ Ended ───── evaluates its children, and the children of those that this ends ─┐
+//	wake-up, operation ─▶ Reconcile ─ evaluates the whole run from its rows ───────────────────────────┴▶ rows · end
+//
+// What always holds: a node has at most one row in each generation, and a process that finds that row written leaves it
+// as it is. Each call may be repeated, and two may be made at a time.
+//
+// How it fails: with an error that names the run. What a call leaves undone is done later: by the pending effects of
+// the ended job, or at the run's wake-up, which it has until it ends.
+package runs

@@ -1,0 +1,341 @@
+package runs
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"hash/fnv"
+	"slices"
+	"strings"
+	"time"
+
+	"punctual/shared/dag"
+	"punctual/shared/fault"
+	"punctual/shared/job"
+	"punctual/shared/run"
+	"punctual/shared/telemetry"
+)
+
+// Ended evaluates the children of a job that has become final, the children of those that this ends, and so on. It is
+// called after the write that made the job final. A job that is no node and that no other comes after has no children.
+func (r *Controller) Ended(ctx context.Context, row job.Row) error {
+	if !row.HasChildren() {
+		return nil
+	}
+	return r.propagateAll(ctx, []job.Row{row})
+}
+
+// propagateAll evaluates the children of rows, of the rows that this ends, and so on. An error of one row keeps no
+// other from being propagated: whose children could not be evaluated is propagated in an invocation of its own. Only
+// where that cannot be asked for either, or where repeating cannot help, is it an error.
+func (r *Controller) propagateAll(ctx context.Context, rows []job.Row) error {
+	var errs []error
+	for len(rows) > 0 {
+		x := rows[0]
+		var more []job.Row
+		err := timeLeft(ctx)
+		if err == nil {
+			more, err = r.propagateOne(ctx, x)
+		}
+		rows = append(rows[1:], more...) // also what was ended before an error
+		if err != nil {
+			errs = append(errs, r.propagateLater(ctx, x, err))
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// propagateOne evaluates what waits for x, and returns the rows that it has ended, also with an error.
+func (r *Controller) propagateOne(ctx context.Context, x job.Row) (ended []job.Row, err error) {
+	ended, err = r.notifyFollowers(ctx, x)
+	if err != nil {
+		return ended, fmt.Errorf("judging the jobs after job %s: %w", x.ID, err)
+	}
+	if x.RunID == "" {
+		return ended, r.clearPending(ctx, x)
+	}
+	more, err := r.propagate(ctx, x)
+	if err != nil {
+		err = fmt.Errorf("judging the children of node %q of run %s: %w", x.Node, x.RunID, err)
+	}
+	return append(ended, more...), err
+}
+
+// propagateLater asks for an invocation that evaluates the children of x, after an error that may go away. It returns
+// the error if that is of no use or cannot be asked for.
+func (r *Controller) propagateLater(ctx context.Context, x job.Row, why error) error {
+	if !fault.Retryable(why) {
+		return why
+	}
+	if err := r.Jobs.EndedLater(ctx, x); err != nil {
+		return errors.Join(why, err)
+	}
+	r.Log.WarnContext(ctx, "the children of a job will be evaluated in another invocation", telemetry.Tenant, x.Tenant,
+		telemetry.RunID, x.RunID, telemetry.JobID, x.ID, telemetry.Err, why.Error())
+	return nil
+}
+
+// propagate evaluates the nodes that wait for x, clears x's pending effects, and returns the rows that it has ended,
+// also with an error.
+func (r *Controller) propagate(ctx context.Context, x job.Row) (ended []job.Row, err error) {
+	h := holds(x)
+	for try := range tries {
+		f, err := r.read(ctx, run.Of(x))
+		if fault.KindOf(err) == fault.NotFound { // forgotten
+			return ended, r.clearPending(ctx, x)
+		}
+		if err != nil {
+			return ended, err
+		}
+		f.held = h
+		more, then, err := r.propagateOnce(ctx, f, x)
+		ended = append(ended, more...)
+		if err == nil && then != readOnce {
+			more, err = r.propagated(ctx, f, x, then)
+			if ended = append(ended, more...); err == nil {
+				return ended, nil
+			}
+		}
+		if err != nil && !refused(err) && !r.passes(ctx, err, x.ID, try) {
+			return ended, err
+		}
+	}
+	return ended, changed(run.Of(x))
+}
+
+// passes waits out a conflict of two transactions: DynamoDB refuses one of two that write the same item at a time. The
+// wait grows with each try and differs between jobs. It says whether it is worth another try.
+func (r *Controller) passes(ctx context.Context, err error, id job.ID, try int) bool {
+	if fault.KindOf(err) != fault.Conflict {
+		return false
+	}
+	h := fnv.New32a()
+	fmt.Fprint(h, id, try)
+	wait := time.Duration(1+h.Sum32()%uint32(conflictWait.Milliseconds())) * time.Millisecond << min(try, 4)
+	select {
+	case <-time.After(wait):
+		return true
+	case <-ctx.Done():
+		return false
+	}
+}
+
+// conflictWait bounds the wait after the first conflict of two transactions.
+const conflictWait = 16 * time.Millisecond
+
+// propagated frees the places of x that were not passed on, has the nodes that have joined the line meanwhile take
+// them, and clears x's pending effects.
+func (r *Controller) propagated(ctx context.Context, f *facts, x job.Row, then verdict) (ended []job.Row, err error) {
+	freed, err := r.freeHeld(ctx, f.held)
+	if err != nil {
+		return nil, err
+	}
+	if freed {
+		f.forgetLimit("")
+		if ended, err = r.moveUp(ctx, f, true); err != nil {
+			return ended, err
+		}
+		more, err := r.recheckWaiters(ctx, f)
+		if ended = append(ended, more...); err != nil {
+			return ended, err
+		}
+		f.held.freed = false
+	}
+	if then == keepPending {
+		return ended, nil
+	}
+	return ended, r.clearPending(ctx, x)
+}
+
+// verdict is what follows once the nodes that wait for an end were evaluated.
+type verdict int
+
+const (
+	readOnce     verdict = iota // the run is to be read and evaluated once more
+	keepPending                 // the end still has to be propagated
+	clearEffects                // the end was propagated
+)
+
+// propagateOnce is propagate for the run as it was read.
+func (r *Controller) propagateOnce(
+	ctx context.Context, f *facts, x job.Row,
+) (ended []job.Row, then verdict, err error) {
+	if ended, err = r.replaceItems(ctx, f, x); err != nil {
+		return ended, readOnce, err
+	}
+	counts := x.Generation == f.run.Generation(x.Node)
+	node := x.ItemNo == 0 && counts
+	failed := node && f.graph.OnFailure == dag.CancelRun && dag.EndOf(x.Status) == dag.Failed
+	if x.ItemNo > 0 && !counts {
+		if ended, err = r.closeOlder(ctx, f, x); err != nil {
+			return ended, readOnce, err
+		}
+	}
+	switch {
+	case f.run.Status.Final():
+		return ended, clearEffects, nil
+	case f.run.Expired(r.Clock.Now()):
+		if err := r.expire(ctx, f); err != nil {
+			return ended, readOnce, err
+		}
+		return ended, readOnce, r.bringOn(ctx, f.run.Key)
+	case failed && f.run.Operation != nil:
+		return ended, keepPending, nil // the operation decides whether the failure still counts
+	case failed && f.run.Stop == run.NoStop:
+		if err := r.stopFailed(ctx, f, x.Node); err != nil {
+			return ended, readOnce, err
+		}
+		return ended, clearEffects, r.bringOn(ctx, f.run.Key)
+	}
+
+	if x.Permit > 0 || x.Slot > 0 { // a node in the line may take the place over
+		more, err := r.moveUp(ctx, f, x.Slot > 0)
+		if ended = append(ended, more...); err != nil {
+			return ended, readOnce, err
+		}
+	}
+	for _, c := range r.targets(f, x, counts) {
+		if f.run.Stop != run.NoStop && !(x.ItemNo > 0 && c == x.Node) {
+			continue
+		}
+		more, err := r.evaluate(ctx, f, c, x)
+		ended = append(ended, more...)
+		if err != nil {
+			return ended, readOnce, err
+		}
+	}
+	more, err := r.recheckWaiters(ctx, f)
+	if ended = append(ended, more...); err != nil {
+		return ended, readOnce, err
+	}
+	if err := r.noteHolds(ctx, f); err != nil {
+		return ended, readOnce, err
+	}
+	if node {
+		if err := r.endAfter(ctx, f, x); err != nil {
+			return ended, readOnce, err
+		}
+	}
+	// Nodes were not evaluated because of the operation or the pause, which may have ended meanwhile.
+	if f.run.Operation != nil || f.run.Paused {
+		is, err := r.Store.Run(ctx, f.run.Key)
+		if err != nil || is.Epoch != f.run.Epoch {
+			return ended, readOnce, err
+		}
+	}
+	return ended, clearEffects, nil
+}
+
+// targets are the nodes to be evaluated after the end of x.
+func (r *Controller) targets(f *facts, x job.Row, counts bool) []string {
+	if !counts || x.ItemNo > 0 { // the newer generation may wait for the older one; a mapped node waits for its items
+		return []string{x.Node}
+	}
+	if f.run.Epoch == 1 { // before any operation on the run, all ancestors of a node end before its parents
+		return f.graph.Children(x.Node)
+	}
+	return append(slices.Clone(f.graph.Children(x.Node)), f.graph.Readers(x.Node)...)
+}
+
+// clearPending notes on x that its children were evaluated.
+func (r *Controller) clearPending(ctx context.Context, x job.Row) error {
+	_, _, err := r.rewrite(ctx, x, func(x job.Row) bool { return x.PendingEffects.Children() }, job.NotifyDone)
+	return err
+}
+
+func (r *Controller) noteHolds(ctx context.Context, f *facts) error {
+	if !f.holds || f.run.Holds {
+		return nil
+	}
+	after, write := f.run.NoteHolds()
+	if err := r.Store.WriteRun(ctx, after, write); err != nil {
+		return err
+	}
+	f.run = after
+	return nil
+}
+
+// endAfter ends the run if x may have been its last node: if all children of x have ended, and the counter of the last
+// nodes says so.
+func (r *Controller) endAfter(ctx context.Context, f *facts, x job.Row) error {
+	if f.run.Holds {
+		return r.endRun(ctx, f)
+	}
+	children := f.graph.Children(x.Node)
+	below, err := r.rows(ctx, f, children...)
+	if err != nil {
+		return err
+	}
+	for _, c := range children {
+		if !below[c].Status.Final() {
+			return nil
+		}
+	}
+	if era, need := f.graph.EndNeeds(f.run); need > 0 {
+		n, err := r.Store.Count(ctx, f.run.Key, f.run.EndRef(era), 1, r.Clock.Now())
+		if err != nil || n < int64(need) {
+			return err
+		}
+	}
+	return r.endRun(ctx, f)
+}
+
+// endRun ends or holds the run if its rows say so.
+func (r *Controller) endRun(ctx context.Context, f *facts) error {
+	if f.run.Operation != nil || f.run.Status.Final() {
+		return nil
+	}
+	rows, err := r.rows(ctx, f, f.graph.Names()...)
+	if err != nil {
+		return err
+	}
+	is := states(rows)
+	for name, n := range f.run.Nodes { // an operator has ended it, and its row is not put yet
+		if _, there := rows[name]; !there && n.Override != job.NotForced {
+			is[name] = dag.NodeState{Status: job.Scheduled}
+		}
+	}
+	s := f.graph.Outcome(is, f.run.Stop)
+	if s == run.Running || s == f.run.Status {
+		return nil
+	}
+	if s.Final() {
+		if err := r.passOverAll(ctx, f); err != nil {
+			return err
+		}
+	}
+	after, write := f.run.End(s, r.Clock.Now())
+	if err := r.Store.WriteRun(ctx, after, write); err != nil {
+		return err
+	}
+	f.run = after
+	if after.Status.Final() {
+		r.Meter.Count(telemetry.RunsEnded, 1,
+			telemetry.Dim{Key: "outcome", Value: strings.ToLower(string(after.Status))})
+		r.Meter.Observe(telemetry.RunTook, after.FinishedAt.Sub(after.DueAt))
+		r.keepEvents(ctx, after)
+	}
+	if err := r.notifySchedule(ctx, f); err != nil {
+		r.warn(ctx, f.run.Key, "the schedule of a run hears of its end at the run's wake-up", err)
+	}
+	return nil
+}
+
+// notifySchedule notifies the schedule of a run that has ended, and only then clears the run's wake-up: after a crash
+// in between, the wake-up repeats it.
+func (r *Controller) notifySchedule(ctx context.Context, f *facts) error {
+	if !f.run.MustNotify() || f.run.Operation != nil {
+		return nil
+	}
+	if r.Over != nil {
+		if err := r.Over(ctx, f.run); err != nil {
+			return fmt.Errorf("telling the schedule of run %s: %w", f.run.ID, err)
+		}
+	}
+	after, write := f.run.NotifyDone()
+	if err := r.Store.WriteRun(ctx, after, write); err != nil {
+		return err
+	}
+	f.run = after
+	return nil
+}

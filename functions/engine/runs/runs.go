@@ -1,0 +1,407 @@
+package runs
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"fmt"
+	"log/slog"
+	"sync"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+
+	"punctual/functions/engine/accept"
+	"punctual/functions/engine/scan"
+	"punctual/shared/cache"
+	"punctual/shared/clock"
+	"punctual/shared/contract"
+	"punctual/shared/dag"
+	"punctual/shared/fault"
+	"punctual/shared/item"
+	"punctual/shared/job"
+	"punctual/shared/run"
+	"punctual/shared/schema"
+	"punctual/shared/store"
+	"punctual/shared/telemetry"
+	"punctual/shared/tenant"
+)
+
+// Store is what a Controller reads and writes.
+type Store interface {
+	// Run reads a run; an absent one is a fault.NotFound.
+	Run(ctx context.Context, k run.Key) (run.Run, error)
+	// UpdateRun reads a run and writes what decide returns. If the run has changed meanwhile, it is read once
+	// more and decide is called anew.
+	UpdateRun(ctx context.Context, k run.Key, decide func(run.Run) ([]item.Write, error)) (run.Run, error)
+	// WriteRun does the write w, which turns the run into after. If the answer is lost, it reads the run to see
+	// whether its write arrived.
+	WriteRun(ctx context.Context, after run.Run, w item.Write) error
+	// Count adds n to a counter of the run and returns the sum.
+	Count(ctx context.Context, k run.Key, counter item.Ref, n int64, now time.Time) (int64, error)
+	// Counted reads a counter of the run; 0 if it does not exist.
+	Counted(ctx context.Context, counter item.Ref) (int64, error)
+	// Weights reads what the nodes of a run have drawn on the rate limit of its tenant.
+	Weights(ctx context.Context, k run.Key) (run.Weights, error)
+	// DrawWeight draws n requests from a tenant's rate limit, which may leave a deficit. If the deficit is more than
+	// most already, it draws nothing, and wait is the time until it is not.
+	DrawWeight(
+		ctx context.Context, t tenant.ID, a store.RateLimit, n, most int, now time.Time,
+	) (drawn bool, wait time.Duration, err error)
+	// PermitHolders reads who holds the places of buckets, in the order asked.
+	PermitHolders(ctx context.Context, buckets []run.Bucket) ([][]job.ID, error)
+	// Slots reads which jobs took the first n slots of a run made before places lay in buckets.
+	Slots(ctx context.Context, k run.Key, node string, n int) ([]job.ID, error)
+	// Waiters reads which of the first n nodes of the run wait for a place.
+	Waiters(ctx context.Context, k run.Key, n int) (run.Waiters, error)
+	// Definition and Params read items that a run refers to; an absent one is a fault.NotFound.
+	Definition(ctx context.Context, t tenant.ID, hash string) (string, error)
+	PutDefinition(ctx context.Context, t tenant.ID, hash, body string) error
+	// Dag reads the newest version of a dag, DagVersion another; absent or deleted is a fault.NotFound.
+	Dag(ctx context.Context, t tenant.ID, name string) (store.Dag, error)
+	DagVersion(ctx context.Context, t tenant.ID, name string, version int64) (store.Dag, error)
+	Params(ctx context.Context, r run.Run) (string, error)
+	RunContent(ctx context.Context, k run.Key, name string) (string, error)
+	// KeepEvents keeps all events of a run until then, give or take a day.
+	KeepEvents(ctx context.Context, k run.Key, until time.Time) error
+	// RunItems names the attachments of a run, such as contents and counters, that expire before that time.
+	RunItems(ctx context.Context, r run.Run, until time.Time) ([]item.Ref, error)
+
+	// Followers reads up to 100 of the jobs that come after parent and were not evaluated since it ended.
+	Followers(ctx context.Context, parent job.Key) ([]job.Key, error)
+	// Unfollow removes child from the followers of parent.
+	Unfollow(ctx context.Context, parent, child job.Key) error
+
+	// DueRuns reads one page of a slice of the runs' due index.
+	DueRuns(ctx context.Context, q store.DueQuery) (due []store.DueRun, next string, err error)
+	scan.Index
+
+	// Nodes reads rows in the order asked; an absent one is the zero Row.
+	Nodes(ctx context.Context, keys []job.Key) ([]job.Row, error)
+	Claim(ctx context.Context, k job.Key) (job.Claim, error)
+	// Task reads a tenant's task; an absent one is a fault.NotFound.
+	Task(ctx context.Context, t tenant.ID, name string) (job.Task, error)
+	// Result reads a job's result, wherever it is; "" is none.
+	Result(ctx context.Context, r job.Row) (string, error)
+	// CopyResult gives to, which is not put yet, the result of another row. The writes go with the row.
+	CopyResult(ctx context.Context, from job.Row, to *job.Row) ([]item.Write, error)
+	// LabelsOf reads the labels of jobs, in the order of the rows; labels that are gone count as none.
+	LabelsOf(ctx context.Context, rows ...job.Row) ([]job.Labels, error)
+	// KeepContents writes a job's contents where its row says. It is safe to repeat.
+	KeepContents(ctx context.Context, r job.Row, c job.Contents) error
+	// KeepJob lets the row of a job, its contents and its claim live until then, if they would go earlier.
+	KeepJob(ctx context.Context, k job.Key, until time.Time) error
+	// Payload reads the payload of a row; nil is none.
+	Payload(ctx context.Context, r job.Row) ([]byte, error)
+	Put(ctx context.Context, w item.Write) error
+	// PutRow does the write w, which turns the row into after. If the answer is lost, it reads the row to see
+	// whether its write arrived.
+	PutRow(ctx context.Context, after job.Row, w item.Write) error
+	Commit(ctx context.Context, writes ...item.Write) error
+}
+
+// Jobs is what a Controller does with the jobs of nodes.
+type Jobs interface {
+	// Put accepts a job. If the row exists already, or something of With is refused, that is an *item.Refused
+	// in which the row is write 0.
+	Put(ctx context.Context, j accept.Job) error
+	// Fire sends firings that are due now. If one cannot be sent, the sweeper sends it.
+	Fire(ctx context.Context, lane string, firings ...job.Firing)
+	// Stop ends an open job as cancelled for that reason, or asks its worker to stop it.
+	Stop(ctx context.Context, row job.Row, why job.Reason, now time.Time) error
+	// Unpark decides about a job that a pause of its run has parked.
+	Unpark(ctx context.Context, row job.Row) error
+	// EndedLater has the children of an ended job evaluated in an invocation of its own. Until they are, each wake-up
+	// of the job repeats it.
+	EndedLater(ctx context.Context, row job.Row) error
+	// ReconcileLater has a run reconciled in an invocation of its own.
+	ReconcileLater(ctx context.Context, k run.Key) error
+	// ReconcileAfter has a run reconciled in an invocation of its own after a wait, or earlier if it is a long one.
+	ReconcileAfter(ctx context.Context, k run.Key, wait time.Duration) error
+	// SendDeadLetter sends the dead letter of a DEAD job. Until it is buried, each wake-up of the job repeats it.
+	SendDeadLetter(ctx context.Context, row job.Row) error
+}
+
+// Schemas validates values by the schemas of their owners.
+type Schemas interface {
+	// Validate returns a fault.Violations with pointers into the value if it does not fit. A schema that cannot be
+	// compiled is a fault.Undecodable.
+	Validate(ctx context.Context, value []byte, u schema.Use) error
+}
+
+// Deps is what a Controller needs.
+type Deps struct {
+	Store  Store
+	Jobs   Jobs
+	Clock  clock.Clock
+	Log    *slog.Logger
+	Meter  *telemetry.Meter // nil drops metrics
+	Shards int              // of the due index; 0: contract.DefaultShards
+	// RateLimit is what each tenant may do; releases draw on it. The zero RateLimit is no bound.
+	RateLimit store.RateLimit
+	AtOnce    int // rows that one call puts or evaluates at the same time; 0: 32
+	// Schemas validates the payloads of nodes and the params of schedules. Nil: a schema.Cache of its own.
+	Schemas Schemas
+	// RetryOf reads the retry policy of a node over that of its task. Nil: dag.RetryOf.
+	RetryOf func(of job.RetryPolicy, raw json.RawMessage) (job.RetryPolicy, error)
+	// Over notifies the schedule of a run that has ended. It may be called more than once for the same end; the
+	// second call changes nothing. Nil: no schedule has runs.
+	Over func(ctx context.Context, is run.Run) error
+}
+
+// Controller moves runs forward. It is safe for concurrent use.
+type Controller struct {
+	Deps
+	graphs *cache.Cache[item.Ref, *dag.Graph]
+	// lists are the results of mapped nodes that have ended, which never change: each item of the next node is made
+	// from them.
+	lists *cache.Cache[job.Key, results]
+}
+
+// listsKept bounds the results of mapped nodes that a process remembers, in bytes of memory.
+const listsKept = 16 << 20
+
+// graphsKept bounds the graphs that a process remembers, in bytes. They never change.
+const graphsKept = 32 << 20
+
+// New returns a Controller.
+func New(d Deps) *Controller {
+	if d.Shards == 0 {
+		d.Shards = contract.DefaultShards
+	}
+	if d.Schemas == nil {
+		d.Schemas = schema.NewCache()
+	}
+	if d.RetryOf == nil {
+		d.RetryOf = dag.RetryOf
+	}
+	return &Controller{
+		Deps:   d,
+		graphs: cache.New[item.Ref](cache.Options[*dag.Graph]{Most: graphsKept, Weigh: (*dag.Graph).Size}),
+		lists: cache.New[job.Key](cache.Options[results]{Most: listsKept,
+			Weigh: func(r results) int { return dag.Weigh(r.list) }}),
+	}
+}
+
+// tries bounds how often one call reads a run or a row because another process changed it meanwhile.
+const tries = 8
+
+// Graph is the graph of a run.
+func (r *Controller) Graph(ctx context.Context, of run.Run) (*dag.Graph, error) {
+	return r.Compiled(ctx, of.Tenant, of.Definition)
+}
+
+// Compiled returns the graph of a stored definition. It is compiled once in a process, as long as it is used.
+func (r *Controller) Compiled(ctx context.Context, t tenant.ID, definition string) (*dag.Graph, error) {
+	return r.graphs.Get(ctx, run.DefinitionRef(t, definition), func(ctx context.Context) (*dag.Graph, error) {
+		body, err := r.Store.Definition(ctx, t, definition)
+		if err != nil {
+			return nil, err
+		}
+		d, err := dag.ParseDefinition(body)
+		if err != nil {
+			return nil, err
+		}
+		return dag.Load(ctx, d)
+	})
+}
+
+// facts is a run as one call reads it: first its item, then the rows of the generations that the item names.
+type facts struct {
+	run   run.Run
+	graph *dag.Graph
+	ended map[string]job.Row // rows that were final when they were read: these never change
+	// once holds the other rows while all nodes are evaluated from one read, nil otherwise. If a node ends
+	// meanwhile, the process that ends it evaluates its children. It is nil when a waiter is claimed: then no other
+	// process evaluates it.
+	once   map[string]job.Row
+	holds  bool // a node is held
+	held   *held
+	defers bool          // a release was deferred, and the run will be derived for it
+	joins  map[int]int64 // nodes that are to join the run's line, by number, and their generations
+	passed []job.Row     // of older generations, put because there was none, and pending effects still to be cleared
+	marked map[int]bool  // those of them that were claimed, and found no place
+
+	busy    chan struct{}     // bounds how many items are put at a time, also of nodes that are evaluated at a time
+	mu      sync.Mutex        // of the maps, of holds and of what they hold: several nodes may be evaluated at a time
+	tags    map[string]string // of the run; nil until they are needed
+	limits  map[string]*limit // by owner
+	work    map[string]*work  // of mapped nodes
+	permits map[string]permit // of the run, reserved for nodes that are evaluated at the same time
+	tasks   map[string]job.Task
+}
+
+func (r *Controller) read(ctx context.Context, k run.Key) (*facts, error) {
+	is, err := r.Store.Run(ctx, k)
+	if err != nil {
+		return nil, err
+	}
+	g, err := r.Graph(ctx, is)
+	if err != nil {
+		return nil, fmt.Errorf("reading the graph of run %s: %w", k.ID, err)
+	}
+	return newFacts(is, g), nil
+}
+
+func newFacts(is run.Run, g *dag.Graph) *facts {
+	return &facts{
+		run: is, graph: g, ended: map[string]job.Row{}, held: &held{}, joins: map[int]int64{},
+		marked: map[int]bool{},
+		limits: map[string]*limit{}, work: map[string]*work{}, permits: map[string]permit{},
+		tasks: map[string]job.Task{},
+		busy:  make(chan struct{}, atOnce),
+	}
+}
+
+// rows reads the rows of nodes in their current generations; a BLOCKED node has none.
+func (r *Controller) rows(ctx context.Context, f *facts, names ...string) (map[string]job.Row, error) {
+	rows := make(map[string]job.Row, len(names))
+	var keys []job.Key
+	var of []string
+	f.mu.Lock()
+	for _, name := range names {
+		if row, ok := f.ended[name]; ok {
+			rows[name] = row
+			continue
+		}
+		if row, ok := f.once[name]; ok {
+			if row.Status != "" {
+				rows[name] = row
+			}
+			continue
+		}
+		keys, of = append(keys, f.run.Job(name)), append(of, name)
+	}
+	f.mu.Unlock()
+	read, err := r.Store.Nodes(ctx, keys)
+	if err != nil {
+		return nil, err
+	}
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	for n, row := range read {
+		if f.once != nil && !row.Status.Final() {
+			f.once[of[n]] = row
+		}
+		if row.Status == "" {
+			continue
+		}
+		rows[of[n]] = row
+		if row.Status.Final() {
+			f.ended[of[n]] = row
+		}
+	}
+	return rows, nil
+}
+
+// rowsAt reads the rows of nodes at those keys, in the order of the names.
+func (r *Controller) rowsAt(ctx context.Context, f *facts, names []string, at func(node string) job.Key) ([]job.Row,
+	error) {
+	rows := make([]job.Row, len(names))
+	var keys []job.Key
+	var of []int
+	f.mu.Lock()
+	for n, name := range names {
+		k := at(name)
+		if row, ok := f.ended[name]; ok && row.Key == k {
+			rows[n] = row
+			continue
+		}
+		keys, of = append(keys, k), append(of, n)
+	}
+	f.mu.Unlock()
+	read, err := r.Store.Nodes(ctx, keys)
+	if err != nil {
+		return nil, err
+	}
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	for n, row := range read {
+		rows[of[n]] = row
+		if name := names[of[n]]; row.Status.Final() && row.Generation == f.run.Generation(name) {
+			f.ended[name] = row
+		}
+	}
+	return rows, nil
+}
+
+func states(rows map[string]job.Row) map[string]dag.NodeState {
+	is := make(map[string]dag.NodeState, len(rows))
+	for name, row := range rows {
+		is[name] = dag.StateOf(row)
+	}
+	return is
+}
+
+// rewrite writes what change makes of a row. Where another process was faster it reads the row and tries anew. It
+// writes nothing where open says false; then wrote is false.
+func (r *Controller) rewrite(
+	ctx context.Context, row job.Row, open func(job.Row) bool,
+	change func(row job.Row, now time.Time) (job.Row, item.Write),
+) (after job.Row, wrote bool, err error) {
+	for range tries {
+		if !open(row) {
+			return row, false, nil
+		}
+		after, write := change(row, r.Clock.Now())
+		if err := r.Store.PutRow(ctx, after, write); !refused(err) {
+			return after, err == nil, err
+		}
+		rows, err := r.Store.Nodes(ctx, []job.Key{row.Key})
+		if err != nil {
+			return row, false, err
+		}
+		row = rows[0]
+	}
+	return row, false, changed(run.Of(row))
+}
+
+// refused says that a condition did not hold: another process has written since the facts were read.
+func refused(err error) bool { return store.Refused(err) != nil }
+
+// changed is the error of a call that gives up after too many refusals.
+func changed(k run.Key) error {
+	return fault.New(fault.Conflict, nil, "bringing on run %s: it changed %d times meanwhile", k.ID, tries)
+}
+
+// atOnce is how many rows one call puts at the same time.
+const atOnce = 32
+
+// each calls do for the numbers below n, several at a time, until one fails or no time is left.
+func (r *Controller) each(ctx context.Context, n int, do func(i int) error) error {
+	if n == 1 {
+		return do(0)
+	}
+	var g errgroup.Group
+	g.SetLimit(cmp.Or(r.AtOnce, atOnce))
+	failed := make(chan struct{}, n)
+	var cut error
+	for i := range n {
+		if cut = timeLeft(ctx); cut != nil || len(failed) > 0 {
+			break
+		}
+		g.Go(func() error {
+			err := do(i)
+			if err != nil {
+				failed <- struct{}{}
+			}
+			return err
+		})
+	}
+	return cmp.Or(g.Wait(), cut)
+}
+
+// closing is the least time that a call leaves for what it has begun. With less left, the rest is done in another
+// invocation.
+const closing = 5 * time.Second
+
+// errNoTime says that the rest is to be done in another invocation.
+var errNoTime = fault.New(fault.Unavailable, nil, "bringing on a run: there is more to do than time")
+
+// timeLeft returns errNoTime if the invocation ends soon.
+func timeLeft(ctx context.Context) error {
+	if scan.TimeLeft(ctx, closing) {
+		return nil
+	}
+	return errNoTime
+}
