@@ -11,6 +11,7 @@ import (
 	"punctual/functions/engine/runs"
 	"punctual/shared/contract"
 	"punctual/shared/dag"
+	"punctual/shared/document"
 	"punctual/shared/fault"
 	"punctual/shared/item"
 	"punctual/shared/job"
@@ -57,7 +58,7 @@ func (s *Handler) createDagRun(
 ) (*createdRunAnswer, error) {
 	doc, err := rest.ReadBody(ctx, contract.MaxBody)
 	if err == nil && doc == nil {
-		doc, err = rest.ReadDocument([]byte("{}"))
+		doc, err = document.Read([]byte("{}"))
 	}
 	if err != nil {
 		return nil, err
@@ -105,7 +106,7 @@ func (s *Handler) createInlineRun(
 
 // createRun makes the run that a body describes. As for jobs, the idempotency key is checked first.
 func (s *Handler) createRun(
-	ctx context.Context, who tenant.Identity, doc *rest.Document, key, of string,
+	ctx context.Context, who tenant.Identity, doc *document.Document, key, of string,
 	definition func(*rest.Reader, *runs.Request) (rest.Fields, *dag.Graph, error),
 ) (*createdRunAnswer, error) {
 	now, hash, gone := s.Now(), of+" "+doc.Hash(0, ""), job.ID("")

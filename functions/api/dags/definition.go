@@ -13,6 +13,7 @@ import (
 	"punctual/functions/api/rest"
 	"punctual/functions/api/spec"
 	"punctual/shared/dag"
+	"punctual/shared/document"
 	"punctual/shared/executor"
 	"punctual/shared/fault"
 	"punctual/shared/job"
@@ -189,7 +190,7 @@ func alsoWrong(r *rest.Reader, pointer string, before int, violations fault.Viol
 func (s *Handler) readNodes(
 	ctx context.Context, r *rest.Reader, v rest.Value, book *spec.TaskBook, into map[string]dag.Node,
 ) error {
-	if !r.Is(v, rest.KindObject) {
+	if !r.Is(v, document.KindObject) {
 		return nil
 	}
 	count := 0
@@ -297,18 +298,19 @@ func (s *Handler) readTemplate(
 			}
 		}
 	}
-	r.Templates = map[int]bool{}
+	found := map[int]bool{}
+	r.Templates(found)
 	if len(templates) > 0 {
 		task.PayloadSchema = nil
 	}
 	before := len(r.Wrong)
 	payload, err := s.ReadPayload(ctx, r, v, given, pointer, task, t, literals)
-	for n, hidden := range r.Templates {
+	for n, hidden := range found {
 		if hidden {
 			r.HiddenTemplates[pointers[n]] = true
 		}
 	}
-	r.Templates = nil
+	r.Templates(nil)
 	r.Wrong = append(r.Wrong[:before], slices.DeleteFunc(slices.Clone(r.Wrong[before:]), func(m fault.Field) bool {
 		return templates[m.Pointer]
 	})...)

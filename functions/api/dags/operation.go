@@ -11,6 +11,7 @@ import (
 	"punctual/functions/api/spec"
 	"punctual/functions/engine/runs"
 	"punctual/shared/contract"
+	"punctual/shared/document"
 	"punctual/shared/fault"
 	"punctual/shared/job"
 	"punctual/shared/run"
@@ -114,7 +115,7 @@ func (s *Handler) completeRunNode(ctx context.Context, who tenant.Identity, in *
 
 // readResult reads the result that a node gets; null is none.
 func readResult(r *rest.Reader, v rest.Value) json.RawMessage {
-	if r.Doc.Kind(v.Node) == rest.KindNull {
+	if r.Doc.Kind(v.Node) == document.KindNull {
 		return nil
 	}
 	raw := r.Doc.Compact(v.Node)

@@ -13,6 +13,7 @@ import (
 	"punctual/functions/api/spec"
 	"punctual/shared/contract"
 	"punctual/shared/dag"
+	"punctual/shared/document"
 	"punctual/shared/job"
 	"punctual/shared/telemetry"
 	"punctual/shared/tenant"
@@ -152,21 +153,21 @@ func (s *Handler) countEnded(status job.Status) {
 // wavesOf returns the order in which the jobs of a batch are submitted. The jobs of one wave are submitted at the same
 // time. A job comes in a later wave than the jobs that it names as #n, and than an earlier job with the same key, so
 // that the first one gets the key.
-func wavesOf(doc *rest.Document, jobs []rest.Value) (waves [][]int) {
+func wavesOf(doc *document.Document, jobs []rest.Value) (waves [][]int) {
 	wave := make([]int, len(jobs))
 	keys := map[string]int{}
 	for i, v := range jobs {
 		for name, n := range doc.Members(v.Node) {
 			switch {
-			case name == "idempotency_key" && doc.Kind(n) == rest.KindString:
+			case name == "idempotency_key" && doc.Kind(n) == document.KindString:
 				key := doc.Text(n)
 				if first, ok := keys[key]; ok && key != "" {
 					wave[i] = max(wave[i], wave[first]+1)
 				}
 				keys[key] = i
-			case name == "after" && doc.Kind(n) == rest.KindArray:
+			case name == "after" && doc.Kind(n) == document.KindArray:
 				for _, e := range doc.Elements(n) {
-					if doc.Kind(e) != rest.KindString {
+					if doc.Kind(e) != document.KindString {
 						continue
 					}
 					if named, ok := earlierOf(doc.Text(e)); ok && named < i {

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"punctual/shared/calendar"
+	"punctual/shared/document"
 	"punctual/shared/fault"
 )
 
@@ -63,7 +64,7 @@ func CursorNumber(s string) int64 {
 }
 
 // NeededBody reads a body that must be there; without one, detail says what is missing.
-func NeededBody(ctx context.Context, limit int64, allowed, detail string) (*Document, error) {
+func NeededBody(ctx context.Context, limit int64, allowed, detail string) (*document.Document, error) {
 	doc, err := ReadBody(ctx, limit)
 	if err == nil && doc == nil {
 		err = OneViolation("", CodeMissingField, allowed, "%s", detail)

@@ -13,6 +13,7 @@ import (
 	"github.com/danielgtaylor/huma/v2"
 
 	"punctual/shared/fault"
+	"punctual/shared/secret"
 	"punctual/shared/text"
 )
 
@@ -159,7 +160,7 @@ func violated(fields fault.Violations) *Problem {
 
 // The longest pointer and the longest sentence in a problem, in bytes.
 const (
-	maxPointer = 256
+	maxPointer = secret.MaxPointer
 	maxDetail  = 1024
 )
 

@@ -11,8 +11,10 @@ import (
 	"time"
 
 	"punctual/shared/contract"
+	"punctual/shared/document"
 	"punctual/shared/executor"
 	"punctual/shared/fault"
+	"punctual/shared/secret"
 	"punctual/shared/span"
 	"punctual/shared/text"
 )
@@ -28,13 +30,9 @@ var NameAllowed = fmt.Sprintf("1 to %d of a-z A-Z 0-9 _ -", contract.MaxName)
 // Reader reads values from a document and collects all violations. No detail repeats a string of the document, except
 // names of fields and names by IsName.
 type Reader struct {
-	Doc   *Document
-	Wrong fault.Violations
-	names map[string]secrecy // what the names seen so far mean
-
-	// Templates are the strings with ${ that NoSecrets has left out, with whether the names above them are those of
-	// secrets: what they hold is known once they are compiled. Nil: there are no templates.
-	Templates map[int]bool
+	Doc     *document.Document
+	Wrong   fault.Violations
+	secrets secret.Search
 	// HiddenTemplates are the pointers of templates below the names of secrets.
 	HiddenTemplates map[string]bool
 
@@ -43,7 +41,7 @@ type Reader struct {
 }
 
 // NewReader returns a reader of d without violations.
-func NewReader(d *Document) *Reader { return &Reader{Doc: d} }
+func NewReader(d *document.Document) *Reader { return &Reader{Doc: d, secrets: secret.Search{Doc: d}} }
 
 // MaxViolations is how many violations an answer lists; no user corrects more at once.
 const MaxViolations = 50
@@ -69,8 +67,11 @@ type Value = executor.Value
 // Fields are the values of an object by name.
 type Fields map[string]Value
 
+// Templates has NoSecrets leave out the strings with ${, and note them in templates; nil: it leaves out none.
+func (r *Reader) Templates(templates map[int]bool) { r.secrets.Templates = templates }
+
 // Is reports whether a value is of a kind; any other is a violation.
-func (r *Reader) Is(v Value, want Kind) bool {
+func (r *Reader) Is(v Value, want document.Kind) bool {
 	got := r.Doc.Kind(v.Node)
 	if got != want {
 		r.Violation(v.Pointer, CodeInvalidValue, want.String(), "%s is given where %s belongs", got, want)
@@ -81,7 +82,7 @@ func (r *Reader) Is(v Value, want Kind) bool {
 // Object reads an object and returns its known fields. A value of another kind, an unknown field and a repeated field
 // are violations.
 func (r *Reader) Object(n int, pointer string, known []string) Fields {
-	if !r.Is(Value{Node: n, Pointer: pointer}, KindObject) {
+	if !r.Is(Value{Node: n, Pointer: pointer}, document.KindObject) {
 		return nil
 	}
 	twice := r.Doc.Repeated(n)
@@ -107,29 +108,9 @@ func (r *Reader) Object(n int, pointer string, known []string) Fields {
 	return found
 }
 
-// Repeated returns the keys in a node that repeat a key of their object; nil if there are none.
-func (d *Document) Repeated(n int) map[int32]bool {
-	within := d.twiceWithin(n)
-	if len(within) == 0 {
-		return nil
-	}
-	keys := make(map[int32]bool, len(within))
-	for _, key := range within {
-		keys[key] = true
-	}
-	return keys
-}
-
-// twiceWithin is Repeated as a list, in the order of the text.
-func (d *Document) twiceWithin(n int) []int32 {
-	from, _ := slices.BinarySearch(d.twice, int32(n+1))
-	to, _ := slices.BinarySearch(d.twice, d.nodes[n].next)
-	return d.twice[from:to]
-}
-
 // AllDuplicates reports every repeated field at any depth of a value.
 func (r *Reader) AllDuplicates(n int) {
-	for _, key := range r.Doc.twiceWithin(n) {
+	for _, key := range r.Doc.RepeatedIn(n) {
 		if len(r.Wrong) >= MaxViolations {
 			return
 		}
@@ -140,7 +121,7 @@ func (r *Reader) AllDuplicates(n int) {
 
 // Text reads a string.
 func (r *Reader) Text(v Value) (string, bool) {
-	if !r.Is(v, KindString) {
+	if !r.Is(v, document.KindString) {
 		return "", false
 	}
 	return r.Doc.Text(v.Node), true
@@ -194,7 +175,7 @@ func (r *Reader) Duration(v Value, least, most time.Duration) (time.Duration, bo
 
 // BareSeconds reports a number where a length of time belongs. Most people who write 30 mean "30s".
 func (r *Reader) BareSeconds(v Value) bool {
-	if r.Doc.nodes[v.Node].kind != KindNumber {
+	if r.Doc.Kind(v.Node) != document.KindNumber {
 		return false
 	}
 	detail := "a number is given where a length of time belongs"
@@ -210,7 +191,7 @@ func Between(least, most string) string { return least + " to " + most }
 
 // Number reads a number from least to most.
 func (r *Reader) Number(v Value, least, most float64) (float64, bool) {
-	if !r.Is(v, KindNumber) {
+	if !r.Is(v, document.KindNumber) {
 		return 0, false
 	}
 	f, err := strconv.ParseFloat(string(r.Doc.Raw(v.Node)), 64)
@@ -237,7 +218,7 @@ func (r *Reader) Whole(v Value, least, most int) (int, bool) {
 
 // Flag reads a boolean; ok is false for anything else.
 func (r *Reader) Flag(v Value) (on, ok bool) {
-	if got := r.Doc.nodes[v.Node].kind; got != KindBool {
+	if got := r.Doc.Kind(v.Node); got != document.KindBool {
 		r.Violation(v.Pointer, CodeInvalidValue, "true or false", "%s is given where true or false belongs", got)
 		return false, false
 	}
@@ -246,7 +227,7 @@ func (r *Reader) Flag(v Value) (on, ok bool) {
 
 // List reads an array of at most that many values. A longer one is a violation, and nil.
 func (r *Reader) List(v Value, most int) []Value {
-	if !r.Is(v, KindArray) {
+	if !r.Is(v, document.KindArray) {
 		return nil
 	}
 	var values []Value

@@ -17,6 +17,7 @@ import (
 	"github.com/danielgtaylor/huma/v2"
 
 	"punctual/shared/contract"
+	"punctual/shared/document"
 	"punctual/shared/fault"
 	"punctual/shared/tenant"
 	"punctual/shared/text"
@@ -328,7 +329,7 @@ func checkQuery(raw string, known map[string]bool) error {
 
 // ReadBody reads a JSON body of at most limit bytes. An absent body is nil. A larger body, one of another type, and one
 // that is not JSON are a *Problem.
-func ReadBody(ctx context.Context, limit int64) (*Document, error) {
+func ReadBody(ctx context.Context, limit int64) (*document.Document, error) {
 	text, err := bodyText(ctx, limit)
 	if err != nil || text == nil {
 		return nil, err
@@ -338,24 +339,28 @@ func ReadBody(ctx context.Context, limit int64) (*Document, error) {
 			return nil, err
 		}
 	}
-	d, err := ReadDocument(text)
+	d, err := document.Read(text)
 	if err != nil {
 		return nil, Unreadable(text, err)
 	}
 	return d, nil
 }
 
-// Unreadable turns an error of ReadDocument into a problem with line and column.
+// Unreadable turns an error of document.Read into a problem with line and column.
 func Unreadable(text []byte, err error) error {
-	var e *syntaxError
+	var e *document.Error
 	if !errors.As(err, &e) {
 		return err
 	}
-	before := text[:min(e.at, len(text))]
+	code := CodeInvalidJSON
+	if e.TooDeep {
+		code = CodeOutOfRange
+	}
+	before := text[:min(e.At, len(text))]
 	line := 1 + strings.Count(string(before), "\n")
 	column := len(before) - strings.LastIndexByte(string(before), '\n')
-	p := NewProblem(e.code, "line %d, column %d: %s", line, column, e.why)
-	p.Errors = []problemError{{Pointer: "", Code: e.code, Detail: p.Detail}}
+	p := NewProblem(code, "line %d, column %d: %s", line, column, e.Why)
+	p.Errors = []problemError{{Pointer: "", Code: code, Detail: p.Detail}}
 	return p
 }
 

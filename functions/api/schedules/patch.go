@@ -10,6 +10,7 @@ import (
 	"punctual/functions/api/field"
 	"punctual/functions/api/rest"
 	"punctual/functions/api/spec"
+	"punctual/shared/document"
 	"punctual/shared/fault"
 	"punctual/shared/schedule"
 	"punctual/shared/text"
@@ -25,8 +26,8 @@ var taskSettings = []string{"pool", "priority", "timeout", "retry"}
 // mergedSchedule returns the parts of a schedule that a patch names, after the patch. It also finds errors that only
 // the patch shows, such as repeated fields.
 func (s *Handler) mergedSchedule(
-	ctx context.Context, old schedule.Schedule, patch *rest.Document,
-) (*rest.Document, error) {
+	ctx context.Context, old schedule.Schedule, patch *document.Document,
+) (*document.Document, error) {
 	if err := checkPatch(patch); err != nil {
 		return nil, err
 	}
@@ -55,7 +56,7 @@ func (s *Handler) mergedSchedule(
 		merged[name] = merge(base[name], part)
 	}
 	whole := encodeObject(merged)
-	doc, err := rest.ReadDocument(whole)
+	doc, err := document.Read(whole)
 	if err != nil { // each was JSON, but the result may be too deep
 		return nil, rest.Unreadable(whole, err)
 	}
@@ -85,12 +86,12 @@ var patchedObjects = []struct {
 }
 
 // checkPatch reports unknown and repeated fields, by their pointers in the patch.
-func checkPatch(patch *rest.Document) error {
+func checkPatch(patch *document.Document) error {
 	r := spec.NewReader(patch)
 	f := scheduleRequest.Body(r)
 	for _, part := range patchedObjects {
 		v, ok := f[part.name]
-		if !ok || patch.Kind(v.Node) != rest.KindObject {
+		if !ok || patch.Kind(v.Node) != document.KindObject {
 			continue
 		}
 		inner := part.object.Read(r, v)

@@ -11,6 +11,7 @@ import (
 	"punctual/functions/api/spec"
 	"punctual/shared/calendar"
 	"punctual/shared/contract"
+	"punctual/shared/document"
 	"punctual/shared/fault"
 	"punctual/shared/job"
 	"punctual/shared/schedule"
@@ -109,18 +110,18 @@ func sameJSON(a, b []byte) bool {
 	if a == nil || b == nil || bytes.Equal(a, b) {
 		return false // there is no payload to keep
 	}
-	x, errX := rest.ReadDocument(a)
-	y, errY := rest.ReadDocument(b)
+	x, errX := document.Read(a)
+	y, errY := document.Read(b)
 	return errX == nil && errY == nil && x.Hash(0, "") == y.Hash(0, "")
 }
 
-func scheduleBody(ctx context.Context) (*rest.Document, error) {
+func scheduleBody(ctx context.Context) (*document.Document, error) {
 	return rest.NeededBody(ctx, contract.MaxBody, "an object", "a schedule is needed in the body")
 }
 
 // readSchedule reads a schedule or a part of one. In a whole schedule, a missing field means its default.
 func (s *Handler) readSchedule(
-	ctx context.Context, doc *rest.Document, whole bool, t tenant.ID, now time.Time,
+	ctx context.Context, doc *document.Document, whole bool, t tenant.ID, now time.Time,
 ) (c scheduleChange, err error) {
 	r := spec.NewReader(doc)
 	f := scheduleRequest.Body(r)

@@ -8,6 +8,7 @@ import (
 
 	"punctual/functions/api/rest"
 	"punctual/shared/dag"
+	"punctual/shared/document"
 	"punctual/shared/job"
 	"punctual/shared/run"
 	"punctual/shared/schema"
@@ -18,7 +19,7 @@ import (
 
 // ReadParams reads an object with any values. allowed are the pointers of strings that look like secrets and are none.
 func ReadParams(r *rest.Reader, v rest.Value, allowed []string) map[string]json.RawMessage {
-	if !r.Is(v, rest.KindObject) {
+	if !r.Is(v, document.KindObject) {
 		return nil
 	}
 	if TooDeep(r, v, "the params are") {

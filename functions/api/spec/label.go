@@ -12,6 +12,7 @@ import (
 
 	"punctual/functions/api/rest"
 	"punctual/shared/contract"
+	"punctual/shared/document"
 	"punctual/shared/job"
 	"punctual/shared/text"
 )
@@ -44,7 +45,7 @@ func Labels(r *rest.Reader, f rest.Fields) (l job.Labels) {
 
 // readMetadata reads any JSON object; "" for an empty one. It sorts the names: equal objects have the same text.
 func readMetadata(r *rest.Reader, v rest.Value) (metadata string, ok bool) {
-	if !r.Is(v, rest.KindObject) {
+	if !r.Is(v, document.KindObject) {
 		return "", true
 	}
 	raw := r.Doc.Compact(v.Node)
@@ -111,7 +112,7 @@ func ViewLabels(l job.Labels) (v LabelsView) {
 
 // readTags reads tags.
 func readTags(r *rest.Reader, v rest.Value) (tags map[string]string, ok bool) {
-	if got := r.Doc.Kind(v.Node); got != rest.KindObject {
+	if got := r.Doc.Kind(v.Node); got != document.KindObject {
 		r.Violation(v.Pointer, rest.CodeInvalidValue, "an object of strings", "%s is given where an object belongs",
 			got)
 		return nil, true

@@ -11,6 +11,7 @@ import (
 
 	"punctual/functions/api/rest"
 	"punctual/shared/contract"
+	"punctual/shared/document"
 	"punctual/shared/executor"
 	"punctual/shared/fault"
 	"punctual/shared/job"
@@ -26,7 +27,7 @@ func (s *Core) ReadPayload(ctx context.Context, r *rest.Reader, v rest.Value, gi
 	t tenant.ID, literals []string) ([]byte, error) {
 	v.Pointer = pointer + "/payload"
 	of, _ := executor.Named(task.Executor)
-	if !given || r.Doc.Kind(v.Node) == rest.KindNull {
+	if !given || r.Doc.Kind(v.Node) == document.KindNull {
 		switch before := len(r.Wrong); {
 		case of.NeedsPayload():
 			r.Missing(pointer, "payload")
@@ -90,7 +91,7 @@ func (s *Core) checkSchema(ctx context.Context, r *rest.Reader, pointer string, 
 const newSchemaBytes = 256 << 10
 
 // NewReader returns a reader whose checks by the schemas of tasks are bounded.
-func NewReader(d *rest.Document) *rest.Reader {
+func NewReader(d *document.Document) *rest.Reader {
 	r := rest.NewReader(d)
 	r.SchemaWork, r.Compilable, r.HiddenTemplates = schema.WorkPerValue, &atomic.Int64{}, map[string]bool{}
 	r.Compilable.Store(newSchemaBytes)
@@ -99,7 +100,7 @@ func NewReader(d *rest.Document) *rest.Reader {
 
 // ReadSchema reads a JSON Schema, which must compile.
 func ReadSchema(r *rest.Reader, v rest.Value, schemas *schema.Cache) json.RawMessage {
-	if k := r.Doc.Kind(v.Node); k != rest.KindObject && k != rest.KindBool {
+	if k := r.Doc.Kind(v.Node); k != document.KindObject && k != document.KindBool {
 		r.Violation(v.Pointer, rest.CodeInvalidValue, "a JSON Schema", "%s is given where a schema belongs", k)
 		return nil
 	}
@@ -129,10 +130,10 @@ func (p payloadReader) Object(v rest.Value, known []string) map[string]rest.Valu
 
 func (p payloadReader) IsObject(v rest.Value, allowed string) bool {
 	got := p.Doc.Kind(v.Node)
-	if got != rest.KindObject {
+	if got != document.KindObject {
 		p.Reader.Violation(v.Pointer, rest.CodeInvalidValue, allowed, "%s is given where an object belongs", got)
 	}
-	return got == rest.KindObject
+	return got == document.KindObject
 }
 
 func (p payloadReader) Members(v rest.Value) iter.Seq2[string, int] { return p.Doc.Members(v.Node) }
@@ -147,7 +148,7 @@ func (p payloadReader) Repeated(v rest.Value) func(node int) bool {
 }
 
 func (p payloadReader) Peek(v rest.Value) (s string, ok bool) {
-	if v.Pointer == "" || p.Doc.Kind(v.Node) != rest.KindString {
+	if v.Pointer == "" || p.Doc.Kind(v.Node) != document.KindString {
 		return "", false
 	}
 	return p.Doc.Text(v.Node), true

@@ -7,6 +7,7 @@ import (
 	"punctual/functions/api/rest"
 	"punctual/shared/contract"
 	"punctual/shared/executor"
+	"punctual/shared/secret"
 )
 
 // The codes of problems and violations about resources. Their meaning never changes.
@@ -65,8 +66,8 @@ var Catalogue = rest.Catalogue{
 	explain(rest.CodeSecretInPayload, 400, "Secret in payload",
 		"Store the secret in Secrets Manager under punctual/<deployment>/<tenant>/ and give its ARN; the worker "+
 			"resolves it. If the value is not a secret, name its pointer in allow_literals. The check covers fields "+
-			"whose name contains "+Listed(rest.SecretParts(), "or")+", in any case style, with a string of "+
-			strconv.Itoa(rest.ShortestSecret)+" or more characters (except names that end in _url, _id, _name, _at, "+
+			"whose name contains "+Listed(secret.Parts(), "or")+", in any case style, with a string of "+
+			strconv.Itoa(secret.Shortest)+" or more characters (except names that end in _url, _id, _name, _at, "+
 			"_status and the like, which are facts about a secret), the contents of objects under such names, tags, "+
 			"passwords and parameters in URLs, the well-known forms of tokens, Basic and Bearer credentials, and the "+
 			"texts in the expressions of a dag."),

@@ -1,8 +1,10 @@
-package rest
+package secret
 
 import (
 	"strings"
 	"testing"
+
+	"punctual/shared/document"
 )
 
 const (
@@ -14,7 +16,7 @@ const (
 // secretARN is the beginning of an ARN that names a secret.
 const secretARN = "arn:aws:secretsmanager:eu-central-1:123456789012:secret:punctual/punctual/acme/db"
 
-func TestNoSecrets_KnowsSecretsByTheirNames(t *testing.T) {
+func TestSearch_KnowsSecretsByTheirNames(t *testing.T) {
 	t.Parallel()
 	const given = "hunter2hunter2"
 	for name, secret := range map[string]bool{
@@ -55,19 +57,17 @@ func TestNoSecrets_KnowsSecretsByTheirNames(t *testing.T) {
 		"pwdLength": harmless, "keyboard": harmless, "monkey": harmless, "author": harmless, "public_key": harmless,
 		"id": harmless, "": harmless,
 	} {
-		d, err := ReadDocument([]byte(`{"` + name + `":"` + given + `"}`))
+		d, err := document.Read([]byte(`{"` + name + `":"` + given + `"}`))
 		if err != nil {
 			t.Fatal(err)
 		}
-		r := NewReader(d)
-		r.NoSecrets(Value{Pointer: "/payload"}, nil)
-		if (len(r.Wrong) > 0) != secret {
-			t.Errorf("a string under %q: taken for a secret is %v, want %v", name, len(r.Wrong) > 0, secret)
+		if suspected(d) != secret {
+			t.Errorf("a string under %q: taken for a secret is %v, want %v", name, suspected(d), secret)
 		}
 	}
 }
 
-func TestNoSecrets_KnowsSecretsByTheirFormAndPath(t *testing.T) {
+func TestSearch_KnowsSecretsByTheirFormAndPath(t *testing.T) {
 	t.Parallel()
 	letter := func(n int) string { return strings.Repeat("aB3", n)[:n] }
 	hex := func(n int) string { return strings.Repeat("0a", n)[:n] }
@@ -157,14 +157,19 @@ func TestNoSecrets_KnowsSecretsByTheirFormAndPath(t *testing.T) {
 		`"-----BEGIN PUBLIC KEY-----\nAAAA PRIVATE KEY"`:                          harmless,
 		`{"AKIA` + strings.Repeat("A", 16) + `":1}`:                               hidden,
 	} {
-		d, err := ReadDocument([]byte(text))
+		d, err := document.Read([]byte(text))
 		if err != nil {
 			t.Fatal(err)
 		}
-		r := NewReader(d)
-		r.NoSecrets(Value{Pointer: "/payload"}, nil)
-		if (len(r.Wrong) > 0) != secret {
-			t.Errorf("%s: taken for a secret is %v, want %v", text, len(r.Wrong) > 0, secret)
+		if suspected(d) != secret {
+			t.Errorf("%s: taken for a secret is %v, want %v", text, suspected(d), secret)
 		}
 	}
+}
+
+func suspected(d *document.Document) bool {
+	for range (&Search{Doc: d}).Below(0, "/payload", nil) {
+		return true
+	}
+	return false
 }

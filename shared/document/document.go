@@ -1,4 +1,4 @@
-package rest
+package document
 
 import (
 	"bytes"
@@ -59,17 +59,17 @@ const envelope = 8
 // maxNesting is where reading stops. The limit of a payload is checked with the payload.
 const maxNesting = contract.MaxDepth + envelope
 
-// syntaxError is where and why a text is not valid. It has nothing of the text.
-type syntaxError struct {
-	code string // of the catalogue
-	at   int
-	why  string
+// Error is where and why a text is not valid. It has nothing of the text.
+type Error struct {
+	TooDeep bool // the text is valid so far, but values are nested too deeply
+	At      int  // byte of the text
+	Why     string
 }
 
-func (e *syntaxError) Error() string { return e.why }
+func (e *Error) Error() string { return e.Why }
 
-// ReadDocument reads a JSON text in one pass. Unreadable turns its error into a *Problem. The document keeps text.
-func ReadDocument(text []byte) (*Document, error) {
+// Read reads a JSON text in one pass. Its error is an *Error. The document keeps text.
+func Read(text []byte) (*Document, error) {
 	// Most values are longer than 16 bytes with their key. For a text like "[[[[" the slice grows.
 	s := scanner{doc: &Document{text: text, nodes: make([]node, 0, len(text)/16+8)}}
 	s.in = jsontext.NewDecoder(bytes.NewBuffer(text), jsontext.AllowDuplicateNames(true))
@@ -79,7 +79,7 @@ func ReadDocument(text []byte) (*Document, error) {
 	end := int(s.in.InputOffset())
 	if s.in.PeekKind() != 0 {
 		end += len(text[end:]) - len(bytes.TrimLeft(text[end:], " \t\r\n"))
-		return nil, &syntaxError{CodeInvalidJSON, end, "something follows the end of the JSON value"}
+		return nil, &Error{false, end, "something follows the end of the JSON value"}
 	}
 	if _, err := s.in.ReadToken(); !errors.Is(err, io.EOF) {
 		return nil, faultOf(err, len(text))
@@ -87,17 +87,17 @@ func ReadDocument(text []byte) (*Document, error) {
 	return s.doc, nil
 }
 
-// faultOf turns an error of the decoder into a syntaxError.
-func faultOf(err error, length int) *syntaxError {
-	var is *syntaxError
+// faultOf turns an error of the decoder into a Error.
+func faultOf(err error, length int) *Error {
+	var is *Error
 	var syntactic *jsontext.SyntacticError
 	switch {
 	case errors.As(err, &is):
 		return is
 	case errors.As(err, &syntactic) && !errors.Is(err, io.ErrUnexpectedEOF):
-		return &syntaxError{CodeInvalidJSON, int(syntactic.ByteOffset), unquoted(syntactic.Err.Error())}
+		return &Error{false, int(syntactic.ByteOffset), unquoted(syntactic.Err.Error())}
 	}
-	return &syntaxError{CodeInvalidJSON, length, "the text ends before its JSON value does"}
+	return &Error{false, length, "the text ends before its JSON value does"}
 }
 
 // unquoted returns a decoder's reason without the bytes of an escape, which may be a payload's or a secret's. Of
@@ -146,7 +146,7 @@ func (s *scanner) value() error {
 		return nil
 	}
 	if s.in.StackDepth() >= maxNesting {
-		return &syntaxError{CodeOutOfRange, int(s.in.InputOffset()),
+		return &Error{true, int(s.in.InputOffset()),
 			fmt.Sprintf("values are nested more than %d levels deep", contract.MaxDepth)}
 	}
 	if _, err := s.in.ReadToken(); err != nil {
@@ -381,4 +381,24 @@ func writeCounted(b *bytes.Buffer, s string) {
 	b.WriteString(strconv.Itoa(len(s)))
 	b.WriteByte('"')
 	b.WriteString(s)
+}
+
+// Repeated returns the keys in a node that repeat a key of their object; nil if there are none.
+func (d *Document) Repeated(n int) map[int32]bool {
+	within := d.RepeatedIn(n)
+	if len(within) == 0 {
+		return nil
+	}
+	keys := make(map[int32]bool, len(within))
+	for _, key := range within {
+		keys[key] = true
+	}
+	return keys
+}
+
+// RepeatedIn is Repeated as a list, in the order of the text.
+func (d *Document) RepeatedIn(n int) []int32 {
+	from, _ := slices.BinarySearch(d.twice, int32(n+1))
+	to, _ := slices.BinarySearch(d.twice, d.nodes[n].next)
+	return d.twice[from:to]
 }

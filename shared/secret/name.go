@@ -1,4 +1,4 @@
-package rest
+package secret
 
 import (
 	"net/url"
@@ -17,8 +17,8 @@ var secretParts = []string{"password", "passwd", "secret", "api_key", "apikey", 
 
 const authorization = "authorization"
 
-// SecretParts returns the parts that make a name the name of a secret.
-func SecretParts() []string { return slices.Clone(secretParts) }
+// Parts returns the parts that make a name the name of a secret.
+func Parts() []string { return slices.Clone(secretParts) }
 
 // secretWords are whole words that make a name the name of a secret.
 var secretWords = []string{
@@ -193,7 +193,7 @@ func urlSecret(s string) bool {
 	for _, pair := range strings.FieldsFunc(s[start+1:],
 		func(r rune) bool { return strings.ContainsRune("?&#; \t\r\n\"'<>", r) }) {
 		name, value, _ := strings.Cut(pair, "=")
-		if len(value) < ShortestSecret || wholeARN().MatchString(value) {
+		if len(value) < Shortest || wholeARN().MatchString(value) {
 			continue
 		}
 		if unescaped, err := url.QueryUnescape(name); err == nil {
@@ -222,7 +222,7 @@ func headerSecret(s string) bool {
 			return false
 		}
 	}
-	if token = strings.TrimSpace(token); len(token) < ShortestSecret || !isToken68(token) {
+	if token = strings.TrimSpace(token); len(token) < Shortest || !isToken68(token) {
 		return false
 	}
 	small := strings.IndexFunc(token, unicode.IsLower)

@@ -1,4 +1,4 @@
-package rest
+package document
 
 import (
 	"bytes"
@@ -14,7 +14,7 @@ import (
 	"punctual/shared/text"
 )
 
-func TestReadDocument_RefusesInvalidJSONWithItsPosition(t *testing.T) {
+func TestRead_RefusesInvalidJSONWithItsPosition(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
 		text string
@@ -30,14 +30,14 @@ func TestReadDocument_RefusesInvalidJSONWithItsPosition(t *testing.T) {
 		{"\"\xff\"", 1}, {"\"\xc3\"", 1}, {"\"\xed\xa0\x80\"", 1}, {"{\"\xfe\":1}", 2},
 		{`{} {}`, 3}, {`1 2`, 2}, {`{}x`, 2}, {"\ufeff{}", 0}, {`/*x*/1`, 0}, {`1//x`, 1},
 	} {
-		_, err := ReadDocument([]byte(c.text))
-		var e *syntaxError
+		_, err := Read([]byte(c.text))
+		var e *Error
 		if !errors.As(err, &e) {
 			t.Errorf("%q was taken (%v)", c.text, err)
 			continue
 		}
-		if e.code != CodeInvalidJSON || e.at != c.at {
-			t.Errorf("%q: %s at %d, want %s at %d (%s)", c.text, e.code, e.at, CodeInvalidJSON, c.at, e.why)
+		if e.TooDeep || e.At != c.at {
+			t.Errorf("%q: at %d, want %d (%s)", c.text, e.At, c.at, e.Why)
 		}
 	}
 }
@@ -49,7 +49,7 @@ func TestDocument_ReadsTheEscapesOfStrings(t *testing.T) {
 		`"\ud83d\ude00!"`: "😀!",
 		`"😀"`:             "😀", `"\u0000"`: "\x00", `""`: "",
 	} {
-		d, err := ReadDocument([]byte(text))
+		d, err := Read([]byte(text))
 		if err != nil {
 			t.Errorf("%s: %v", text, err)
 			continue
@@ -60,27 +60,27 @@ func TestDocument_ReadsTheEscapesOfStrings(t *testing.T) {
 	}
 }
 
-func TestReadDocument_BoundsNesting(t *testing.T) {
+func TestRead_BoundsNesting(t *testing.T) {
 	t.Parallel()
 	for _, ends := range []string{"[]", "{}"} {
 		nest := func(levels int) []byte {
 			first := map[string]string{"[]": "[", "{}": `{"a":`}[ends]
 			return []byte(strings.Repeat(first, levels) + "1" + strings.Repeat(ends[1:], levels))
 		}
-		if _, err := ReadDocument(nest(maxNesting)); err != nil {
+		if _, err := Read(nest(maxNesting)); err != nil {
 			t.Errorf("%s: %d levels were refused: %v", ends, maxNesting, err)
 		}
-		var e *syntaxError
-		if _, err := ReadDocument(nest(maxNesting + 1)); !errors.As(err, &e) || e.code != CodeOutOfRange {
+		var e *Error
+		if _, err := Read(nest(maxNesting + 1)); !errors.As(err, &e) || !e.TooDeep {
 			t.Errorf("%s: %d levels: %v", ends, maxNesting+1, err)
 		}
-		if _, err := ReadDocument(nest(1 << 20)); err == nil {
+		if _, err := Read(nest(1 << 20)); err == nil {
 			t.Errorf("%s: a million levels were taken", ends)
 		}
 	}
 }
 
-func TestReadDocument_FindsDuplicatesInAnySpelling(t *testing.T) {
+func TestRead_FindsDuplicatesInAnySpelling(t *testing.T) {
 	t.Parallel()
 	many := func(extra string) string {
 		var b strings.Builder
@@ -102,7 +102,7 @@ func TestReadDocument_FindsDuplicatesInAnySpelling(t *testing.T) {
 		many(`,"n3":1`):                             {"/n3"},
 		many(`,"n\u0039\u0039":1,"n1":2`):           {"/n99", "/n1"},
 	} {
-		d, err := ReadDocument([]byte(text))
+		d, err := Read([]byte(text))
 		if err != nil {
 			t.Fatalf("%.60s: %v", text, err)
 		}
@@ -119,7 +119,7 @@ func TestReadDocument_FindsDuplicatesInAnySpelling(t *testing.T) {
 func TestHash_IgnoresSpellingAndNothingElse(t *testing.T) {
 	t.Parallel()
 	hash := func(text string) string {
-		d, err := ReadDocument([]byte(text))
+		d, err := Read([]byte(text))
 		if err != nil {
 			t.Fatalf("%s: %v", text, err)
 		}
@@ -164,7 +164,7 @@ func TestNearest_FindsTheNameThatWasMeant(t *testing.T) {
 }
 
 // Whatever encoding/json accepts is accepted, except what is refused on purpose. An accepted text means the same.
-func FuzzReadDocument(f *testing.F) {
+func FuzzRead(f *testing.F) {
 	for _, seed := range []string{
 		`{"task":"echo","payload":{"a":[1,-2.5e3,true,null,"\ud83d\ude00\u0000"]}}`, `{"a":1,"a":2}`, `[[[]]]`,
 		`"\ud800"`, "\"\xff\"", ` { } `, `-0.0e-0`, `{"":{"":""}}`, `[1,]`, "\ufeff1", `1 2`,
@@ -172,14 +172,14 @@ func FuzzReadDocument(f *testing.F) {
 		f.Add([]byte(seed))
 	}
 	f.Fuzz(func(t *testing.T, text []byte) {
-		d, err := ReadDocument(bytes.Clone(text))
+		d, err := Read(bytes.Clone(text))
 		if err != nil {
-			var e *syntaxError
-			if !errors.As(err, &e) || e.at < 0 || e.at > len(text) {
+			var e *Error
+			if !errors.As(err, &e) || e.At < 0 || e.At > len(text) {
 				t.Fatalf("an error without a position: %v", err)
 			}
-			if json.Valid(text) && utf8.Valid(text) && e.code != CodeOutOfRange &&
-				!strings.Contains(e.why, "surrogate") {
+			if json.Valid(text) && utf8.Valid(text) && !e.TooDeep &&
+				!strings.Contains(e.Why, "surrogate") {
 				t.Fatalf("refused what is JSON: %q: %v", text, err)
 			}
 			return
@@ -202,7 +202,7 @@ func FuzzReadDocument(f *testing.F) {
 		if compact := d.Compact(0); !json.Valid(compact) || len(compact) > len(text) {
 			t.Fatalf("%q made compact is %q", text, compact)
 		}
-		compact, err := ReadDocument(d.Compact(0))
+		compact, err := Read(d.Compact(0))
 		if err != nil || compact.Hash(0, "") != d.Hash(0, "") {
 			t.Fatalf("%q made compact says something else", text)
 		}
@@ -214,7 +214,7 @@ func FuzzCanonicalNumber(f *testing.F) {
 		f.Add(seed)
 	}
 	f.Fuzz(func(t *testing.T, s string) {
-		d, err := ReadDocument([]byte(s))
+		d, err := Read([]byte(s))
 		if err != nil || d.nodes[0].kind != KindNumber || len(s) > 12 || strings.ContainsAny(s, " \t\r\n") {
 			return
 		}
@@ -267,19 +267,19 @@ func BenchmarkReadBatchOf100(b *testing.B) {
 	text.WriteString(`]}`)
 	b.SetBytes(int64(text.Len()))
 	for b.Loop() {
-		if _, err := ReadDocument([]byte(text.String())); err != nil {
+		if _, err := Read([]byte(text.String())); err != nil {
 			b.Fatal(err)
 		}
 	}
 }
 
-func TestReadDocument_QuotesNothingOfABrokenEscape(t *testing.T) {
+func TestRead_QuotesNothingOfABrokenEscape(t *testing.T) {
 	t.Parallel()
 	for _, text := range []string{
 		`{"a":"\ud800hunter2"}`, `{"a":"\ud800\uhunter2"}`, `{"a":"\ud800\u0041unter2"}`, `{"a":"\uhunter2"}`,
 		`{"a":"\hunter2"}`, `{"\udc00hunter2":1}`, `{"a":"\ud800hun`, `{"a":"\ud800 hu` + "\u00e9" + `nter2"}`,
 	} {
-		_, err := ReadDocument([]byte(text))
+		_, err := Read([]byte(text))
 		if err == nil {
 			t.Errorf("%s is read", text)
 			continue
