@@ -54,27 +54,27 @@ LAPTOP = $(if $(DATA),-data '$(DATA)') $(if $(SECRETS),-secrets '$(SECRETS)') $(
 .PHONY: run
 run: ## Serves Punctual at ADDR (localhost:8080); needs only Go. DATA=folder keeps what it holds.
 	@$(BUILDING)
-	@mkdir -p bin && $(GO) build -o bin/local ./integration/cmd/local
+	@mkdir -p bin && $(GO) build -o bin/local ./workers/cmd/local
 	@exec bin/local -addr $(ADDR) $(LAPTOP)
 
 .PHONY: dev
 dev: DATA ?= $(if $(AT)$(SPEED),,bin/data)
 dev: ## Serves the same, and restarts when a Go file changes; DATA is bin/data.
 	@$(BUILDING)
-	@mkdir -p bin && $(GO) build -o bin/dev ./integration/cmd/dev
-	@exec bin/dev $(patsubst %,-watch %,functions integration shared workers) ./integration/cmd/local \
+	@mkdir -p bin && $(GO) build -o bin/dev ./workers/cmd/dev
+	@exec bin/dev $(patsubst %,-watch %,functions shared workers) ./workers/cmd/local \
 		-addr $(ADDR) -drain 2s $(LAPTOP)
 
 .PHONY: seed
 seed: ## Puts examples (a schedule, a task, a dag) into the server at ADDR.
 	@$(BUILDING)
-	@mkdir -p bin && $(GO) build -o bin/local ./integration/cmd/local
+	@mkdir -p bin && $(GO) build -o bin/local ./workers/cmd/local
 	@bin/local -addr $(ADDR) -seed
 
 .PHONY: cli
 cli: ## Builds the command line into bin/punctual; shared/docs/cli.md shows its use.
 	@$(BUILDING)
-	@mkdir -p bin && $(GO) build -o bin/punctual ./integration/cmd/punctual
+	@mkdir -p bin && $(GO) build -o bin/punctual ./workers/cmd/punctual
 
 .PHONY: test
 test: setup ## Runs every check and test, with the race detector and a local AWS; installs what it lacks.
@@ -116,8 +116,8 @@ generate: ## Generates the Go client's types from the API's document.
 zones: ## Builds the time zone rules from the package pinned in shared/calendar/zones.txt; needs Python.
 	rm -rf bin/zones
 	python3 -m pip download --quiet --no-deps --require-hashes --dest bin/zones --requirement shared/calendar/zones.txt
-	$(GO) run ./integration/cmd/zones -wheel bin/zones/*.whl
-	$(if $(SECOND),$(GO) run ./integration/cmd/zones -second $(SECOND))
+	$(GO) run ./shared/calendar/cmd/zones -wheel bin/zones/*.whl
+	$(if $(SECOND),$(GO) run ./shared/calendar/cmd/zones -second $(SECOND))
 
 .PHONY: lint
 lint: $(LINTER) ## Checks the style (golangci-lint, pinned in .ci/tools) and the layout.

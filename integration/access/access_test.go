@@ -15,12 +15,12 @@ import (
 	"punctual/functions/api"
 	"punctual/functions/forecast"
 	"punctual/integration/story"
-	"punctual/integration/system"
 	"punctual/shared/clock"
 	"punctual/shared/contract"
 	"punctual/shared/memory"
 	"punctual/shared/store"
 	"punctual/shared/telemetry"
+	"punctual/workers/system"
 	"punctual/workers/worker"
 )
 

@@ -9,13 +9,13 @@ import (
 	"sync"
 	"time"
 
-	"punctual/integration/system"
 	"punctual/shared/clock"
 	"punctual/shared/contract"
 	"punctual/shared/item"
 	"punctual/shared/memory"
 	"punctual/shared/message"
 	"punctual/shared/telemetry"
+	"punctual/workers/system"
 )
 
 // ledger records the calls of all parts: "part action resource", each once.

@@ -13,7 +13,6 @@ import (
 	"time"
 
 	"punctual/functions/forecast"
-	"punctual/integration/system"
 	"punctual/shared/clock"
 	"punctual/shared/contract"
 	"punctual/shared/fault"
@@ -22,6 +21,7 @@ import (
 	"punctual/shared/message"
 	"punctual/shared/store"
 	"punctual/shared/telemetry"
+	"punctual/workers/system"
 	"punctual/workers/worker"
 )
 

@@ -16,7 +16,7 @@ import (
 	"time"
 
 	"punctual/functions/api/console"
-	"punctual/integration/laptop"
+	"punctual/workers/laptop"
 )
 
 // rest is the laptop's API of one test.

@@ -18,13 +18,13 @@ import (
 	"time"
 
 	"punctual/integration/story"
-	"punctual/integration/system"
 	"punctual/shared/clock"
 	"punctual/shared/contract"
 	"punctual/shared/item"
 	"punctual/shared/memory"
 	"punctual/shared/span"
 	"punctual/shared/telemetry"
+	"punctual/workers/system"
 	"punctual/workers/worker"
 )
 

@@ -102,7 +102,7 @@ func TestREADME_WorksWhenItsBlocksArePastedWhole(t *testing.T) {
 		t.Fatalf("it has %d blocks of commands, and this test knows the answers to %d", n, len(pasted))
 	}
 	server := filepath.Join(t.TempDir(), "local")
-	build(t, root, server, "./integration/cmd/local")
+	build(t, root, server, "./workers/cmd/local")
 	shellsOf(t, func(t *testing.T, shell string) {
 		out, err := paste(t, shell, strings.ReplaceAll(script, "localhost:8080", serve(t, server)))
 		if err != nil {

@@ -45,8 +45,8 @@ func TestDocuments_RunAsWritten(t *testing.T) {
 		}
 	}
 	bin := t.TempDir()
-	build(t, root, filepath.Join(bin, "local"), "./integration/cmd/local")
-	build(t, root, filepath.Join(bin, "punctual"), "./integration/cmd/punctual")
+	build(t, root, filepath.Join(bin, "local"), "./workers/cmd/local")
+	build(t, root, filepath.Join(bin, "punctual"), "./workers/cmd/punctual")
 	var counts sync.Map
 	t.Run("pages", func(t *testing.T) {
 		for _, path := range documents(t) {
@@ -179,7 +179,7 @@ func run(t *testing.T, p page, bin string) {
 	}
 	if p.inCopy() {
 		server = filepath.Join(home, "local")
-		build(t, dir, server, "./integration/cmd/local")
+		build(t, dir, server, "./workers/cmd/local")
 	}
 
 	for _, b := range p.blocks {

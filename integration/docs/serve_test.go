@@ -29,7 +29,7 @@ func TestDocuments_StartServers(t *testing.T) {
 	repository := t.TempDir()
 	copied(t, repository)
 	write(t, filepath.Join(repository, "secrets.json"), []byte(`{"hook":"whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw"}`))
-	build(t, repository, filepath.Join(repository, "bin/punctual"), "./integration/cmd/punctual")
+	build(t, repository, filepath.Join(repository, "bin/punctual"), "./workers/cmd/punctual")
 	lines := map[string]string{}
 	for _, path := range documents(t) {
 		p, err := read(path)

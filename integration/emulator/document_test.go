@@ -17,7 +17,7 @@ var elsewhere = map[string]string{
 	"make bootstrap": "integration/emulator/deploy bootstraps", "make deploy": "integration/emulator/deploy deploys",
 	"make diff": "integration/emulator/deploy compares",
 	"make run":  "integration/docs serves by it", "make cli": "integration/docs builds the same command",
-	"make dev": "integration/docs serves by it", "make seed": "integration/laptop puts the same examples",
+	"make dev": "integration/docs serves by it", "make seed": "workers/laptop puts the same examples",
 	"make token": "its block says make -s token, which runs",
 	"make synth": "infra's tests make each target's templates",
 	"npx cdk":    "it is what make runs", "aws configure sso": "asks a person",

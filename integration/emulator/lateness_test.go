@@ -9,9 +9,9 @@ import (
 
 	"punctual/integration/emulator/environment"
 	"punctual/integration/story"
-	"punctual/integration/system"
 	"punctual/shared/clock"
 	"punctual/shared/telemetry"
+	"punctual/workers/system"
 	"punctual/workers/worker"
 )
 

@@ -21,7 +21,6 @@ import (
 
 	"punctual/integration/emulator/environment"
 	"punctual/integration/story"
-	"punctual/integration/system"
 	"punctual/shared/aws/blob"
 	"punctual/shared/aws/queue"
 	"punctual/shared/aws/secret"
@@ -31,6 +30,7 @@ import (
 	"punctual/shared/contract"
 	"punctual/shared/message"
 	"punctual/shared/telemetry"
+	"punctual/workers/system"
 	"punctual/workers/worker"
 )
 

@@ -50,7 +50,7 @@ func TestCheck_FindsEachBreach(t *testing.T) {
 		"the package comment does not begin with the name": {map[string]string{
 			"functions/status/doc.go": "// This settles.\npackage status\n"}, "functions/status has no doc.go"},
 		"a program needs no doc.go": {map[string]string{
-			"integration/cmd/local/main.go": "package main\n"}, ""},
+			"workers/cmd/local/main.go": "package main\n"}, ""},
 		"a folder of shared is unknown": {map[string]string{
 			"shared/util/doc.go": "// Package util helps.\npackage util\n"},
 			"shared/util/doc.go is in no known folder"},

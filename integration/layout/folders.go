@@ -51,6 +51,8 @@ var folders = []string{
 	"workers/cmd/*",
 	"workers/executor",
 	"workers/handler",
+	"workers/laptop",
+	"workers/system",
 	"workers/worker",
 	"infra",
 	"integration/*",

@@ -10,11 +10,11 @@ import (
 	"testing"
 	"time"
 
-	"punctual/integration/system"
 	"punctual/shared/contract"
 	"punctual/shared/item"
 	"punctual/shared/store"
 	"punctual/shared/telemetry"
+	"punctual/workers/system"
 	"punctual/workers/worker"
 )
 

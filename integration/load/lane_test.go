@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"punctual/integration/story"
-	"punctual/integration/system"
+	"punctual/workers/system"
 	"punctual/workers/worker"
 )
 

@@ -19,7 +19,6 @@ import (
 	"time"
 
 	"punctual/functions/api"
-	"punctual/integration/system"
 	"punctual/shared/clock"
 	"punctual/shared/contract"
 	"punctual/shared/item"
@@ -27,6 +26,7 @@ import (
 	"punctual/shared/store"
 	"punctual/shared/telemetry"
 	"punctual/shared/tenant"
+	"punctual/workers/system"
 	"punctual/workers/worker"
 )
 

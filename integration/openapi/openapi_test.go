@@ -194,7 +194,7 @@ func run(t *testing.T, name string, args ...string) (string, error) {
 func serve(t *testing.T) string {
 	t.Helper()
 	binary := filepath.Join(t.TempDir(), "local")
-	build := exec.CommandContext(t.Context(), "go", "build", "-o", binary, "punctual/integration/cmd/local")
+	build := exec.CommandContext(t.Context(), "go", "build", "-o", binary, "punctual/workers/cmd/local")
 	if said, err := build.CombinedOutput(); err != nil {
 		t.Fatalf("building the laptop's server: %v\n%s", err, said)
 	}

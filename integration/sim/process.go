@@ -10,11 +10,11 @@ import (
 	"sync/atomic"
 	"time"
 
-	"punctual/integration/system"
 	"punctual/shared/contract"
 	"punctual/shared/fault"
 	"punctual/shared/item"
 	"punctual/shared/message"
+	"punctual/workers/system"
 )
 
 // Source is the stage name of AWS's event sources. Their calls may fail, but they never crash.

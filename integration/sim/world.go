@@ -14,7 +14,6 @@ import (
 	"time"
 
 	"punctual/functions/engine/runs"
-	"punctual/integration/system"
 	"punctual/shared/fault"
 	"punctual/shared/item"
 	"punctual/shared/job"
@@ -24,6 +23,7 @@ import (
 	"punctual/shared/store"
 	"punctual/shared/telemetry"
 	"punctual/shared/tenant"
+	"punctual/workers/system"
 	"punctual/workers/worker"
 )
 
@@ -56,40 +56,40 @@ type World struct {
 	history history
 	late    time.Duration // how late a write may take effect, with skew
 
-	plan     Plan // replaced by Calm
-	mu       sync.Mutex
-	points   map[Point]int        // N is 0 in the keys
-	instant  time.Time            // of the last call of evaluate
-	chosen   map[uint64]judgement // of that instant, by who called
-	receipts map[string]string    // bodies of received messages
-	passed   []Point              // all points, in order, without boring ones
-	struck   []string             // faults that happened
-	trace    []string
-	bad      []string
-	born     map[string]int // number of processes, by stage
-	at       string         // the stream's checkpoint
-	replay   bool           // the checkpoint was set back
-	pauses   []hold
-	away     map[string]bool // stages that reach nothing
-	poison   bool            // some job crashes its workers
-	troubles map[int]Trouble // troubles in force
-	stuck    map[stuckAt]chan struct{}
-	hurts    int // how many there were
-	refuse   func(queue, body string) bool
-	workers  []*process            // all that were started
-	knows    bool                  // workers that start now know the unknown task
-	asked    map[job.Key]time.Time // when a cancel was first accepted
-	rerun    bool                  // some attempt is repeated on purpose
-	stopCore context.CancelFunc
-	drains   []context.CancelFunc // of the workers, in order of start
-	api      *process
-	rest     http.Handler     // the API's
+	plan       Plan // replaced by Calm
+	mu         sync.Mutex
+	points     map[Point]int        // N is 0 in the keys
+	instant    time.Time            // of the last call of evaluate
+	chosen     map[uint64]judgement // of that instant, by who called
+	receipts   map[string]string    // bodies of received messages
+	passed     []Point              // all points, in order, without boring ones
+	struck     []string             // faults that happened
+	trace      []string
+	bad        []string
+	born       map[string]int // number of processes, by stage
+	at         string         // the stream's checkpoint
+	replay     bool           // the checkpoint was set back
+	pauses     []hold
+	away       map[string]bool // stages that reach nothing
+	poison     bool            // some job crashes its workers
+	troubles   map[int]Trouble // troubles in force
+	stuck      map[stuckAt]chan struct{}
+	hurts      int // how many there were
+	refuse     func(queue, body string) bool
+	workers    []*process            // all that were started
+	knows      bool                  // workers that start now know the unknown task
+	asked      map[job.Key]time.Time // when a cancel was first accepted
+	rerun      bool                  // some attempt is repeated on purpose
+	stopCore   context.CancelFunc
+	drains     []context.CancelFunc // of the workers, in order of start
+	api        *process
+	rest       http.Handler     // the API's
 	controller *runs.Controller // the API's
-	graphs   []graph          // all runs that were asked for
-	operated []graphs.Key     // those on which an operator has acted
-	wholly   []graphs.Key     // those with a retry from a node, which repeats even succeeded nodes
-	done     map[string]int   // what became of random graphs, for a count
-	requests int              // how many were made
+	graphs     []graph          // all runs that were asked for
+	operated   []graphs.Key     // those on which an operator has acted
+	wholly     []graphs.Key     // those with a retry from a node, which repeats even succeeded nodes
+	done       map[string]int   // what became of random graphs, for a count
+	requests   int              // how many were made
 
 	released chan struct{} // closed at the end: blocked calls of dead processes return
 	over     context.Context

@@ -7,10 +7,10 @@ import (
 	"testing/synctest"
 	"time"
 
-	"punctual/integration/system"
 	"punctual/shared/contract"
 	"punctual/shared/telemetry"
 	"punctual/shared/tenant"
+	"punctual/workers/system"
 	"punctual/workers/worker"
 )
 

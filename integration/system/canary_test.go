@@ -13,7 +13,6 @@ import (
 	"testing/synctest"
 	"time"
 
-	"punctual/integration/system"
 	"punctual/shared/contract"
 	"punctual/shared/fault"
 	"punctual/shared/item"
@@ -21,6 +20,7 @@ import (
 	"punctual/shared/memory"
 	"punctual/shared/message"
 	"punctual/shared/tenant"
+	"punctual/workers/system"
 	"punctual/workers/worker"
 )
 

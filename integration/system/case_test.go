@@ -19,13 +19,13 @@ import (
 
 	"punctual/functions/api"
 	"punctual/integration/story"
-	"punctual/integration/system"
 	"punctual/shared/clock"
 	"punctual/shared/contract"
 	"punctual/shared/fault"
 	"punctual/shared/memory"
 	"punctual/shared/telemetry"
 	"punctual/shared/tenant"
+	"punctual/workers/system"
 	"punctual/workers/worker"
 )
 

@@ -12,7 +12,6 @@ import (
 
 	"punctual/functions/engine"
 	"punctual/functions/engine/runs"
-	"punctual/integration/system"
 	"punctual/shared/clock"
 	"punctual/shared/contract"
 	"punctual/shared/dag"
@@ -21,6 +20,7 @@ import (
 	"punctual/shared/run"
 	"punctual/shared/telemetry"
 	"punctual/shared/tenant"
+	"punctual/workers/system"
 	"punctual/workers/worker"
 )
 

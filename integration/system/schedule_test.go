@@ -14,7 +14,6 @@ import (
 
 	"punctual/functions/engine/recur"
 	"punctual/integration/story"
-	"punctual/integration/system"
 	"punctual/shared/calendar"
 	"punctual/shared/clock"
 	"punctual/shared/fault"
@@ -26,6 +25,7 @@ import (
 	"punctual/shared/store"
 	"punctual/shared/telemetry"
 	"punctual/shared/tenant"
+	"punctual/workers/system"
 	"punctual/workers/worker"
 )
 

@@ -15,11 +15,11 @@ import (
 	"time"
 
 	"punctual/integration/story"
-	"punctual/integration/system"
 	"punctual/shared/clock"
 	"punctual/shared/memory"
 	"punctual/shared/telemetry"
 	"punctual/workers/executor"
+	"punctual/workers/system"
 	"punctual/workers/worker"
 )
 

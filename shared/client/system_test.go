@@ -15,13 +15,13 @@ import (
 	"time"
 
 	"punctual/functions/api"
-	"punctual/integration/system"
 	"punctual/shared/client"
 	"punctual/shared/client/rest"
 	"punctual/shared/clock"
 	"punctual/shared/memory"
 	"punctual/shared/telemetry"
 	"punctual/shared/tenant"
+	"punctual/workers/system"
 	"punctual/workers/worker"
 )
 

@@ -8,7 +8,7 @@ import (
 	"os"
 	"time"
 
-	"punctual/integration/laptop"
+	"punctual/workers/laptop"
 )
 
 func main() {

@@ -21,7 +21,6 @@ import (
 
 	"punctual/functions/api"
 	"punctual/functions/api/console"
-	"punctual/integration/system"
 	"punctual/shared/clock"
 	"punctual/shared/contract"
 	"punctual/shared/memory"
@@ -29,6 +28,7 @@ import (
 	"punctual/shared/tenant"
 	"punctual/shared/zonefile"
 	"punctual/workers/handler"
+	"punctual/workers/system"
 	"punctual/workers/worker"
 )
 

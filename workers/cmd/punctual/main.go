@@ -13,8 +13,8 @@ import (
 
 	"github.com/alecthomas/kong"
 
-	"punctual/integration/laptop"
 	"punctual/shared/client"
+	"punctual/workers/laptop"
 )
 
 // commands are the verbs and what holds for all of them.

@@ -17,8 +17,8 @@ import (
 	"testing"
 	"time"
 
-	"punctual/integration/laptop"
 	"punctual/shared/client/rest"
+	"punctual/workers/laptop"
 )
 
 // address is that of the server that tests share.

@@ -1,7 +1,7 @@
 // Command dev runs the program of a package and runs it anew whenever Go files change; make dev starts it
-// for integration/cmd/local. While the changed files do not build, the program goes on as it was.
+// for workers/cmd/local. While the changed files do not build, the program goes on as it was.
 //
-//	dev -watch workers -watch shared ./integration/cmd/local -addr localhost:8080
+//	dev -watch workers -watch shared ./workers/cmd/local -addr localhost:8080
 package main
 
 import (

@@ -8,8 +8,8 @@ import (
 	"slices"
 	"strings"
 
-	"punctual/integration/laptop"
 	"punctual/shared/memory"
+	"punctual/workers/laptop"
 )
 
 type dataFolders struct {

@@ -13,8 +13,8 @@ import (
 	"testing"
 	"time"
 
-	"punctual/integration/laptop"
 	"punctual/shared/client"
+	"punctual/workers/laptop"
 )
 
 func TestSchedule_AppliesAFileWholeOrNotAtAll(t *testing.T) {
