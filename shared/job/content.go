@@ -39,7 +39,7 @@ type Labelled struct {
 func (l Labels) Labelled() Labelled { return Labelled{l != Labels{}, l.Metadata != ""} }
 
 // encode writes "1" for labels without metadata, as rows had them before there was any.
-func (l Labelled) encode() string {
+func (l *Labelled) encode() string {
 	switch {
 	case l.Described:
 		return "2"
@@ -49,7 +49,11 @@ func (l Labelled) encode() string {
 	return ""
 }
 
-func parseLabelled(s string) Labelled { return Labelled{s != "", s == "2"} }
+// decode reads what encode wrote.
+func (l *Labelled) decode(s string) error {
+	l.Tagged, l.Described = s != "", s == "2"
+	return nil
+}
 
 // PutLabels writes the labels' item of the job, or deletes it when there are no labels.
 func (r Row) PutLabels(l Labels) item.Write {

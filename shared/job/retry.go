@@ -61,8 +61,8 @@ func fraction(id string, attempt int64) float64 {
 }
 
 // encode writes the policy compactly; the default policy is absent from the row.
-func (p RetryPolicy) encode() string {
-	if p == DefaultRetry {
+func (p *RetryPolicy) encode() string {
+	if *p == DefaultRetry {
 		return ""
 	}
 	lost := ""
@@ -76,18 +76,22 @@ func (p RetryPolicy) encode() string {
 
 const lostSuffix = "," + LostFail
 
-func parseRetry(s string) (RetryPolicy, error) {
+// decode reads what encode wrote.
+func (p *RetryPolicy) decode(s string) error {
 	if s == "" {
-		return DefaultRetry, nil
+		*p = DefaultRetry
+		return nil
 	}
-	var p RetryPolicy
+	var is RetryPolicy // what Sscanf fills is on the heap: not the row of which p is a part
 	var initial, limit int64
-	s, p.FailOnLost = strings.CutSuffix(s, lostSuffix)
-	if _, err := fmt.Sscanf(s, "%d,%d,%g,%d,%g", &p.MaxAttempts, &initial, &p.Factor, &limit, &p.Jitter); err != nil {
-		return p, err
+	s, is.FailOnLost = strings.CutSuffix(s, lostSuffix)
+	_, err := fmt.Sscanf(s, "%d,%d,%g,%d,%g", &is.MaxAttempts, &initial, &is.Factor, &limit, &is.Jitter)
+	if err != nil {
+		return err
 	}
-	p.InitialDelay, p.MaxDelay = time.Duration(initial)*time.Millisecond, time.Duration(limit)*time.Millisecond
-	return p, nil
+	is.InitialDelay, is.MaxDelay = time.Duration(initial)*time.Millisecond, time.Duration(limit)*time.Millisecond
+	*p = is
+	return nil
 }
 
 // retryAfter is the longer of what the policy says and what the target asked for, the latter capped.

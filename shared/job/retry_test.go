@@ -53,11 +53,12 @@ func TestRetryPolicy_DelayGrowsToItsCap(t *testing.T) {
 			{MaxAttempts: 1, Factor: 1.5, Jitter: 0.25, InitialDelay: time.Millisecond, MaxDelay: time.Hour},
 			{MaxAttempts: 6, InitialDelay: time.Second, Factor: 2, MaxDelay: 5 * time.Minute, Jitter: 0.3,
 				FailOnLost: true}} {
-			if got, err := parseRetry(p.encode()); err != nil || got != p {
+			var got RetryPolicy
+			if err := got.decode(p.encode()); err != nil || got != p {
 				t.Errorf("%+v came back as %+v, %v", p, got, err)
 			}
 		}
-		if _, err := parseRetry("6,x"); err == nil {
+		if new(RetryPolicy).decode("6,x") == nil {
 			t.Error("a broken policy was read")
 		}
 	})

@@ -80,7 +80,7 @@ func Settle(r *Row, attempt int64, o Outcome, now time.Time) (*Decision, error) 
 	}
 	var was, is space
 	encoded := after.encode(&is)
-	if sizeOf(encoded) > contract.MaxRow {
+	if item.SizeOf(encoded) > contract.MaxRow {
 		d.Contents = append(d.Contents, fit(after)...)
 		encoded = after.encode(&is)
 	}

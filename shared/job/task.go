@@ -80,7 +80,7 @@ func ParseTask(i item.Item) (Task, error) {
 	t := Task{Name: i.Str(contract.AttrSK), Version: i.Int("version")}
 	err := text.Read([]byte(i.Str("body")), &w)
 	if err == nil {
-		t.Retry, err = parseRetry(w.Retry)
+		err = t.Retry.decode(w.Retry)
 	}
 	if err != nil {
 		return t, fault.New(fault.Undecodable, err, "reading task %q", t.Name)

@@ -132,8 +132,8 @@ func change(name string, before, after Row, when []item.All) item.Write {
 }
 
 // changed is change of two rows that are encoded already.
-func changed(name string, ref item.Ref, before, after []attr, when []item.All) item.Write {
-	set := differ(before, after)
+func changed(name string, ref item.Ref, before, after []item.Attribute, when []item.All) item.Write {
+	set := item.Changes(before, after)
 	names := decided[name]
 	for _, name := range names {
 		if _, differs := set[name]; !differs {
@@ -141,8 +141,8 @@ func changed(name string, ref item.Ref, before, after []attr, when []item.All) i
 		}
 	}
 	for _, a := range after {
-		if !a.absent() && slices.Contains(names, a.name) {
-			set[a.name] = a.value()
+		if !a.Absent() && slices.Contains(names, a.Name) {
+			set[a.Name] = a.Value()
 		}
 	}
 	return item.Write{Ref: ref, Name: name, When: when, Set: set}
