@@ -53,7 +53,8 @@ func Reader(i Item) Codec {
 // Attributes lists what was written, the absent ones too, so that each has the same position in every value of a type.
 func (c *Codec) Attributes() []Attribute { return c.list }
 
-// Unreadable names the first attribute that Coded could not read, "" for none.
+// Unreadable names the first attribute that could not be read, "" for none: what should be a number is none, or what
+// Coded reads is broken.
 func (c *Codec) Unreadable() string { return c.wrong }
 
 // Reading reports whether the codec reads.
@@ -94,7 +95,17 @@ func (c *Codec) Number(name string, field *int64) {
 		c.add(name, "", *field)
 		return
 	}
-	*field = c.from.Int(name)
+	*field, _ = c.number(name)
+}
+
+// number reads a number; false: it is absent.
+func (c *Codec) number(name string) (int64, bool) {
+	v, there := c.from[name]
+	n, ok := v.(int64)
+	if there && !ok && c.wrong == "" {
+		c.wrong = name
+	}
+	return n, ok
 }
 
 // Int is Number of an int.
@@ -105,7 +116,8 @@ func (c *Codec) Int(name string, field *int) {
 		c.add(name, "", int64(*field))
 		return
 	}
-	*field = int(c.from.Int(name))
+	n, _ := c.number(name)
+	*field = int(n)
 }
 
 // Flag is an attribute that is there while something holds.
@@ -126,13 +138,17 @@ func (c *Codec) Flag(name string, field *bool) {
 //
 //go:noinline
 func (c *Codec) Instant(name string, field *time.Time) {
-	switch {
-	case c.from != nil:
-		*field = c.from.Time(name)
-	case field.IsZero():
-		c.add(name, "", 0)
-	default:
-		c.add(name, "", field.UnixMilli())
+	if c.from == nil {
+		ms := int64(0)
+		if !field.IsZero() {
+			ms = field.UnixMilli()
+		}
+		c.add(name, "", ms)
+		return
+	}
+	*field = time.Time{}
+	if ms, there := c.number(name); there {
+		*field = time.UnixMilli(ms).UTC()
 	}
 }
 
@@ -149,7 +165,7 @@ func (c *Codec) Second(name string, field *time.Time) {
 		return
 	}
 	*field = time.Time{}
-	if seconds, there := c.from[name].(int64); there {
+	if seconds, there := c.number(name); there {
 		*field = time.Unix(seconds, 0).UTC()
 	}
 }
@@ -162,7 +178,8 @@ func (c *Codec) Span(name string, field *time.Duration) {
 		c.add(name, "", field.Milliseconds())
 		return
 	}
-	*field = time.Duration(c.from.Int(name)) * time.Millisecond
+	ms, _ := c.number(name)
+	*field = time.Duration(ms) * time.Millisecond
 }
 
 // Coded is an attribute with a text form of its own. Read gets "" for an absent one.

@@ -10,7 +10,6 @@ import (
 	"time"
 
 	"punctual/shared/contract"
-	"punctual/shared/fault"
 	"punctual/shared/horizon"
 	"punctual/shared/item"
 	"punctual/shared/job"
@@ -443,136 +442,6 @@ func (r Run) Slice() string {
 	return horizon.SliceOf(r.WakeAt, r.Shard).String()
 }
 
-// Item encodes the run. Absent values are absent attributes.
-func (r Run) Item() item.Item {
-	ref := r.Ref()
-	i := item.Item{
-		contract.AttrPK: ref.PK, contract.AttrSK: ref.SK, "schema_v": int64(1),
-		"status": string(r.Status), "epoch": r.Epoch, "created_at": r.CreatedAt.UnixMilli(),
-		"due_at":     r.DueAt.UnixMilli(),
-		"definition": r.Definition,
-	}
-	str := func(name, v string) {
-		if v != "" {
-			i[name] = v
-		}
-	}
-	num := func(name string, v int64) {
-		if v != 0 {
-			i[name] = v
-		}
-	}
-	at := func(name string, t time.Time) {
-		if !t.IsZero() {
-			i[name] = t.UnixMilli()
-		}
-	}
-	flag := func(name string, on bool) {
-		if on {
-			i[name] = "1"
-		}
-	}
-	str("dag", r.Dag)
-	num("dag_version", r.Version)
-	str("reason", r.Reason.Code)
-	str("reason_text", r.Reason.Message)
-	str("stop", string(r.Stop))
-	flag("paused", r.Paused)
-	flag("holds", r.Holds)
-	flag("tagged", r.Tagged)
-	flag("placed", r.InBuckets)
-	if r.Operation != nil {
-		i["act"] = string(text.MustJSON(r.Operation))
-		i["act_id"] = r.Operation.ID
-	}
-	if len(r.Nodes) > 0 {
-		i["nodes"] = string(text.MustJSON(r.Nodes))
-	}
-	at("nominal_at", r.NominalAt)
-	at("expiry_at", r.ExpiryAt)
-	at("retried_at", r.RetriedAt)
-	at("finished_at", r.FinishedAt)
-	str("schedule", r.Schedule)
-	flag("told", r.Notified)
-	str("priority", string(r.Priority))
-	str("params", r.Params)
-	num("shard", int64(r.Shard))
-	str(contract.AttrWakeSlice, r.Slice())
-	at(contract.AttrWakeAt, r.WakeAt)
-	num(contract.AttrTries, r.Tries)
-	at("kept_until", r.KeptUntil)
-	flag("lost", r.Lost)
-	if !r.ExpiresAt.IsZero() {
-		i[contract.AttrExpiresAt] = r.ExpiresAt.Unix()
-	}
-	return i
-}
-
-// KeyOf reads the key back from an item's or an index entry's attributes.
-func KeyOf(i item.Item) (Key, error) {
-	name, ulid, ok := strings.Cut(i.Str(contract.AttrPK), "#")
-	of, err := tenant.Parse(name)
-	id, err2 := job.ParseID(ulid)
-	if !ok || err != nil || err2 != nil {
-		return Key{}, fault.New(fault.Undecodable, nil, "reading the key of a run")
-	}
-	return Key{of, id}, nil
-}
-
-// Parse decodes what Item encoded. An item that this code cannot read is a fault.Undecodable.
-func Parse(i item.Item) (Run, error) {
-	k, err := KeyOf(i)
-	if err != nil {
-		return Run{}, err
-	}
-	bad := func(what string) (Run, error) {
-		return Run{Key: k}, fault.New(fault.Undecodable, nil, "reading run %s: %s", k.ID, what)
-	}
-	if i.Int("schema_v") != 1 {
-		return bad("schema_v is not 1")
-	}
-	for _, name := range []string{"epoch", "created_at", "due_at"} {
-		if n, ok := i[name].(int64); !ok || n < 1 {
-			return bad(name + " is not a number")
-		}
-	}
-	r := Run{
-		Key: k, Dag: i.Str("dag"), Version: i.Int("dag_version"), Definition: i.Str("definition"),
-		Status: Status(i.Str("status")), Reason: job.Reason{Code: i.Str("reason"), Message: i.Str("reason_text")},
-		Stop: Stop(i.Str("stop")), Paused: i.Str("paused") != "", Holds: i.Str("holds") != "",
-		Tagged:    i.Str("tagged") != "",
-		InBuckets: i.Str("placed") != "",
-		Epoch:     i.Int("epoch"),
-		CreatedAt: i.Time("created_at"), DueAt: i.Time("due_at"), NominalAt: i.Time("nominal_at"),
-		ExpiryAt: i.Time("expiry_at"), RetriedAt: i.Time("retried_at"), FinishedAt: i.Time("finished_at"),
-		Schedule: i.Str("schedule"),
-		Notified: i.Str("told") != "",
-		Priority: job.Priority(i.Str("priority")), Params: i.Str("params"), Shard: int(i.Int("shard")),
-		WakeAt: i.Time(contract.AttrWakeAt), Tries: i.Int(contract.AttrTries),
-		KeptUntil: i.Time("kept_until"), Lost: i.Str("lost") != "",
-	}
-	switch r.Status {
-	case Building, Running, Held, Succeeded, Failed, Cancelled:
-	default:
-		return bad("status is unknown")
-	}
-	if s, ok := i[contract.AttrExpiresAt].(int64); ok {
-		r.ExpiresAt = time.Unix(s, 0).UTC()
-	}
-	if operation := i.Str("act"); operation != "" {
-		r.Operation = new(Operation)
-		if err := json.Unmarshal([]byte(operation), r.Operation); err != nil {
-			return bad("act is not an act")
-		}
-	}
-	if nodes := i.Str("nodes"); nodes != "" {
-		if err := json.Unmarshal([]byte(nodes), &r.Nodes); err != nil {
-			return bad("nodes are not a map")
-		}
-	}
-	return r, nil
-}
-
 // DefinitionRef is where a tenant's definition of that hash is kept, for all runs that have it.
 func DefinitionRef(t tenant.ID, hash string) item.Ref {
 	return item.Ref{Table: contract.Dags, PK: "definition#" + string(t), SK: hash}
@@ -593,18 +462,8 @@ var (
 // change writes what differs between two states of the run, where its epoch still is the one read, and
 // nothing else: what another process changes in the same epoch stays.
 func (r Run) change(name string, after Run, more ...item.Cond) (Run, item.Write) {
-	set := map[string]any{}
-	before, is := r.Item(), after.Item()
-	for attr, v := range is {
-		if before[attr] != v {
-			set[attr] = v
-		}
-	}
-	for attr := range before {
-		if _, there := is[attr]; !there {
-			set[attr] = nil
-		}
-	}
+	var was, is space
+	set := item.Changes(r.encode(&was), after.encode(&is))
 	when := append(item.All{{Attr: "epoch", Op: item.Eq, Value: r.Epoch}}, more...)
 	return after, item.Write{Ref: r.Ref(), Name: name, When: []item.All{when}, Set: set}
 }

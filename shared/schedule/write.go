@@ -1,6 +1,7 @@
 package schedule
 
 import (
+	"slices"
 	"time"
 
 	"punctual/shared/calendar"
@@ -14,14 +15,23 @@ import (
 
 // write turns before into after if the epoch is still that of before.
 func write(name string, before, after Schedule, more ...item.Cond) item.Write {
-	is := after.Item()
-	set := map[string]any{}
-	for _, attr := range attributes {
-		set[attr] = is[attr] // nil removes
+	set := map[string]any{"set_aside": nil} // of older versions
+	var to space
+	for _, a := range after.encode(&to) {
+		switch {
+		case slices.Contains(fixed, a.Name):
+		case a.Absent():
+			set[a.Name] = nil
+		default:
+			set[a.Name] = a.Value()
+		}
 	}
 	when := append(item.All{{Attr: "epoch", Op: item.Eq, Value: before.Epoch}}, more...)
 	return item.Write{Ref: before.Ref(), Name: name, When: []item.All{when}, Set: set}
 }
+
+// fixed are the attributes that an update leaves as they are.
+var fixed = []string{contract.AttrPK, contract.AttrSK, "schema_v"}
 
 var notDeleted = item.Cond{Attr: "deleted_at", Op: item.Missing}
 
