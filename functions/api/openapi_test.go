@@ -19,6 +19,7 @@ import (
 	"punctual/shared/executor"
 	"punctual/shared/store"
 	"punctual/shared/tenant"
+	"punctual/shared/text"
 )
 
 // served returns the document of a deployment or of a laptop.
@@ -338,14 +339,14 @@ func TestDocument_TakesItsLimitsFromTheCode(t *testing.T) {
 func TestLimits_AreSpelledAsSentencesDo(t *testing.T) {
 	t.Parallel()
 	for want, got := range map[string]string{
-		"":            spec.Listed(nil, "and"),
-		"a":           spec.Listed([]string{"a"}, "and"),
-		"a and b":     spec.Listed([]string{"a", "b"}, "and"),
-		"a, b or c":   spec.Listed([]string{"a", "b", "c"}, "or"),
-		"five":        spec.Spelled(5),
-		"12":          spec.Spelled(12),
-		"a second":    spec.SpelledTime(time.Second, time.Second, "a second", "seconds"),
-		"two seconds": spec.SpelledTime(2*time.Second, time.Second, "a second", "seconds"),
+		"":            text.Listed(nil, "and"),
+		"a":           text.Listed([]string{"a"}, "and"),
+		"a and b":     text.Listed([]string{"a", "b"}, "and"),
+		"a, b or c":   text.Listed([]string{"a", "b", "c"}, "or"),
+		"five":        text.Spelled(5),
+		"12":          text.Spelled(12),
+		"a second":    text.SpelledTime(time.Second, time.Second, "a second", "seconds"),
+		"two seconds": text.SpelledTime(2*time.Second, time.Second, "a second", "seconds"),
 	} {
 		if got != want {
 			t.Errorf("spelled %q, want %q", got, want)

@@ -5,6 +5,7 @@ import (
 
 	"punctual/shared/contract"
 	"punctual/shared/horizon"
+	"punctual/shared/text"
 )
 
 // Verdict is what a worker may do with an attempt it has claimed.
@@ -265,4 +266,21 @@ func WaitingFor(r Row, c Claim, paused bool, now time.Time) string {
 		return "due"
 	}
 	return ""
+}
+
+// NoHandler is why a job waits whose task no worker has known so far.
+var NoHandler = "no worker that has seen the job has a handler for task %s; it waits for one until " +
+	text.SpelledTime(contract.UnknownTaskFor, time.Hour, "an hour", "hours") + " after it was due"
+
+// WaitsForEarlier is why a job waits whose schedule lets no two runs overlap.
+const WaitsForEarlier = "an earlier run of the schedule has not ended; the job waits for its end"
+
+// StartsSoon reports whether a worker may have the  Only then does its claim matter.
+func StartsSoon(r Row, now time.Time) bool {
+	return r.Status.Open() && !r.DueAt.After(now.Add(contract.HoldUntil))
+}
+
+// MayBeSuperseded reports whether the schedule decides if this job still runs.
+func MayBeSuperseded(r Row) bool {
+	return r.ScheduleID != "" && r.Status == Scheduled && r.Attempt == 1 && r.Stop == NoStop
 }

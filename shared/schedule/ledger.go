@@ -62,7 +62,7 @@ func (e Entry) Put() item.Write {
 		contract.AttrExpiresAt: e.At.Add(LedgerKept).Unix(),
 	}
 	return item.Write{Ref: item.Ref{Table: contract.Schedules, PK: e.LedgerKey(), SK: e.Sort()},
-		Name: "schedule.record", Put: i}
+		Name: "record", Put: i}
 }
 
 // ParseEntry decodes an item of Put.
@@ -260,4 +260,53 @@ func lateBy(policy Policy, c CatchUp) string {
 	}
 	return fmt.Sprintf("nobody was there to make a job of it in time, and it is older than the catch_up window of %s",
 		c.Window)
+}
+
+// PendingOf returns why a job has not ended. A job of an older epoch that has not started, and that the newer epoch did
+// not keep, will not run any more.
+func PendingOf(of Schedule, r job.Row, c job.Claim) (outcome, reason, why string) {
+	if r.ManualOf != "" && r.QueuedBehind {
+		return Pending, job.CodeOverlap, job.WaitsForEarlier
+	}
+	if r.ManualOf != "" {
+		return Pending, "", ""
+	}
+	started := job.HasStarted(r, c)
+	stale := r.Epoch < of.Epoch && !started && r.Status == job.Scheduled
+	state := of.ValidityOf(r, started)
+	switch {
+	case stale && state == IsDeleted:
+		return Superseded, job.CodeDeleted, "the schedule was deleted before it started"
+	case state == IsPaused && r.Status != job.Running && of.KeepsWaiting(r):
+		return Pending, job.CodePaused,
+			"the schedule is paused; this time, which was due before a change, runs when the schedule is resumed"
+	case state == IsPaused && r.Status != job.Running:
+		return Pending, job.CodePaused,
+			"the schedule is paused; whether this time runs is decided when the schedule is resumed"
+	case stale && state == Passed && of.SkipReason(r).Code == job.CodePaused:
+		return Skipped, job.CodePaused, of.SkipReason(r).Message
+	case stale && (state == Passed || of.Held == nil):
+		return Superseded, job.CodeEdited, "the schedule was edited before it started"
+	case r.QueuedBehind:
+		return Pending, job.CodeOverlap, job.WaitsForEarlier
+	}
+	return Pending, "", ""
+}
+
+// EndOf returns the row as it will end, if the schedule no longer has the job's time and no worker runs it. It is
+// false if the job will run.
+func EndOf(r job.Row, c job.Claim, of *Schedule, now time.Time) (job.Row, bool) {
+	if of == nil || !job.MayBeSuperseded(r) || c.Live(r.Attempt, now) || job.HasStarted(r, c) {
+		return r, false
+	}
+	switch of.ValidityOf(r, false) {
+	case IsDeleted, Passed:
+	default:
+		return r, false
+	}
+	r.Status, r.Reason, r.FinishedAt = job.Skipped, of.SkipReason(r), of.UpdatedAt
+	if of.Deleted() {
+		r.FinishedAt = of.DeletedAt
+	}
+	return r, true
 }

@@ -2,7 +2,6 @@ package dags
 
 import (
 	"context"
-	"fmt"
 	"mime"
 	"reflect"
 	"slices"
@@ -86,11 +85,11 @@ func (s *Handler) getRunGraph(ctx context.Context, _ tenant.Identity, in *runGra
 	out := &runGraphAnswer{ContentType: graphTypes[form], Vary: "Accept"}
 	switch form {
 	case graphSVG:
-		out.Body = []byte(f.graph.SVG(f.title(), f.appearance()))
+		out.Body = []byte(f.Graph.SVG(f.Title(), f.Appearances()))
 	case graphJSON:
-		out.Body, err = text.JSON(f.graphView())
+		out.Body, err = text.JSON(viewGraph(f))
 	default:
-		out.Body = []byte(f.graph.Mermaid(f.appearance()))
+		out.Body = []byte(f.Graph.Mermaid(f.Appearances()))
 	}
 	return out, err
 }
@@ -120,33 +119,12 @@ func acceptedForm(accept []string) string {
 	return form
 }
 
-// title is the title of a picture of the run.
-func (f *runFacts) title() string {
-	title := "run " + string(f.run.ID)
-	if f.run.Dag != "" {
-		title = fmt.Sprintf("%s v%d, %s", f.run.Dag, f.run.Version, title)
-	}
-	return title + ": " + string(f.shown(f.states()))
-}
-
-func (f *runFacts) appearance() map[string]dag.NodeView {
-	nodes := map[string]dag.NodeView{}
-	for _, name := range f.graph.Names() {
-		shown := dag.NodeView{Status: f.status(f.rows[name])}
-		if c := f.itemCounts(name); c != nil {
-			shown.Note = c.Ended()
-		}
-		nodes[name] = shown
-	}
-	return nodes
-}
-
-func (f *runFacts) graphView() graphView {
-	v := graphView{Levels: f.graph.Levels(), Nodes: []graphNodeView{}, Edges: [][2]string{}}
-	for n, level := range f.graph.Levels() {
+func viewGraph(f *dag.Snapshot) graphView {
+	v := graphView{Levels: f.Graph.Levels(), Nodes: []graphNodeView{}, Edges: [][2]string{}}
+	for n, level := range f.Graph.Levels() {
 		for _, name := range level {
-			v.Nodes = append(v.Nodes, graphNodeView{name, n, f.status(f.rows[name])})
-			for _, p := range f.graph.Parents(name) {
+			v.Nodes = append(v.Nodes, graphNodeView{name, n, f.Status(f.Rows[name])})
+			for _, p := range f.Graph.Parents(name) {
 				v.Edges = append(v.Edges, [2]string{p, name})
 			}
 		}

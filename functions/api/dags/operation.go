@@ -11,6 +11,7 @@ import (
 	"punctual/functions/api/spec"
 	"punctual/functions/engine/runs"
 	"punctual/shared/contract"
+	"punctual/shared/dag"
 	"punctual/shared/document"
 	"punctual/shared/fault"
 	"punctual/shared/job"
@@ -136,24 +137,24 @@ func (s *Handler) forgetRun(ctx context.Context, _ tenant.Identity, in *ByID) (*
 	if err != nil {
 		return nil, err
 	}
-	if !f.run.Status.Final() {
+	if !f.Run.Status.Final() {
 		return nil, rest.NewProblem(spec.CodeNotFinished, "the run has not ended; cancel it first")
 	}
-	if f.run.MustNotify() {
+	if f.Run.MustNotify() {
 		return nil, rest.NewProblem(spec.CodeNotFinished,
 			"the run has not yet notified its schedule; repeat the request in a moment")
 	}
 	if err := s.allStopped(ctx, f); err != nil {
 		return nil, err
 	}
-	for _, name := range f.graph.Names() {
-		for g := range f.run.Generation(name) {
+	for _, name := range f.Graph.Names() {
+		for g := range f.Run.Generation(name) {
 			if err := s.forgetNode(ctx, f, name, g+1); err != nil {
 				return nil, err
 			}
 		}
 	}
-	err = s.Store.ForgetRun(ctx, f.run)
+	err = s.Store.ForgetRun(ctx, f.Run)
 	if store.Refused(err) != nil {
 		return nil, rest.NewProblem(spec.CodeWrongState,
 			"another request has changed the run meanwhile; read it once more")
@@ -163,11 +164,11 @@ func (s *Handler) forgetRun(ctx context.Context, _ tenant.Identity, in *ByID) (*
 
 // allStopped returns a problem while a job of an earlier generation, which was asked to stop, has not. It comes before
 // anything is forgotten.
-func (s *Handler) allStopped(ctx context.Context, f *runFacts) error {
+func (s *Handler) allStopped(ctx context.Context, f *dag.Snapshot) error {
 	var older []job.Key
-	for _, name := range f.graph.Names() {
-		for g := range f.run.Generation(name) - 1 {
-			older = append(older, f.run.Key.Job(name, g+1, 0))
+	for _, name := range f.Graph.Names() {
+		for g := range f.Run.Generation(name) - 1 {
+			older = append(older, f.Run.Key.Job(name, g+1, 0))
 		}
 	}
 	rows, err := s.Store.Nodes(ctx, older)
@@ -179,8 +180,8 @@ func (s *Handler) allStopped(ctx context.Context, f *runFacts) error {
 }
 
 // forgetNode forgets the jobs of one generation of a node. It skips jobs that are gone.
-func (s *Handler) forgetNode(ctx context.Context, f *runFacts, name string, generation int64) error {
-	rows, err := s.Store.Nodes(ctx, []job.Key{f.run.Key.Job(name, generation, 0)})
+func (s *Handler) forgetNode(ctx context.Context, f *dag.Snapshot, name string, generation int64) error {
+	rows, err := s.Store.Nodes(ctx, []job.Key{f.Run.Key.Job(name, generation, 0)})
 	if err != nil {
 		return err
 	}
@@ -189,9 +190,9 @@ func (s *Handler) forgetNode(ctx context.Context, f *runFacts, name string, gene
 	}
 	keys := []job.Key{}
 	for i := range rows[0].Items {
-		keys = append(keys, f.run.Key.Job(name, generation, i+1))
+		keys = append(keys, f.Run.Key.Job(name, generation, i+1))
 	}
-	for _, k := range append(keys, f.run.Key.Job(name, generation, 0)) {
+	for _, k := range append(keys, f.Run.Key.Job(name, generation, 0)) {
 		if err := s.clearEffects(ctx, k); err != nil {
 			return err
 		}

@@ -9,7 +9,6 @@ import (
 
 	"punctual/functions/api/spec"
 	"punctual/shared/contract"
-	"punctual/shared/dag"
 	"punctual/shared/fault"
 	"punctual/shared/job"
 )
@@ -19,12 +18,6 @@ const inItems = "items"
 
 // resultsAtOnce is how many results of items are read at the same time.
 const resultsAtOnce = 16
-
-// noItems reports whether a node has ended because its list is empty. Its result is the empty list.
-func (f *runFacts) noItems(name string) bool {
-	row := f.rows[name]
-	return f.graph.Nodes[name].ForEach != "" && row.Status == job.Skipped && row.Reason.Code == dag.ReasonEmpty
-}
 
 // mappedResult adds the result of a mapped node that has ended, as expressions see it: the list of the results of its
 // items, with null for an item that did not succeed.

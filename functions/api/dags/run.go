@@ -189,14 +189,14 @@ func (s *Handler) listedRuns(ctx context.Context, runs []store.ListedRun) (views
 			if err != nil {
 				return err
 			}
-			read[n] = len(f.graph.Names())
-			for _, items := range f.items {
+			read[n] = len(f.Graph.Names())
+			for _, items := range f.Items {
 				read[n] += len(items)
 			}
-			v := f.view()
+			v := viewWhole(f)
 			v.Nodes = nil
 			views[n] = &v
-			return s.addRunContents(ctx, f.run, &v)
+			return s.addRunContents(ctx, f.Run, &v)
 		})
 	}
 	err = all.Wait()
@@ -296,18 +296,18 @@ func (s *Handler) getRunNode(
 	if err != nil {
 		return nil, err
 	}
-	if !slices.Contains(f.graph.Names(), in.Node) {
+	if !slices.Contains(f.Graph.Names(), in.Node) {
 		return nil, errNoRun()
 	}
 	out := &rest.Answer[runNodeDetail]{Body: runNodeDetail{RunID: in.key.ID, Node: in.Node,
-		NodeState: f.node(in.Node, f.states())}}
-	row, items := f.rows[in.Node], f.items[in.Node]
+		NodeState: viewNode(f, in.Node, f.States())}}
+	row, items := f.Rows[in.Node], f.Items[in.Node]
 	if row.IsMapped() {
 		l := rest.NewList(who.Tenant, "run items", in.ID, in.Node)
 		page, err := rest.ReadPage(l, in.Paging, func(after string, limit int) (rest.Found[runItemView], error) {
 			all := make([]runItemView, len(items))
 			for i, item := range items {
-				all[i] = f.item(i, item)
+				all[i] = viewItem(f, i, item)
 			}
 			return rest.FoundIn(all, after, limit), nil
 		})
@@ -326,7 +326,7 @@ func (s *Handler) getRunNode(
 	if err := s.nodeDetail(ctx, row, &out.Body); err != nil {
 		return nil, err
 	}
-	if f.noItems(in.Node) {
+	if f.NoItems(in.Node) {
 		out.Body.Result = json.RawMessage("[]")
 	}
 	return out, nil
@@ -341,10 +341,10 @@ func (s *Handler) nodeDetail(ctx context.Context, row job.Row, v *runNodeDetail)
 	return err
 }
 
-// item shows one item of a mapped node. An item that max_parallel keeps waiting has no job yet.
-func (f *runFacts) item(index int, row job.Row) runItemView {
-	v := runItemView{Item: index, JobState: spec.JobState{Status: f.status(row)}, Failure: failureOf(row)}
-	f.describe(row, &v.JobState)
+// viewItem shows one item of a mapped node. An item that max_parallel keeps waiting has no job yet.
+func viewItem(f *dag.Snapshot, index int, row job.Row) runItemView {
+	v := runItemView{Item: index, JobState: spec.JobState{Status: f.Status(row)}, Failure: failureOf(row)}
+	describe(f, row, &v.JobState)
 	if row.Result != "" {
 		v.Result = json.RawMessage(row.Result)
 	}

@@ -48,7 +48,7 @@ func (f jobFilter) rowMay(r job.Row) bool {
 	case f.status == job.Scheduled || f.status == job.Queued || f.status == job.Running:
 		return r.Status.Open()
 	}
-	return r.Status == f.status || f.status == job.Skipped && spec.MayBeSuperseded(r)
+	return r.Status == f.status || f.status == job.Skipped && job.MayBeSuperseded(r)
 }
 
 func (s *Handler) listJobs(

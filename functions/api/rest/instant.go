@@ -2,13 +2,13 @@ package rest
 
 import (
 	"fmt"
-	"strconv"
 	"time"
 
 	"github.com/danielgtaylor/huma/v2"
 
 	"punctual/shared/calendar"
 	"punctual/shared/contract"
+	"punctual/shared/text"
 )
 
 // Instant is a time in an answer: RFC 3339 in UTC with milliseconds.
@@ -17,23 +17,14 @@ type Instant struct{ time.Time }
 // At returns a time for an answer.
 func At(t time.Time) Instant { return Instant{t} }
 
-// InstantLayout is the layout of times in answers, for package time.
-const InstantLayout = "2006-01-02T15:04:05.000Z07:00"
-
 // MarshalJSON writes the time.
 func (i Instant) MarshalJSON() ([]byte, error) {
-	return []byte(i.UTC().Format(`"` + InstantLayout + `"`)), nil
+	return []byte(i.UTC().Format(`"` + text.InstantLayout + `"`)), nil
 }
 
 // Schema documents it.
 func (Instant) Schema(huma.Registry) *huma.Schema {
 	return &huma.Schema{Type: huma.TypeString, Format: "date-time", Examples: []any{"2027-03-28T01:00:00.000Z"}}
-}
-
-// InUnits returns how many whole units a length of time has. Texts take the limits of the contract with it:
-// InUnits(contract.IdempotencyKept, time.Hour, " hours") is "24 hours".
-func InUnits(d, unit time.Duration, name string) string {
-	return strconv.FormatInt(int64(d/unit), 10) + name
 }
 
 // InstantAllowed describes a time, for the "allowed" of a violation.
@@ -74,11 +65,11 @@ func (r *Reader) Ahead(v Value, now time.Time) (time.Time, bool) {
 	switch {
 	case t.After(Latest(now)):
 		r.Violation(v.Pointer, CodeOutOfRange, fmt.Sprintf("at most %d years ahead", YearsAhead),
-			"%s is more than %d years ahead", t.Format(InstantLayout), YearsAhead)
+			"%s is more than %d years ahead", t.Format(text.InstantLayout), YearsAhead)
 		return t, false
 	case t.Before(now.Add(-contract.PastAllowed)):
-		r.Violation(v.Pointer, CodeInThePast, "at most "+InUnits(contract.PastAllowed, time.Second, "s")+" ago",
-			"%s is past; it is %s now", t.Format(InstantLayout), now.Format(InstantLayout))
+		r.Violation(v.Pointer, CodeInThePast, "at most "+text.InUnits(contract.PastAllowed, time.Second, "s")+" ago",
+			"%s is past; it is %s now", t.Format(text.InstantLayout), now.Format(text.InstantLayout))
 		return t, false
 	}
 	return t, true

@@ -196,15 +196,12 @@ func (r *Reader) Number(v Value, least, most float64) (float64, bool) {
 	}
 	f, err := strconv.ParseFloat(string(r.Doc.Raw(v.Node)), 64)
 	if err != nil || f < least || f > most {
-		r.Violation(v.Pointer, CodeOutOfRange, Between(PlainNumber(least), PlainNumber(most)),
+		r.Violation(v.Pointer, CodeOutOfRange, Between(text.PlainNumber(least), text.PlainNumber(most)),
 			"the number is out of range")
 		return 0, false
 	}
 	return f, true
 }
-
-// PlainNumber formats a number without an exponent if it is short enough.
-func PlainNumber(f float64) string { return strconv.FormatFloat(f, 'g', -1, 64) }
 
 // Whole reads a whole number from least to most.
 func (r *Reader) Whole(v Value, least, most int) (int, bool) {

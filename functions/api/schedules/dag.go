@@ -10,6 +10,7 @@ import (
 	"punctual/functions/api/spec"
 	"punctual/shared/contract"
 	"punctual/shared/dag"
+	"punctual/shared/document"
 	"punctual/shared/fault"
 	"punctual/shared/job"
 	"punctual/shared/schedule"
@@ -75,7 +76,7 @@ func (s *Handler) readDagTemplate(
 	}
 	given, _, err := s.MergedParams(ctx, r, f[templateParams.Name()], v.Pointer, spec.Under(v.Pointer, d.Literals), g)
 	if given != nil {
-		d.Payload = encodeObject(given)
+		d.Payload = document.EncodeObject(given)
 	}
 	return d, err
 }
@@ -129,7 +130,7 @@ func (s *Handler) UnusedDag(ctx context.Context, t tenant.ID, name string) error
 		return err
 	}
 	return rest.NewProblem(spec.CodeWrongState, "schedules make runs of this dag: %s; change or delete them first",
-		spec.SomeNames(names))
+		text.SomeNames(names))
 }
 
 // errDagGone is the problem of a schedule whose dag was deleted at the same moment.

@@ -2,20 +2,12 @@ package schedules
 
 import (
 	"context"
-	"slices"
 	"time"
 
 	"punctual/functions/api/rest"
 	"punctual/shared/calendar"
 	"punctual/shared/schedule"
 	"punctual/shared/tenant"
-)
-
-// Limits of a dry run.
-const (
-	DryRunAhead  = 30 * 24 * time.Hour
-	DryRunListed = 1000  // of each list
-	dryRunTimes  = 10000 // of each calendar; an every-second one has millions in 30 days
 )
 
 // scheduleDiff is how an edit would change the times of a schedule.
@@ -46,12 +38,12 @@ func (s *Handler) dryRun(
 	if err != nil {
 		return scheduleDiff{}, calendarProblem(err)
 	}
-	before, runs, takes, changed := next, 0, weightOf(after), []string{""} // a new schedule had no times
+	before, runs, takes, changed := next, 0, after.Weight(), []string{""} // a new schedule had no times
 	if old != nil && !old.Deleted() {
-		takes -= weightOf(*old)
+		takes -= old.Weight()
 		changed = changedParts(*old, after, now)
 		if c, err := old.Calendar(); err == nil {
-			before, runs = c, most(*old)
+			before, runs = c, old.RunsLeft()
 		}
 	}
 	if takes > 0 {
@@ -63,106 +55,11 @@ func (s *Handler) dryRun(
 			return scheduleDiff{}, s.errQuota(takes)
 		}
 	}
-	d := compare(before, next, runs, most(after), now)
-	d.Changed = changed
-	return d, nil
-}
-
-// timesAhead returns the next times of a calendar, up to dryRunAhead after now and at most that many.
-func timesAhead(c calendar.Calendar, now time.Time, most int) (times []calendar.Occurrence, through time.Time) {
-	through = now.Add(DryRunAhead)
-	if most == 0 {
-		return nil, through
+	d := calendar.Compare(before, next, runs, after.RunsLeft(), now)
+	diff := scheduleDiff{Added: viewTimes(d.Added), Lost: viewTimes(d.Lost), Moved: make([]movedOccurrence, len(d.Moved)),
+		Through: rest.At(d.Through), Changed: changed, Cut: d.Cut}
+	for i, m := range d.Moved {
+		diff.Moved[i] = movedOccurrence{rest.At(m.From), rest.At(m.To)}
 	}
-	for at := now; len(times) < most; {
-		o, ok := c.Next(at)
-		if !ok || o.NominalAt.After(through) {
-			return times, through
-		}
-		times, at = append(times, o), o.NominalAt
-	}
-	return times, times[len(times)-1].NominalAt
-}
-
-// compare returns what changes when after replaces before. Each list ends with the runs that its schedule may still
-// make.
-func compare(before, after calendar.Calendar, runsBefore, runsAfter int, now time.Time) scheduleDiff {
-	old, oldThrough := timesAhead(before, now, min(runsBefore, dryRunTimes))
-	edited, newThrough := timesAhead(after, now, min(runsAfter, dryRunTimes))
-	end := now.Add(DryRunAhead)
-	if len(old) == dryRunTimes && oldThrough.Before(end) {
-		end = oldThrough
-	}
-	if len(edited) == dryRunTimes && newThrough.Before(end) {
-		end = newThrough
-	}
-	d := scheduleDiff{Added: []occurrenceTime{}, Lost: []occurrenceTime{}, Moved: []movedOccurrence{},
-		Through: rest.At(end), Cut: end.Before(now.Add(DryRunAhead))}
-	d.fill(only(old, end), only(edited, end))
-	return d
-}
-
-func only(times []calendar.Occurrence, end time.Time) []calendar.Occurrence {
-	n, _ := slices.BinarySearchFunc(times, end, func(o calendar.Occurrence, end time.Time) int {
-		if o.NominalAt.After(end) {
-			return 1
-		}
-		return -1
-	})
-	return times[:n]
-}
-
-// fill compares two sorted lists. A time that only one of them has is lost or added, day by day.
-func (d *scheduleDiff) fill(old, edited []calendar.Occurrence) {
-	lost, added := map[string][]calendar.Occurrence{}, map[string][]calendar.Occurrence{}
-	var days []string
-	note := func(to map[string][]calendar.Occurrence, o calendar.Occurrence) {
-		day := o.Local[:len(time.DateOnly)]
-		if len(lost[day])+len(added[day]) == 0 {
-			days = append(days, day)
-		}
-		to[day] = append(to[day], o)
-	}
-	for len(old) > 0 || len(edited) > 0 {
-		switch {
-		case len(edited) == 0 || len(old) > 0 && old[0].NominalAt.Before(edited[0].NominalAt):
-			note(lost, old[0])
-			old = old[1:]
-		case len(old) == 0 || edited[0].NominalAt.Before(old[0].NominalAt):
-			note(added, edited[0])
-			edited = edited[1:]
-		default:
-			if !old[0].DueAt.Equal(edited[0].DueAt) {
-				d.move(old[0], edited[0])
-			}
-			old, edited = old[1:], edited[1:]
-		}
-	}
-	for _, day := range days {
-		if len(lost[day]) == len(added[day]) {
-			for i := range lost[day] {
-				d.move(lost[day][i], added[day][i])
-			}
-			continue
-		}
-		d.Lost, d.Cut = addListed(d.Lost, lost[day], d.Cut)
-		d.Added, d.Cut = addListed(d.Added, added[day], d.Cut)
-	}
-}
-
-func (d *scheduleDiff) move(from, to calendar.Occurrence) {
-	if len(d.Moved) == DryRunListed {
-		d.Cut = true
-		return
-	}
-	d.Moved = append(d.Moved, movedOccurrence{rest.At(from.DueAt), rest.At(to.DueAt)})
-}
-
-// addListed adds times to a list up to dryRunListed, and reports whether it left any out.
-func addListed(list []occurrenceTime, times []calendar.Occurrence, cut bool) ([]occurrenceTime, bool) {
-	free := DryRunListed - len(list)
-	if len(times) > free {
-		times, cut = times[:free], true
-	}
-	return append(list, viewTimes(times)...), cut
+	return diff, nil
 }

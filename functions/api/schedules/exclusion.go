@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"iter"
-	"maps"
 	"net/http"
 	"slices"
 	"time"
@@ -22,6 +21,7 @@ import (
 	"punctual/shared/schedule"
 	"punctual/shared/store"
 	"punctual/shared/tenant"
+	"punctual/shared/text"
 )
 
 func (s *Handler) exclusionRoutes() {
@@ -171,16 +171,6 @@ func (s *Handler) allSchedules(ctx context.Context, t tenant.ID) iter.Seq2[store
 	}
 }
 
-// withExclusion returns the schedule with its copy of an exclusion replaced.
-func withExclusion(c schedule.Schedule, name string, e calendar.Exclusion) schedule.Schedule {
-	c.Exclusions = maps.Clone(c.Exclusions)
-	if c.Exclusions == nil {
-		c.Exclusions = calendar.Exclusions{}
-	}
-	c.Exclusions[name] = e
-	return c
-}
-
 // checkExclusion refuses an exclusion that makes the calendar of one of the schedules invalid.
 func (s *Handler) checkExclusion(ctx context.Context, t tenant.ID, name string, e calendar.Exclusion) error {
 	following, _, err := s.selected(ctx, t, naming(name))
@@ -193,7 +183,7 @@ func (s *Handler) checkExclusion(ctx context.Context, t tenant.ID, name string, 
 		if err != nil || before.Check(now) != nil {
 			continue // its calendar is invalid as it is
 		}
-		after, err := withExclusion(c, name, e).Calendar()
+		after, err := c.WithExclusion(name, e).Calendar()
 		if err == nil {
 			err = after.Check(now)
 		}
@@ -232,7 +222,7 @@ func (s *Handler) followOne(ctx context.Context, k schedule.Key, name string, e 
 			if !slices.Contains(old.Spec.Exclude, name) {
 				return nil, nil
 			}
-			wanted := withExclusion(old, name, e)
+			wanted := old.WithExclusion(name, e)
 			if !schedule.Unchanged(old, wanted) {
 				settled, err := s.Engine.Recur.Settle(ctx, old, now)
 				if err != nil {
@@ -316,7 +306,7 @@ func (s *Handler) deleteExclusion(ctx context.Context, who tenant.Identity, in *
 		return nil, err
 	}
 	if len(names) > 0 {
-		return nil, rest.NewProblem(spec.CodeWrongState, "schedules name this exclusion: %s", spec.SomeNames(names))
+		return nil, rest.NewProblem(spec.CodeWrongState, "schedules name this exclusion: %s", text.SomeNames(names))
 	}
 	return &rest.NoContent{}, rest.Absent(s.Store.DeleteExclusion(ctx, who.Tenant, in.Name), "exclusion")
 }

@@ -258,7 +258,7 @@ func viewOccurrence(of schedule.Schedule, t fact) occurrenceView {
 		v.StartLatenessMS = new(r.LatenessMS)
 	}
 	if v.Outcome == schedule.Pending {
-		v.Outcome, v.Reason, v.Why = pending(of, r, t.claim)
+		v.Outcome, v.Reason, v.Why = schedule.PendingOf(of, r, t.claim)
 	}
 	if v.Outcome != schedule.Pending && r.Status == job.Scheduled {
 		v.Status = string(job.Skipped) // it will not run, and its row says so once it is due
@@ -271,7 +271,7 @@ func (s *Handler) withClaims(ctx context.Context, t tenant.ID, items []occurrenc
 	now := s.Now()
 	var keys []job.Key
 	for _, v := range items {
-		if v.row != nil && !v.row.StartsRun() && spec.StartsSoon(*v.row, now) {
+		if v.row != nil && !v.row.StartsRun() && job.StartsSoon(*v.row, now) {
 			keys = append(keys, v.row.Key)
 		}
 	}
@@ -336,37 +336,6 @@ func (s *Handler) withRuns(ctx context.Context, t tenant.ID, items []occurrenceV
 	return err
 }
 
-// pending returns why a job has not ended. A job of an older epoch that has not started, and that the newer epoch did
-// not keep, will not run any more.
-func pending(of schedule.Schedule, r job.Row, c job.Claim) (outcome, reason, why string) {
-	if r.ManualOf != "" && r.QueuedBehind {
-		return schedule.Pending, job.CodeOverlap, spec.WaitsForEarlier
-	}
-	if r.ManualOf != "" {
-		return schedule.Pending, "", ""
-	}
-	started := job.HasStarted(r, c)
-	stale := r.Epoch < of.Epoch && !started && r.Status == job.Scheduled
-	state := of.ValidityOf(r, started)
-	switch {
-	case stale && state == schedule.IsDeleted:
-		return schedule.Superseded, job.CodeDeleted, "the schedule was deleted before it started"
-	case state == schedule.IsPaused && r.Status != job.Running && of.KeepsWaiting(r):
-		return schedule.Pending, job.CodePaused,
-			"the schedule is paused; this time, which was due before a change, runs when the schedule is resumed"
-	case state == schedule.IsPaused && r.Status != job.Running:
-		return schedule.Pending, job.CodePaused,
-			"the schedule is paused; whether this time runs is decided when the schedule is resumed"
-	case stale && state == schedule.Passed && of.SkipReason(r).Code == job.CodePaused:
-		return schedule.Skipped, job.CodePaused, of.SkipReason(r).Message
-	case stale && (state == schedule.Passed || of.Held == nil):
-		return schedule.Superseded, job.CodeEdited, "the schedule was edited before it started"
-	case r.QueuedBehind:
-		return schedule.Pending, job.CodeOverlap, spec.WaitsForEarlier
-	}
-	return schedule.Pending, "", ""
-}
-
 // ahead reads rows page by page, before they are taken one by one.
 type ahead[T any] struct {
 	read func(ctx context.Context, cursor string) (found []T, next string, err error)
@@ -427,7 +396,7 @@ func (s *Handler) jobsAhead(of schedule.Key, after, before time.Time, page int, 
 				continue
 			}
 			all = append(all, claimedRow{Row: r})
-			if spec.MayBeSuperseded(r) && !r.DueAt.After(s.Now()) {
+			if job.MayBeSuperseded(r) && !r.DueAt.After(s.Now()) {
 				due = append(due, r.Key)
 			}
 		}

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
-	"maps"
 	"slices"
 
 	"punctual/functions/api/field"
@@ -31,7 +30,7 @@ func (s *Handler) mergedSchedule(
 	if err := checkPatch(patch); err != nil {
 		return nil, err
 	}
-	parts, ok := asObject(patch.Raw(0))
+	parts, ok := document.Fields(patch.Raw(0))
 	if !ok { // readSchedule reports it
 		return patch, nil
 	}
@@ -41,7 +40,7 @@ func (s *Handler) mergedSchedule(
 	}
 	merged := map[string]json.RawMessage{}
 	for name, part := range parts {
-		if isNull(part) {
+		if document.IsNull(part) {
 			if value, ok := patchDefaults[name]; ok {
 				merged[name] = json.RawMessage(value)
 			}
@@ -53,9 +52,9 @@ func (s *Handler) mergedSchedule(
 		if name == "job" {
 			base[name] = withoutOtherTask(base[name], part)
 		}
-		merged[name] = merge(base[name], part)
+		merged[name] = document.Merge(base[name], part)
 	}
-	whole := encodeObject(merged)
+	whole := document.EncodeObject(merged)
 	doc, err := document.Read(whole)
 	if err != nil { // each was JSON, but the result may be too deep
 		return nil, rest.Unreadable(whole, err)
@@ -63,7 +62,7 @@ func (s *Handler) mergedSchedule(
 	// A schedule needs a calendar, and either a job or a dag. A patch may replace one of those two by the other.
 	for _, one := range [][2]string{{"calendar", ""}, {"job", "dag"}, {"dag", "job"}} {
 		name, other := one[0], one[1]
-		if part, named := parts[name]; named && isNull(part) && merged[other] == nil {
+		if part, named := parts[name]; named && document.IsNull(part) && merged[other] == nil {
 			return nil, rest.OneViolation("/"+name, rest.CodeMissingField, "an object", "a schedule needs a "+name)
 		}
 	}
@@ -121,22 +120,22 @@ func (s *Handler) scheduleParts(
 	if err != nil && fault.KindOf(err) != fault.NotFound {
 		return nil, err
 	}
-	fields, _ := asObject(template)
+	fields, _ := document.Fields(template)
 	delete(fields, "payload_size")
 	if payload != nil {
 		fields[contents] = payload
 	}
-	base[kind] = encodeObject(fields)
+	base[kind] = document.EncodeObject(fields)
 	return base, nil
 }
 
 // withoutOtherForms removes the fields of the old form from a calendar if the patch gives it another form.
 func withoutOtherForms(calendar, patch json.RawMessage) json.RawMessage {
-	fields, ok := asObject(patch)
-	base, _ := asObject(calendar)
+	fields, ok := document.Fields(patch)
+	base, _ := document.Fields(calendar)
 	named := slices.IndexFunc(calendarForms, func(form calendarForm) bool {
 		v, given := fields[form.own[0]]
-		return given && !isNull(v)
+		return given && !document.IsNull(v)
 	})
 	if !ok || named < 0 {
 		return calendar
@@ -144,71 +143,18 @@ func withoutOtherForms(calendar, patch json.RawMessage) json.RawMessage {
 	for _, name := range calendarForms[named].others() {
 		delete(base, name)
 	}
-	return encodeObject(base)
+	return document.EncodeObject(base)
 }
 
 // withoutOtherTask removes from a job what came from its task if the patch names another task.
 func withoutOtherTask(job, patch json.RawMessage) json.RawMessage {
-	fields, _ := asObject(patch)
-	base, _ := asObject(job)
+	fields, _ := document.Fields(patch)
+	base, _ := document.Fields(job)
 	if task, ok := fields["task"]; !ok || bytes.Equal(bytes.TrimSpace(task), base["task"]) {
 		return job
 	}
 	for _, name := range taskSettings {
 		delete(base, name)
 	}
-	return encodeObject(base)
-}
-
-// merge is RFC 7396 on JSON texts. It does not change the bytes of what the patch leaves alone.
-func merge(base, patch json.RawMessage) json.RawMessage {
-	if len(base) == 0 && !bytes.Contains(patch, []byte("null")) {
-		return patch // there is nothing to keep and nothing to remove
-	}
-	changes, ok := asObject(patch)
-	if !ok {
-		return patch
-	}
-	fields, ok := asObject(base)
-	if !ok {
-		fields = map[string]json.RawMessage{}
-	}
-	for name, change := range changes {
-		if isNull(change) {
-			delete(fields, name)
-			continue
-		}
-		fields[name] = merge(fields[name], change)
-	}
-	return encodeObject(fields)
-}
-
-func isNull(raw json.RawMessage) bool { return bytes.Equal(bytes.TrimSpace(raw), []byte("null")) }
-
-// asObject returns the fields of a JSON object; false for any other value.
-func asObject(raw json.RawMessage) (map[string]json.RawMessage, bool) {
-	var fields map[string]json.RawMessage
-	if !bytes.HasPrefix(bytes.TrimSpace(raw), []byte("{")) { // most values of an object are no objects themselves
-		return map[string]json.RawMessage{}, false
-	}
-	if err := json.Unmarshal(raw, &fields); err != nil || fields == nil {
-		return map[string]json.RawMessage{}, false
-	}
-	return fields, true
-}
-
-// encodeObject writes fields in the order of their names, with their values unchanged.
-func encodeObject(fields map[string]json.RawMessage) json.RawMessage {
-	var b bytes.Buffer
-	b.WriteByte('{')
-	for n, name := range slices.Sorted(maps.Keys(fields)) {
-		if n > 0 {
-			b.WriteByte(',')
-		}
-		b.Write(text.MustJSON(name))
-		b.WriteByte(':')
-		b.Write(fields[name])
-	}
-	b.WriteByte('}')
-	return b.Bytes()
+	return document.EncodeObject(base)
 }

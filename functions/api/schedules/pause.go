@@ -122,7 +122,7 @@ func (s *Handler) inFlight(ctx context.Context, k schedule.Key) ([]job.ID, error
 			if r.Status == job.Blocked { // its run has not ended
 				ids = append(ids, r.ID)
 			}
-		case spec.StartsSoon(r, now):
+		case job.StartsSoon(r, now):
 			near = append(near, r)
 		}
 	}

@@ -114,7 +114,7 @@ func (s *Handler) previewSchedule(ctx context.Context, who tenant.Identity, in *
 	if err != nil {
 		return nil, calendarProblem(err)
 	}
-	return preview(c, after, min(count, most(found))), nil
+	return preview(c, after, min(count, found.RunsLeft())), nil
 }
 
 func preview(c calendar.Calendar, after time.Time, count int) *previewAnswer {

@@ -16,6 +16,7 @@ import (
 	"punctual/functions/engine/accept"
 	"punctual/functions/engine/recur"
 	"punctual/shared/contract"
+	"punctual/shared/document"
 	"punctual/shared/fault"
 	"punctual/shared/horizon"
 	"punctual/shared/item"
@@ -328,9 +329,9 @@ func (s *Handler) changeWrites(
 	if err != nil || len(writes) == 0 {
 		return nil, err
 	}
-	takes := weightOf(after)
+	takes := after.Weight()
 	if old != nil {
-		takes -= weightOf(*old)
+		takes -= old.Weight()
 	}
 	return s.scheduleWrites(ctx, who, takes, after, c, writes)
 }
@@ -484,8 +485,8 @@ func (s *Handler) patchSchedule(
 func changedParts(was, is schedule.Schedule, now time.Time) []string {
 	old, after, changed := viewSchedule(was, now), viewSchedule(is, now), []string{}
 	part := func(name string, was, is any) {
-		a, _ := asObject(text.MustJSON(was))
-		b, _ := asObject(text.MustJSON(is))
+		a, _ := document.Fields(text.MustJSON(was))
+		b, _ := document.Fields(text.MustJSON(is))
 		names := maps.Clone(a)
 		maps.Copy(names, b)
 		for _, field := range slices.Sorted(maps.Keys(names)) {
@@ -518,13 +519,13 @@ func (s *Handler) deleteSchedule(ctx context.Context, _ tenant.Identity, in *One
 			return nil, err
 		}
 		_, writes := schedule.Delete(old, has, now)
-		return append(writes, s.takeQuota(in.Key.Tenant, -weightOf(old))), nil
+		return append(writes, s.takeQuota(in.Key.Tenant, -old.Weight())), nil
 	}
 	if _, _, err := s.changeSchedule(ctx, in.Key, in.Version, leave); err != nil {
 		return nil, err
 	}
 	// The delete happened just now; a worker may still use what it read before.
-	out := &deletedAnswer{EffectiveAt: s.Now().Add(contract.EffectiveAfter).Format(rest.InstantLayout)}
+	out := &deletedAnswer{EffectiveAt: s.Now().Add(contract.EffectiveAfter).Format(text.InstantLayout)}
 	running, err := s.inFlight(ctx, in.Key)
 	if err != nil { // the schedule is deleted anyway, and a second DELETE would be 404
 		s.warn(ctx, "the running jobs of a deleted schedule could not be read", in.Key, err)

@@ -5,7 +5,6 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"math"
 	"time"
 
 	"punctual/functions/api/rest"
@@ -147,15 +146,4 @@ func (s *Handler) showSchedule(ctx context.Context, c schedule.Schedule) (schedu
 		v.Last.Value = &last[0]
 	}
 	return v, err
-}
-
-// most returns how often a schedule may still run, at most.
-func most(c schedule.Schedule) int {
-	switch n := c.MaxRuns(); {
-	case c.EndedBy != "":
-		return 0
-	case n > 0 && n < math.MaxInt:
-		return int(n)
-	}
-	return math.MaxInt
 }

@@ -120,47 +120,9 @@ type RunView struct {
 	Priority     job.Priority           `json:"priority,omitempty"`
 	Params       json.RawMessage        `json:"params,omitempty" doc:"Params, merged over the defaults of the dag"`
 	Tags         map[string]string      `json:"tags,omitempty"`
-	Counts       *RunCounts             `json:"counts,omitempty" doc:"Numbers of nodes by status; a node with for_each counts once"`
+	Counts       *dag.RunCounts         `json:"counts,omitempty" doc:"Numbers of nodes by status; a node with for_each counts once"`
 	CriticalPath []string               `json:"critical_path,omitempty" doc:"Names of the nodes on the chain that took longest so far"`
 	Nodes        map[string]RunNodeView `json:"nodes,omitempty" doc:"Nodes by name; not in lists"`
-}
-
-// RunCounts counts the nodes of a run, or the items of a node, by status.
-type RunCounts struct {
-	Total     int `json:"total" doc:"Number of all"`
-	Blocked   int `json:"blocked" doc:"Number that are BLOCKED"`
-	Waiting   int `json:"waiting" doc:"Number that are SCHEDULED or QUEUED"`
-	Running   int `json:"running" doc:"Number that are RUNNING"`
-	Succeeded int `json:"succeeded" doc:"Number that have SUCCEEDED"`
-	Failed    int `json:"failed" doc:"Number that are DEAD or EXPIRED"`
-	Cancelled int `json:"cancelled" doc:"Number that are CANCELLED"`
-	Skipped   int `json:"skipped" doc:"Number that are SKIPPED"`
-}
-
-// Ended says how many of the items have ended.
-func (c *RunCounts) Ended() string {
-	return fmt.Sprintf("%d of %d items", c.Total-c.Blocked-c.Waiting-c.Running, c.Total)
-}
-
-// Add counts one more with that status.
-func (c *RunCounts) Add(s job.Status) {
-	c.Total++
-	switch s {
-	case job.Scheduled, job.Queued:
-		c.Waiting++
-	case job.Running:
-		c.Running++
-	case job.Succeeded:
-		c.Succeeded++
-	case job.Dead, job.Expired:
-		c.Failed++
-	case job.Cancelled:
-		c.Cancelled++
-	case job.Skipped:
-		c.Skipped++
-	default:
-		c.Blocked++
-	}
 }
 
 // JobState is the part of its job that the views of a node and of an item have.
@@ -189,5 +151,5 @@ type NodeState struct {
 // RunNodeView shows a node in the view of its run.
 type RunNodeView struct {
 	NodeState
-	Items *RunCounts `json:"items,omitempty" doc:"Numbers of items by status, of a node with for_each that has been released"`
+	Items *dag.RunCounts `json:"items,omitempty" doc:"Numbers of items by status, of a node with for_each that has been released"`
 }

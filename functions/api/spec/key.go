@@ -14,6 +14,7 @@ import (
 	"punctual/shared/run"
 	"punctual/shared/telemetry"
 	"punctual/shared/tenant"
+	"punctual/shared/text"
 )
 
 // Replay looks up what an idempotency key names, and reads it; false if it names nothing. What was deleted
@@ -34,7 +35,7 @@ func (s *Core) Replay(
 	}
 	if err == nil && seen.BodyHash != bodyHash {
 		err = rest.NewProblem(CodeKeyReused, "this key was used for another body less than %s ago",
-			rest.InUnits(contract.IdempotencyKept, time.Hour, " hours"))
+			text.InUnits(contract.IdempotencyKept, time.Hour, " hours"))
 	}
 	return err == nil && !absent, "", err
 }

@@ -114,7 +114,7 @@ const maxPausesSeen = 1000
 
 // Held reports whether a pause seems to hold a job that is about to be accepted. It is only for the view.
 func (s *Core) Held(ctx context.Context, r job.Row, now time.Time) bool {
-	if !StartsSoon(r, now) {
+	if !job.StartsSoon(r, now) {
 		return false
 	}
 	pauses, err := s.Pauses.Get(ctx, r.Tenant, func(ctx context.Context) (job.Pauses, error) {

@@ -8,6 +8,7 @@ import (
 	"punctual/shared/contract"
 	"punctual/shared/executor"
 	"punctual/shared/secret"
+	"punctual/shared/text"
 )
 
 // The codes of problems and violations about resources. Their meaning never changes.
@@ -46,11 +47,11 @@ var Catalogue = rest.Catalogue{
 	explain(rest.CodeOutOfRange, 400, "Value out of range", "The pointer names the field; allowed states the limits."),
 	explain(rest.CodeConflictingFields, 400, "Conflicting fields", "Give only one of the two fields."),
 	explain(rest.CodeInThePast, 400, "Time in the past", "A run_at can be up to "+
-		rest.InUnits(contract.PastAllowed, time.Second, " s")+" ago, which runs the job at once. Older times are "+
+		text.InUnits(contract.PastAllowed, time.Second, " s")+" ago, which runs the job at once. Older times are "+
 		"refused, because such a job would run later than intended."),
 	explain(CodeUnknownTask, 400, "Unknown task", "Tasks are defined by PUT /v1/tasks/{name}; "+
-		Listed(executor.BuiltIn(), "and")+" are built in."),
-	explain(CodeUnknownPool, 400, "Unknown pool", "The pools are "+Listed(contract.Pools, "and")+"."),
+		text.Listed(executor.BuiltIn(), "and")+" are built in."),
+	explain(CodeUnknownPool, 400, "Unknown pool", "The pools are "+text.Listed(contract.Pools, "and")+"."),
 	explain(CodeUnknownDag, 400, "Unknown dag", "Dags, and their versions, are defined by PUT /v1/dags/{name}."),
 	explain(CodeUnknownJob, 400, "Unknown job",
 		"The job does not exist, has been deleted, or belongs to another tenant. In a batch, #n names an earlier job "+
@@ -66,7 +67,7 @@ var Catalogue = rest.Catalogue{
 	explain(rest.CodeSecretInPayload, 400, "Secret in payload",
 		"Store the secret in Secrets Manager under punctual/<deployment>/<tenant>/ and give its ARN; the worker "+
 			"resolves it. If the value is not a secret, name its pointer in allow_literals. The check covers fields "+
-			"whose name contains "+Listed(secret.Parts(), "or")+", in any case style, with a string of "+
+			"whose name contains "+text.Listed(secret.Parts(), "or")+", in any case style, with a string of "+
 			strconv.Itoa(secret.Shortest)+" or more characters (except names that end in _url, _id, _name, _at, "+
 			"_status and the like, which are facts about a secret), the contents of objects under such names, tags, "+
 			"passwords and parameters in URLs, the well-known forms of tokens, Basic and Bearer credentials, and the "+
@@ -95,7 +96,7 @@ var Catalogue = rest.Catalogue{
 	explain(rest.CodeTooLarge, 413, "Body too large", "The detail states the limit."),
 	explain(rest.CodeMediaType, 415, "Unsupported media type", "Send Content-Type: application/json, uncompressed."),
 	explain(CodeKeyReused, 422, "Idempotency key reused", "A key identifies one request for "+
-		rest.InUnits(contract.IdempotencyKept, time.Hour, " hours")+". Use a new key for a new request."),
+		text.InUnits(contract.IdempotencyKept, time.Hour, " hours")+". Use a new key for a new request."),
 	explain(rest.CodeRateLimited, 429, "Too many requests",
 		"Repeat the request after Retry-After seconds. Without that header waiting does not help: the detail names a "+
 			"quota of the tenant that is used up; free some of it first."),

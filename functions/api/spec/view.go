@@ -159,9 +159,9 @@ func ViewJob(r job.Row, c job.Claim, paused bool, now time.Time) JobView {
 	case r.Reason.Code != "":
 		v.StatusReason = new(r.Reason)
 	case v.WaitingFor == "handler":
-		v.StatusReason = &job.Reason{Code: job.CodeUnknownTask, Message: fmt.Sprintf(NoHandler, r.Task)}
+		v.StatusReason = &job.Reason{Code: job.CodeUnknownTask, Message: fmt.Sprintf(job.NoHandler, r.Task)}
 	case r.QueuedBehind:
-		v.StatusReason = &job.Reason{Code: job.CodeOverlap, Message: WaitsForEarlier}
+		v.StatusReason = &job.Reason{Code: job.CodeOverlap, Message: job.WaitsForEarlier}
 	}
 	if job.Owned(r, c, now) {
 		v.Worker, v.LeaseUntil = c.Worker, rest.At(c.LeaseUntil)
@@ -180,20 +180,8 @@ func Partial(r job.Row) string {
 	return r.Partial.Reason().Code
 }
 
-// NoHandler is why a job waits whose task no worker has known so far.
-var NoHandler = "no worker that has seen the job has a handler for task %s; it waits for one until " +
-	SpelledTime(contract.UnknownTaskFor, time.Hour, "an hour", "hours") + " after it was due"
-
-// WaitsForEarlier is why a job waits whose schedule lets no two runs overlap.
-const WaitsForEarlier = "an earlier run of the schedule has not ended; the job waits for its end"
-
 // Etag returns the ETag of a version.
 func Etag(version int64) string { return `"` + strconv.FormatInt(version, 10) + `"` }
-
-// StartsSoon reports whether a worker may have the job. Only then does its claim matter.
-func StartsSoon(r job.Row, now time.Time) bool {
-	return r.Status.Open() && !r.DueAt.After(now.Add(contract.HoldUntil))
-}
 
 // Show returns the view of a row, with what its claim, pauses and schedule add.
 func (s *Core) Show(ctx context.Context, r job.Row) (JobView, error) {
@@ -229,7 +217,7 @@ func (s *Core) views(ctx context.Context, t tenant.ID, rows []job.Row) ([]JobVie
 	now := s.Now()
 	var keys []job.Key
 	for _, r := range rows {
-		if StartsSoon(r, now) {
+		if job.StartsSoon(r, now) {
 			keys = append(keys, r.Key)
 		}
 	}
@@ -246,7 +234,7 @@ func (s *Core) views(ctx context.Context, t tenant.ID, rows []job.Row) ([]JobVie
 		_, paused := pauses.Hold(r.Task, now)
 		rule := of[schedule.Key{Tenant: r.Tenant, Name: r.ScheduleID}]
 		claim := claims[r.ID]
-		r, _ = superseded(r, claim, rule, now)
+		r, _ = schedule.EndOf(r, claim, rule, now)
 		paused = paused ||
 			rule != nil && !r.DueAt.After(now) && rule.ValidityOf(r, job.HasStarted(r, claim)) == schedule.IsPaused
 		views[n] = ViewJob(r, claim, paused, now)
@@ -332,29 +320,6 @@ func (v *JobView) Asked(c job.Contents) {
 // jobs of that time that have not started will not run. They are shown as SKIPPED at once and cannot be changed,
 // although their rows become SKIPPED only when they are due.
 
-// MayBeSuperseded reports whether the schedule decides if this job still runs.
-func MayBeSuperseded(r job.Row) bool {
-	return r.ScheduleID != "" && r.Status == job.Scheduled && r.Attempt == 1 && r.Stop == job.NoStop
-}
-
-// superseded returns the row as it will end, if the schedule no longer has the job's time and no worker runs it. It is
-// false if the job will run.
-func superseded(r job.Row, c job.Claim, of *schedule.Schedule, now time.Time) (job.Row, bool) {
-	if of == nil || !MayBeSuperseded(r) || c.Live(r.Attempt, now) || job.HasStarted(r, c) {
-		return r, false
-	}
-	switch of.ValidityOf(r, false) {
-	case schedule.IsDeleted, schedule.Passed:
-	default:
-		return r, false
-	}
-	r.Status, r.Reason, r.FinishedAt = job.Skipped, of.SkipReason(r), of.UpdatedAt
-	if of.Deleted() {
-		r.FinishedAt = of.DeletedAt
-	}
-	return r, true
-}
-
 // schedulesAtOnce is how many schedules of a page are read at the same time.
 const schedulesAtOnce = 16
 
@@ -363,7 +328,7 @@ const schedulesAtOnce = 16
 func (s *Core) schedulesOf(ctx context.Context, rows []job.Row) (map[schedule.Key]*schedule.Schedule, error) {
 	found := map[schedule.Key]*schedule.Schedule{}
 	for _, r := range rows {
-		if MayBeSuperseded(r) {
+		if job.MayBeSuperseded(r) {
 			found[schedule.Key{Tenant: r.Tenant, Name: r.ScheduleID}] = nil
 		}
 	}
@@ -388,7 +353,7 @@ func (s *Core) schedulesOf(ctx context.Context, rows []job.Row) (map[schedule.Ke
 
 // Changeable returns a problem for a job that is superseded, nil for any other.
 func (s *Core) Changeable(ctx context.Context, row job.Row, now time.Time) error {
-	if !MayBeSuperseded(row) {
+	if !job.MayBeSuperseded(row) {
 		return nil
 	}
 	of, err := s.schedulesOf(ctx, []job.Row{row})
@@ -399,7 +364,7 @@ func (s *Core) Changeable(ctx context.Context, row job.Row, now time.Time) error
 	if err != nil {
 		return err
 	}
-	ended, is := superseded(row, claim, of[schedule.Key{Tenant: row.Tenant, Name: row.ScheduleID}], now)
+	ended, is := schedule.EndOf(row, claim, of[schedule.Key{Tenant: row.Tenant, Name: row.ScheduleID}], now)
 	if !is {
 		return nil
 	}
