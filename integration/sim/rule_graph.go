@@ -121,10 +121,9 @@ func (w *World) mayRun(r *run, row job.Row, bad func(string, ...any)) {
 		bad("nobody has asked for its run")
 		return
 	}
-	rows := w.ledger.nodesOf(is, g)
+	right := dagtest.Run{Definition: g.Definition, Item: is, Rows: w.ledger.nodesOf(is, g)}
 	n := g.Nodes[row.Node]
-	ends, older := endsOf(is, g, rows, row.Node)
-	if v, _ := dagtest.Evaluate(n.RunIf, g.OnFailure, ends); v != dag.Run && !older {
+	if v, _, ends := right.Verdict(row.Node); v != dag.Run && !right.ParentRetried(row.Node) {
 		bad("node %q starts after %v, and its rule %q says %s", row.Node, ends, n.RunIf, v)
 	}
 	if n.When == "false" || n.When == failingWhen || n.ForEach == "${[]}" {
@@ -197,59 +196,15 @@ func (l *ledger) nodesOf(is graphs.Run, g graph) map[string]job.Row {
 	return rows
 }
 
-// endsOf returns how the parents of a node have ended. older reports that one of them has begun a newer generation
-// since the node was evaluated.
-func endsOf(is graphs.Run, g graph, rows map[string]job.Row, node string) (ends []dag.End, older bool) {
-	for _, p := range g.Nodes[node].DependsOn {
-		end := dag.NotEnded
-		switch r := rows[p]; r.Status {
-		case job.Succeeded:
-			end = dag.Succeeded
-		case job.Dead, job.Expired, job.Cancelled:
-			end = dag.Failed
-		case job.Skipped:
-			end = dag.Skipped
-			if r.Forced == job.ForcedSkip {
-				end = dag.Succeeded
-			}
-		}
-		ends = append(ends, end)
-		older = older || is.Since(p) > is.Since(node)
-	}
-	return ends, older
-}
-
 // CameRight verifies that a run has ended as its graph, the ends of its nodes and its operators say.
 func (w *Client) CameRight(g graph) {
 	is, rows := w.nodes(g)
-	open, failed := 0, 0
+	right := dagtest.Run{Definition: g.Definition, Item: is, Rows: rows}
 	for _, name := range graphNames(g.Definition) {
-		r := rows[name]
-		w.nodeCameRight(is, g, rows, name)
-		if !r.Status.Final() {
-			open++
-		}
-		last := true
-		for _, n := range g.Nodes {
-			last = last && !slices.Contains(n.DependsOn, name)
-		}
-		if dag.EndOf(r.Status) == dag.Failed && (g.OnFailure != dag.Continue || last) {
-			failed++
-		}
+		w.nodeCameRight(right, g, name)
 	}
-	want := graphs.Succeeded
-	switch {
-	case open > 0:
-		w.violation("run %s has %d nodes that have not ended, and it is %s", short(g.ID), open, is.Status)
-		return
-	case is.Stop == graphs.StopCancel:
-		want = graphs.Cancelled
-	case is.Stop != graphs.NoStop || failed > 0:
-		want = graphs.Failed
-	}
-	if is.Status != want {
-		w.violation("run %s is %s (stop %q, %d of %d nodes failed), want %s", short(g.ID), is.Status, is.Stop, failed,
-			len(g.Nodes), want)
+	if want := right.Status(); is.Status != want || !want.Final() {
+		w.violation("run %s is %s (stop %q), want %s", short(g.ID), is.Status, is.Stop, want)
 	}
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -258,37 +213,22 @@ func (w *Client) CameRight(g graph) {
 }
 
 // nodeCameRight verifies the end of one node.
-func (w *Client) nodeCameRight(is graphs.Run, g graph, rows map[string]job.Row, name string) {
-	r, n := rows[name], g.Nodes[name]
-	ends, older := endsOf(is, g, rows, name)
-	v, _ := dagtest.Evaluate(n.RunIf, g.OnFailure, ends)
-	bad := func(want string) {
-		w.violation("node %q of run %s is %s (%s) after %v: %s under %s says %s, so it should be %s", name, short(g.ID),
-			r.Status, r.Reason.Code, ends, n.RunIf, g.OnFailure, v, want)
+func (w *Client) nodeCameRight(right dagtest.Run, g graph, name string) {
+	r, n := right.Rows[name], g.Nodes[name]
+	v, _, ends := right.Verdict(name)
+	status, reason := right.WithoutStart(name)
+	if v == dag.Run && n.When == failingWhen {
+		status, reason = job.Dead, dag.ReasonExpressionFailed
 	}
-	started := len(w.runs(r.Key)) > 0 || r.IsMapped()
-	switch {
-	case r.Forced != job.NotForced || older:
+	switch started := len(w.runs(r.Key)) > 0 || r.IsMapped(); {
+	case r.Forced != job.NotForced || right.ParentRetried(name):
 	case started:
-		w.jobCameRight(is, g, r, name)
-	case r.Status == job.Cancelled && w.ledger.stoppedFor(is.Key, r.Reason.Code):
+		w.jobCameRight(right.Item, g, r, name)
+	case r.Status == job.Cancelled && w.ledger.stoppedFor(g.Key, r.Reason.Code):
 	case r.Status == job.Dead && r.Reason.Code == job.CodePoison && w.lostWorkers() > 0:
-	case v == dag.Cancel && (r.Status != job.Cancelled || r.Reason.Code != dag.ReasonParentFailed):
-		bad("CANCELLED for its parents")
-	case v == dag.Skip && (r.Status != job.Skipped || r.Reason.Code != dag.ReasonParentSkipped &&
-		r.Reason.Code != dag.ReasonRuleNotMet):
-		bad("SKIPPED for its parents")
-	case v == dag.Run && n.When == "false" && (r.Status != job.Skipped || r.Reason.Code != dag.ReasonWhenFalse):
-		bad("SKIPPED for its when")
-	case v == dag.Run && n.When == failingWhen:
-		if r.Status != job.Dead || r.Reason.Code != dag.ReasonExpressionFailed {
-			bad("DEAD for its when")
-		}
-	case v == dag.Run && n.When != "false" && n.ForEach == "${[]}" &&
-		(r.Status != job.Skipped || r.Reason.Code != dag.ReasonEmpty):
-		bad("SKIPPED for its empty list")
-	case v == dag.Run && n.When != "false" && n.ForEach != "${[]}":
-		bad("run")
+	case status == "" || r.Status != status || r.Reason.Code != reason:
+		w.violation("node %q of run %s is %s (%s) and never started after %v: %s under %s says %s, so it should be %s (%s)",
+			name, short(g.ID), r.Status, r.Reason.Code, ends, n.RunIf, g.OnFailure, v, status, reason)
 	}
 }
 

@@ -6,6 +6,8 @@ import (
 
 	"punctual/shared/dag"
 	"punctual/shared/dag/dagtest"
+	"punctual/shared/job"
+	"punctual/shared/run"
 )
 
 func TestEvaluate_AgreesWithTheTableForAllEndsOfUpToFourParents(t *testing.T) {
@@ -52,6 +54,34 @@ func TestEvaluate_DoesNotDependOnTheOrderOfParents(t *testing.T) {
 		}
 		if len(got) != 1 {
 			t.Errorf("%s: %v", rule, got)
+		}
+	}
+}
+
+func TestOutcome_AgreesWithTheTableForAllEndsOfThreeNodes(t *testing.T) {
+	t.Parallel()
+	d := dag.Definition{Nodes: map[string]dag.Node{
+		"a": {Task: "echo"}, "b": {Task: "echo", DependsOn: []string{"a"}}, "c": {Task: "echo", DependsOn: []string{"a"}},
+	}}
+	finals := []job.Status{job.Succeeded, job.Dead, job.Expired, job.Cancelled, job.Skipped}
+	for _, policy := range dag.Policies {
+		d.OnFailure = dag.Policy(policy)
+		g, err := dag.Compile(d)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for i := range len(finals) * len(finals) * len(finals) {
+			rows, states := map[string]job.Row{}, map[string]dag.NodeState{}
+			for n, name := range []string{"a", "b", "c"} {
+				rows[name] = job.Row{Status: finals[i/[]int{1, 5, 25}[n]%5]}
+				states[name] = dag.StateOf(rows[name])
+			}
+			for _, stop := range []dag.Stop{dag.NoStop, dag.StopCancel, dag.StopExpire, dag.StopFail} {
+				right := dagtest.Run{Definition: d, Item: run.Run{Stop: stop}, Rows: rows}
+				if got, want := g.Outcome(states, stop), right.Status(); got != want {
+					t.Errorf("%s under %s with stop %q is %s, want %s", fmt.Sprint(states), policy, stop, got, want)
+				}
+			}
 		}
 	}
 }
