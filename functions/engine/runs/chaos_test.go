@@ -19,45 +19,13 @@ import (
 	"punctual/shared/run"
 )
 
-// expected is the end of each node and the status of a run on which no operator acts.
-func expected(g *dag.Graph, fails func(node string) bool) (map[string]dag.End, run.Status) {
-	ends := map[string]dag.End{}
-	status := run.Succeeded
-	for _, level := range g.Levels() {
-		for _, name := range level {
-			var parents []dag.End
-			for _, p := range g.Parents(name) {
-				parents = append(parents, ends[p])
-			}
-			switch v, _ := dagtest.Evaluate(g.Nodes[name].RunIf, g.OnFailure, parents); v {
-			case dag.Run:
-				ends[name] = dag.Succeeded
-				if fails(name) {
-					ends[name] = dag.Failed
-				}
-			case dag.Cancel:
-				ends[name] = dag.Failed
-			case dag.Skip:
-				ends[name] = dag.Skipped
-			}
-			if ends[name] == dag.Failed && (g.OnFailure != dag.Continue || len(g.Children(name)) == 0) &&
-				status != run.Held {
-				status = run.Failed
-			}
-			if ends[name] == dag.NotEnded {
-				status = run.Held
-			}
-		}
-	}
-	return ends, status
-}
-
+// asExpected checks the ends of the nodes and of the run, on which no operator has acted.
 func (b *bench) asExpected(g *dag.Graph, fails func(string) bool) {
 	b.Helper()
-	ends, status := expected(g, fails)
+	ends, status := dagtest.Outcome(g.Definition, fails)
 	b.runIs(status)
 	for _, name := range g.Names() {
-		if got := dag.StateOf(b.current(name)).End(); got != ends[name] {
+		if got := dagtest.EndOf(b.current(name)); got != ends[name] {
 			b.Errorf("node %q ended %q, want %q", name, got, ends[name])
 		}
 	}
@@ -263,14 +231,9 @@ func (c *chaos) begin(row job.Row) {
 				c.Errorf("node %q starts once more after it has succeeded", row.Node)
 			}
 		}
-		var parents []dag.End
-		older := false
-		for _, p := range c.graph.Parents(row.Node) {
-			parents = append(parents, dag.StateOf(c.current(p)).End())
-			older = older || is.Since(p) > is.Since(row.Node)
-		}
-		if v, _ := dagtest.Evaluate(c.graph.Nodes[row.Node].RunIf, c.graph.OnFailure, parents); v != dag.Run && !older {
-			c.Errorf("node %q starts after %v: %s", row.Node, parents, v)
+		right := c.right()
+		if v, _, ends := right.Verdict(row.Node); v != dag.Run && !right.ParentRetried(row.Node) {
+			c.Errorf("node %q starts after %v: %s", row.Node, ends, v)
 		}
 		if is.Stop != run.NoStop || is.Paused || is.Operation != nil || is.Status.Final() ||
 			row.Generation != is.Generation(row.Node) {
@@ -359,13 +322,7 @@ func (c *chaos) rest() {
 
 func (c *chaos) check() {
 	is := c.run()
-	states := map[string]dag.NodeState{}
-	for _, name := range c.graph.Names() {
-		if row := c.current(name); row.Status != "" {
-			states[name] = dag.StateOf(row)
-		}
-	}
-	if want := c.graph.Outcome(states, is.Stop); want != is.Status {
+	if want := c.right().Status(); want != is.Status {
 		c.Errorf("the run is %s, and its nodes say %s", is.Status, want)
 	}
 	for _, row := range c.rows() {
@@ -376,27 +333,30 @@ func (c *chaos) check() {
 	}
 }
 
-// checkEvaluated checks that the end of each node agrees with the ends of its parents, unless one of them has begun a
-// newer generation since.
+// right is the run as it is, for the checks of dagtest.
+func (c *chaos) right() dagtest.Run {
+	rows := map[string]job.Row{}
+	for _, name := range c.graph.Names() {
+		rows[name] = c.current(name)
+	}
+	return dagtest.Run{Definition: c.graph.Definition, Item: c.run(), Rows: rows}
+}
+
+// checkEvaluated checks that the end of each node that never started agrees with the ends of its parents, unless one of
+// them has begun a newer generation since.
 func (c *chaos) checkEvaluated() {
-	is := c.run()
-	if c.stopped || c.graph.OnFailure == dag.CancelRun {
+	right := c.right()
+	if c.stopped || right.OnFailure == dag.CancelRun {
 		return
 	}
-	for _, name := range c.graph.Names() {
-		row := c.current(name)
-		if row.Status == "" || row.Forced != job.NotForced || c.started[row.ID] > 0 || row.IsMapped() {
+	for name, row := range right.Rows {
+		if row.Status == "" || row.Forced != job.NotForced || c.started[row.ID] > 0 || row.IsMapped() ||
+			right.ParentRetried(name) {
 			continue
 		}
-		var parents []dag.End
-		since := false
-		for _, p := range c.graph.Parents(name) {
-			parents = append(parents, dag.StateOf(c.current(p)).End())
-			since = since || is.Since(p) > is.Since(name)
-		}
-		if v, _ := dagtest.Evaluate(c.graph.Nodes[name].RunIf, c.graph.OnFailure, parents); !since && v != dag.Cancel &&
-			v != dag.Skip {
-			c.Errorf("node %q ended %s (%s) after %v: %s", name, row.Status, row.Reason.Code, parents, v)
+		if status, reason := right.WithoutStart(name); row.Status != status || row.Reason.Code != reason {
+			_, _, ends := right.Verdict(name)
+			c.Errorf("node %q ended %s (%s) after %v, want %s (%s)", name, row.Status, row.Reason.Code, ends, status, reason)
 		}
 	}
 }
