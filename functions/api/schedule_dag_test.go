@@ -216,8 +216,8 @@ func TestScheduleOfDag_NamesRunsInFlight(t *testing.T) {
 	k := schedule.Key{Tenant: b.who.Tenant, Name: "s"}
 	row := job.Row{
 		Key: job.Key{Tenant: k.Tenant, ID: k.JobID(due)}, Status: job.Blocked, Version: 1, Attempt: 1, DueAt: due,
-		NominalAt: due, CreatedAt: due, StartedAt: due, ScheduleID: "s", Epoch: 1, Dag: "etl", Pool: contract.RunPool,
-		Priority: job.Normal,
+		NominalAt: due, CreatedAt: due, StartedAt: due, ScheduleRef: job.ScheduleRef{ScheduleID: "s", Epoch: 1},
+		DagRef: job.DagRef{Dag: "etl"}, Settings: job.Settings{Pool: contract.RunPool, Priority: job.Normal},
 	}
 	if err := b.store.Put(ctx, item.Write{Ref: row.Ref(), Name: "test.put", Put: row.Item()}); err != nil {
 		t.Fatal(err)

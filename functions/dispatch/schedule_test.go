@@ -22,8 +22,9 @@ func TestDispatch_PromotesSchedules(t *testing.T) {
 		cron := "* * * * *"
 		s := schedule.Schedule{Key: schedule.Key{Tenant: jobtest.Tenant, Name: "s"}, Spec: calendar.Spec{Cron: &cron},
 			CatchUp: schedule.DefaultCatchUp,
-			Template: schedule.Template{Task: "echo", Executor: "echo", Pool: "short", Priority: job.Normal,
-				Timeout: time.Minute, Retry: job.DefaultRetry}}
+			Template: schedule.Template{Settings: job.Settings{Task: "echo", Executor: "echo", Pool: "short",
+				Priority: job.Normal,
+				Timeout:  time.Minute, Retry: job.DefaultRetry}}}
 		for _, f := range change {
 			f(&s)
 		}

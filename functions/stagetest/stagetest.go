@@ -160,8 +160,8 @@ func Schedule(name, cron string, change ...func(*schedule.Schedule)) schedule.Sc
 		Key: schedule.Key{Tenant: jobtest.Tenant, Name: name}, Spec: calendar.Spec{Cron: &cron},
 		CatchUp: schedule.DefaultCatchUp,
 		Template: schedule.Template{
-			Task: "echo", Executor: "echo", Pool: "short", Priority: job.Normal, Timeout: time.Minute,
-			Retry: job.DefaultRetry,
+			Settings: job.Settings{Task: "echo", Executor: "echo", Pool: "short", Priority: job.Normal,
+				Timeout: time.Minute, Retry: job.DefaultRetry},
 		},
 	}
 	for _, f := range change {

@@ -47,8 +47,9 @@ func putSchedules(b *testing.B, s *store.Store, n int, cron string, now time.Tim
 		_, w, err := schedule.Create(nil, schedule.Schedule{
 			Key: k, Spec: calendar.Spec{Cron: &cron}, CatchUp: schedule.DefaultCatchUp,
 			Shard: horizon.ShardOf(k.ID(), contract.DefaultShards),
-			Template: schedule.Template{Task: "echo", Executor: job.ExecutorEcho, Pool: "short", Priority: job.Normal,
-				Timeout: time.Minute, Retry: job.DefaultRetry, Payload: `{"n":1}`, PayloadSize: 7},
+			Template: schedule.Template{Settings: job.Settings{Task: "echo", Executor: job.ExecutorEcho, Pool: "short",
+				Priority: job.Normal,
+				Timeout:  time.Minute, Retry: job.DefaultRetry}, Payload: `{"n":1}`, PayloadSize: 7},
 		}, now)
 		if err == nil {
 			err = s.Put(context.Background(), w)

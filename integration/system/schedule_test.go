@@ -132,8 +132,9 @@ func (r *rules) create(name, cron string, payload object, change ...func(*schedu
 	k := schedule.Key{Tenant: tenant.Local, Name: name}
 	s := schedule.Schedule{Key: k, Spec: calendar.Spec{Cron: &cron}, CatchUp: schedule.DefaultCatchUp,
 		Shard: horizon.ShardOf(k.ID(), 4), Template: schedule.Template{
-			Task: "echo", Executor: job.ExecutorEcho, Pool: "short", Priority: job.Normal, Timeout: 10 * time.Minute,
-			Retry: job.RetryPolicy{MaxAttempts: 1, InitialDelay: time.Second, Factor: 1, MaxDelay: time.Second},
+			Settings: job.Settings{Task: "echo", Executor: job.ExecutorEcho, Pool: "short", Priority: job.Normal,
+				Timeout: 10 * time.Minute,
+				Retry:   job.RetryPolicy{MaxAttempts: 1, InitialDelay: time.Second, Factor: 1, MaxDelay: time.Second}},
 		}}
 	for _, f := range change {
 		f(&s)

@@ -222,8 +222,9 @@ func (l *life) rule(seed uint64) schedule.Schedule {
 	}
 	cron := crons[l.rand.IntN(len(crons))]
 	s := schedule.Schedule{Key: l.k, Spec: calendar.Spec{Cron: &cron, Timezone: &zone}, Template: schedule.Template{
-		Task: "echo", Executor: "echo", Pool: "short", Priority: job.Normal, Timeout: time.Minute,
-		Retry: job.DefaultRetry,
+		Settings: job.Settings{Task: "echo", Executor: "echo", Pool: "short", Priority: job.Normal,
+			Timeout: time.Minute,
+			Retry:   job.DefaultRetry},
 	}}
 	s.CatchUp = schedule.CatchUp{
 		Policy: []schedule.Policy{schedule.CatchUpNone, schedule.CatchUpLast, schedule.CatchUpAll}[l.rand.IntN(3)],

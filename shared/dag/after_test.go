@@ -72,7 +72,7 @@ func TestAfter_LearnsOfEachEndOnce(t *testing.T) {
 	t.Parallel()
 	a := After{Parents: []Parent{{"A", Succeeded}, {ID: "B"}, {ID: "C"}, {ID: "D"}}}
 	row := func(id job.ID, s job.Status, f job.Forced) job.Row {
-		return job.Row{Key: job.Key{ID: id}, Status: s, Forced: f}
+		return job.Row{Key: job.Key{ID: id}, Status: s, NodeRef: job.NodeRef{Forced: f}}
 	}
 	got := a.Learn(row("A", job.Dead, ""), row("B", job.Running, ""), row("C", job.Expired, ""),
 		row("D", job.Skipped, job.ForcedSkip))
@@ -88,7 +88,7 @@ func TestAfter_LearnsOfEachEndOnce(t *testing.T) {
 func TestAfter_AdmitsByWhatIsKnown(t *testing.T) {
 	t.Parallel()
 	draft := job.Row{Key: job.Key{Tenant: "t", ID: "01KB4YJ2V0S6Y3Q4M5N6P7R8T9"}, Status: job.Scheduled, Version: 1,
-		Attempt: 1, DueAt: afterNoon, CreatedAt: afterNoon, ExpireAfter: time.Hour}
+		Attempt: 1, DueAt: afterNoon, CreatedAt: afterNoon, Settings: job.Settings{ExpireAfter: time.Hour}}
 	for end, want := range map[End]job.Status{
 		NotEnded: job.Blocked, Succeeded: job.Scheduled, Failed: job.Cancelled, Skipped: job.Skipped,
 	} {

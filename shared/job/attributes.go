@@ -15,10 +15,11 @@ func (r *Row) attributes(c *item.Codec) {
 		r.writeComputed(c)
 	}
 	r.stateAttributes(c)
-	r.settingAttributes(c)
-	r.originAttributes(c)
-	r.nodeAttributes(c)
-	r.wakeUpAttributes(c)
+	r.Settings.attributes(c)
+	r.ScheduleRef.attributes(c)
+	r.DagRef.attributes(c)
+	r.NodeRef.attributes(c)
+	r.WakeUp.attributes(c)
 	r.contentAttributes(c)
 }
 
@@ -53,6 +54,11 @@ func (r *Row) stateAttributes(c *item.Codec) {
 	c.Instant("created_at", &r.CreatedAt)
 	c.Instant("expiry_at", &r.ExpiryAt)
 	c.Text("owes", (*string)(&r.PendingEffects))
+	c.Text("parents", &r.Parents)
+	c.Flag("followed", &r.Followed)
+	c.Text("root", (*string)(&r.RootID))
+	c.Text("redrive_of", (*string)(&r.RedriveOf))
+	c.Text("redriven_by", (*string)(&r.RedrivenBy))
 	c.Coded("attempts", r.encodeAttempts, r.decodeAttempts)
 	c.Text("waiting", &r.Waiting)
 	c.Text("reason", &r.Reason.Code)
@@ -66,58 +72,52 @@ func (r *Row) stateAttributes(c *item.Codec) {
 	c.Second(contract.AttrExpiresAt, &r.ExpiresAt)
 }
 
-// settingAttributes: what runs, and how.
-func (r *Row) settingAttributes(c *item.Codec) {
-	c.Text("task", &r.Task)
-	c.Text("exec", &r.Executor)
-	c.Text("pool", &r.Pool)
-	c.Text("priority", (*string)(&r.Priority))
-	c.Span("timeout", &r.Timeout)
-	c.Span("start_within", &r.StartWithin)
-	c.Span("expire_after", &r.ExpireAfter)
-	c.Coded("retry", r.Retry.encode, r.Retry.decode)
-	c.Number("max_result", &r.MaxResult)
-	c.Flag("fail_large", &r.FailLarge)
+func (s *Settings) attributes(c *item.Codec) {
+	c.Text("task", &s.Task)
+	c.Text("exec", &s.Executor)
+	c.Text("pool", &s.Pool)
+	c.Text("priority", (*string)(&s.Priority))
+	c.Span("timeout", &s.Timeout)
+	c.Span("start_within", &s.StartWithin)
+	c.Span("expire_after", &s.ExpireAfter)
+	c.Coded("retry", s.Retry.encode, s.Retry.decode)
+	c.Number("max_result", &s.MaxResult)
+	c.Flag("fail_large", &s.FailLarge)
 }
 
-// originAttributes: which schedule, dag or dead job the job comes from.
-func (r *Row) originAttributes(c *item.Codec) {
-	c.Text("schedule", &r.ScheduleID)
-	c.Number("epoch", &r.Epoch)
-	c.Text("rule", &r.Rule)
-	c.Text("manual_of", &r.ManualOf)
-	c.Text("dag", &r.Dag)
-	c.Number("dag_version", &r.DagVersion)
-	c.Text("root", (*string)(&r.RootID))
-	c.Text("redrive_of", (*string)(&r.RedriveOf))
-	c.Text("redriven_by", (*string)(&r.RedrivenBy))
+func (s *ScheduleRef) attributes(c *item.Codec) {
+	c.Text("schedule", &s.ScheduleID)
+	c.Number("epoch", &s.Epoch)
+	c.Text("rule", &s.Rule)
+	c.Text("manual_of", &s.ManualOf)
 }
 
-// nodeAttributes: the node of a run that the job is of, and the jobs before and after it.
-func (r *Row) nodeAttributes(c *item.Codec) {
-	c.Text("run", &r.RunID)
-	c.Text("node", &r.Node)
-	c.Text("parents", &r.Parents)
-	c.Flag("followed", &r.Followed)
-	c.Number("gen", &r.Generation)
-	c.Number("item_no", &r.ItemNo)
-	c.Number("slot", &r.Slot)
-	c.Number("place", &r.Permit)
-	c.Number("node_place", &r.NodePermit)
-	c.Number("items", &r.Items)
-	c.Text("forced", (*string)(&r.Forced))
-	c.Text("secrets", &r.DefinedSecrets)
+func (d *DagRef) attributes(c *item.Codec) {
+	c.Text("dag", &d.Dag)
+	c.Number("dag_version", &d.DagVersion)
 }
 
-// wakeUpAttributes: when the job is read next, and by which process.
-func (r *Row) wakeUpAttributes(c *item.Codec) {
-	c.Int("shard", &r.Shard)
-	c.Instant(contract.AttrWakeAt, &r.WakeAt)
-	c.Flag("parked", &r.Parked)
-	c.Flag("behind", &r.QueuedBehind)
-	c.Flag(contract.AttrNear, &r.Near)
-	c.Instant("ready_at", &r.ReadyAt)
-	c.Number("postponed", &r.Postponed)
+func (n *NodeRef) attributes(c *item.Codec) {
+	c.Text("run", &n.RunID)
+	c.Text("node", &n.Node)
+	c.Number("gen", &n.Generation)
+	c.Number("item_no", &n.ItemNo)
+	c.Number("items", &n.Items)
+	c.Number("slot", &n.Slot)
+	c.Number("place", &n.Permit)
+	c.Number("node_place", &n.NodePermit)
+	c.Text("forced", (*string)(&n.Forced))
+	c.Text("secrets", &n.DefinedSecrets)
+}
+
+func (w *WakeUp) attributes(c *item.Codec) {
+	c.Int("shard", &w.Shard)
+	c.Instant(contract.AttrWakeAt, &w.WakeAt)
+	c.Flag("parked", &w.Parked)
+	c.Flag("behind", &w.QueuedBehind)
+	c.Flag(contract.AttrNear, &w.Near)
+	c.Instant("ready_at", &w.ReadyAt)
+	c.Number("postponed", &w.Postponed)
 }
 
 // contentAttributes: what the job holds, or where that is kept.

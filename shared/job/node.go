@@ -98,7 +98,7 @@ func ParseNode(k Key, i item.Item) (Row, error) {
 	if !IsGone(i) {
 		return ParseRow(i)
 	}
-	r := Row{Key: k, Status: Status(i.Str("ended")), Forced: Forced(i.Str("forced"))}
+	r := Row{Key: k, Status: Status(i.Str("ended")), NodeRef: NodeRef{Forced: Forced(i.Str("forced"))}}
 	if !r.Status.Final() {
 		r.Status = Cancelled // nothing says how it ended: it counts as failed
 	}

@@ -42,7 +42,62 @@ type Keeping struct {
 	FailLarge bool  `json:"fail_large,omitempty"` // a larger one fails the attempt
 }
 
-// Row is the small mutable item of a job. Instants are UTC with milliseconds; zero means absent.
+// Settings are what runs and how. A schedule's template has them too, and a redrive copies them: an attribute that
+// decides how a job runs belongs here.
+type Settings struct {
+	Task        string        `json:"task"`
+	Executor    string        `json:"executor"` // one of executor.Names: what runs the task
+	Pool        string        `json:"pool"`
+	Priority    Priority      `json:"priority"`
+	Timeout     time.Duration `json:"timeout"`
+	StartWithin time.Duration `json:"start_within,omitempty"` // 0: no limit
+	ExpireAfter time.Duration `json:"expire_after,omitempty"` // 0: no limit; counts from the first due time
+	Retry       RetryPolicy   `json:"retry"`
+	Keeping
+}
+
+// ScheduleRef is the schedule that a job or a run comes from; zero for none.
+type ScheduleRef struct {
+	ScheduleID string // set together with Epoch
+	Epoch      int64
+	Rule       string // of the schedule when the job was made: written by package schedule; "" for none
+	ManualOf   string // instead of ScheduleID: the schedule of which a caller asked for a run
+}
+
+// DagRef is the dag of which there is to be a run; zero for a job.
+type DagRef struct {
+	Dag        string `json:"dag,omitempty"`
+	DagVersion int64  `json:"dag_version,omitempty"` // 0: the newest when the run begins
+}
+
+// NodeRef is the node that a row belongs to, of which run, and what the row is of it; zero outside of runs.
+type NodeRef struct {
+	RunID      string
+	Node       string
+	Generation int64  // of the node, from 1
+	ItemNo     int64  // of a mapped node's items, from 1; 0 for any other job
+	Items      int64  // how many items a mapped node's own row has; 0 for any other job
+	Slot       int64  // in a run made before places lay in buckets: its slot of max_concurrency, from 1; 0 for none
+	Permit     int64  // bucket of its place in its run's max_concurrency, from 1; 0 for none
+	NodePermit int64  // bucket of its place in its node's max_parallel, from 1; 0 for none
+	Forced     Forced // how an operator ended the node
+	// DefinedSecrets are the fields of the payload that name a secret, separated by spaces; see [Row.MayResolve].
+	DefinedSecrets string
+}
+
+// WakeUp is when a row is read next, and by which process.
+type WakeUp struct {
+	Shard        int       // of the due index; fixed when accepted
+	WakeAt       time.Time // zero: no wake-up left
+	Parked       bool      // held by a pause: the wake-up is in a parking place
+	QueuedBehind bool      // parked in its schedule's line instead, behind a run that has not ended
+	Near         bool      // the stream consumer must see this write
+	ReadyAt      time.Time // when a pause or another run last let it go on; zero: nothing has held it
+	Postponed    int64     // times in a row that the sweeper found it without being able to do more
+}
+
+// Row is the small mutable item of a job. Instants are UTC with milliseconds; zero means absent. Its parts are values,
+// not pointers: a copy of a row, as every transition makes, shares nothing with it.
 type Row struct {
 	Key
 	Status    Status
@@ -53,60 +108,29 @@ type Row struct {
 	DueAt     time.Time
 	NominalAt time.Time // of a schedule's job; zero for a one-off
 	CreatedAt time.Time // accepted then
-	Task      string
-	Executor  string // one of executor.Names: what runs the task
-	Pool      string
-	Priority  Priority
-	Timeout   time.Duration
-
-	StartWithin time.Duration // 0: no limit
-	ExpireAfter time.Duration // 0: no limit; counts from the first due time
-	ExpiryAt    time.Time     // the instant that ExpireAfter means; zero: none
-	Retry       RetryPolicy
-	Keeping
+	ExpiryAt  time.Time // the instant that ExpireAfter means; zero: none
+	Settings
+	ScheduleRef
+	DagRef
+	NodeRef
+	WakeUp
 	PendingEffects PendingEffects
 
-	ScheduleID string // set together with Epoch
-	Epoch      int64
-	Rule       string // of the schedule when the job was made: written by package schedule; "" for none
-	ManualOf   string // instead of ScheduleID: the schedule of which a caller asked for a run
-	Dag        string // the dag of the run that the row represents; "" for a job
-	DagVersion int64  // 0: the newest when the run begins
-	RunID      string // set together with Node
-	Node       string
-	Parents    string // the jobs that it comes after, and its rule: JSON, written by package dag; "" for none
-	Followed   bool   // other jobs come after it
-	Generation int64  // of the node, from 1; 0 without a run
-	ItemNo     int64  // of a mapped node's items, from 1; 0 for any other job
-	Slot       int64  // in a run made before places lay in buckets: its slot of max_concurrency, from 1; 0 for none
-	Permit     int64  // bucket of its place in its run's max_concurrency, from 1; 0 for none
-	NodePermit int64  // bucket of its place in its node's max_parallel, from 1; 0 for none
-	Items      int64  // how many items a mapped node's own row has; 0 for any other job
-	Forced     Forced // how an operator ended the node
+	Parents  string // the jobs that it comes after, and its rule: JSON, written by package dag; "" for none
+	Followed bool   // other jobs come after it
 
 	RootID     ID // of the first job of a chain of redrives; "" when it is this one
 	RedriveOf  ID
 	RedrivenBy ID
 
-	Shard        int       // of the due index; fixed when accepted
-	WakeAt       time.Time // zero: no wake-up left
-	Parked       bool      // held by a pause: the wake-up is in a parking place
-	QueuedBehind bool      // parked in its schedule's line instead, behind a run that has not ended
-	Near         bool      // the stream consumer must see this write
-	ReadyAt      time.Time // when a pause or another run last let it go on; zero: nothing has held it
-	Postponed    int64     // times in a row that the sweeper found it without being able to do more
-
 	Payload     string // JSON, when PayloadIn is InRow; "" is no payload
 	PayloadIn   string
 	PayloadVer  int64 // number under which a sibling or blob payload was put: ContentNumber, or an older version's
 	PayloadSize int64 // bytes
-	// DefinedSecrets are the fields of a node's payload that name a secret, separated by spaces; see
-	// [Row.MayResolve].
-	DefinedSecrets string
-	Result         string
-	ResultIn       string
-	ResultRef      string  // the object's, when ResultIn is InBlob
-	Partial        Partial // why the result is not the value that the work returned
+	Result      string
+	ResultIn    string
+	ResultRef   string  // the object's, when ResultIn is InBlob
+	Partial     Partial // why the result is not the value that the work returned
 	Labelled
 
 	Attempts   []Attempt // the newest contract.RowAttempts, oldest first

@@ -18,8 +18,10 @@ var noon = time.Date(2027, 3, 28, 12, 0, 0, 0, time.UTC)
 func scheduled(change ...func(*Row)) Row {
 	r := Row{
 		Key: Key{Tenant: "acme", ID: NewID(noon.Add(-time.Hour), [10]byte{7})}, Status: Scheduled, Version: 1,
-		Attempt: 1, DueAt: noon, CreatedAt: noon.Add(-time.Hour), Task: "echo", Executor: "echo", Pool: "short",
-		Priority: Normal, Timeout: 30 * time.Second, Retry: DefaultRetry, Shard: 17, WakeAt: noon, Near: true,
+		Attempt: 1, DueAt: noon, CreatedAt: noon.Add(-time.Hour),
+		Settings: Settings{Task: "echo", Executor: "echo", Pool: "short", Priority: Normal, Timeout: 30 * time.Second,
+			Retry: DefaultRetry},
+		WakeUp: WakeUp{Shard: 17, WakeAt: noon, Near: true},
 	}
 	for _, c := range change {
 		c(&r)

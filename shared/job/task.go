@@ -36,6 +36,14 @@ type Task struct {
 	BuiltIn       bool
 }
 
+// Settings are those of a job of the task that sets none of its own.
+func (t Task) Settings() Settings {
+	return Settings{
+		Task: t.Name, Executor: t.Executor, Pool: t.Pool, Priority: t.Priority, Timeout: t.Timeout, Retry: t.Retry,
+		Keeping: t.Keeping,
+	}
+}
+
 // BuiltInTasks are there from the start, for every tenant, and cannot be changed.
 func BuiltInTasks() []Task {
 	var tasks []Task

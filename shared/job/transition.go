@@ -411,10 +411,8 @@ func RedriveID(r Row) ID {
 func RedriveOf(r Row, now time.Time) Row {
 	n := Row{
 		Key: Key{Tenant: r.Tenant, ID: RedriveID(r)}, Status: Scheduled, Version: 1, Attempt: 1,
-		DueAt: now, NominalAt: r.NominalAt, CreatedAt: now, Task: r.Task, Executor: r.Executor, Pool: r.Pool,
-		Priority: r.Priority,
-		Timeout:  r.Timeout, StartWithin: r.StartWithin, ExpireAfter: r.ExpireAfter, Retry: r.Retry, Keeping: r.Keeping,
-		RootID: r.HandlerKey(), RedriveOf: r.ID, Shard: r.Shard,
+		DueAt: now, NominalAt: r.NominalAt, CreatedAt: now, Settings: r.Settings,
+		RootID: r.HandlerKey(), RedriveOf: r.ID, WakeUp: WakeUp{Shard: r.Shard},
 		Payload: r.Payload, PayloadIn: r.PayloadIn, PayloadSize: r.PayloadSize, Labelled: r.Labelled,
 	}
 	if r.PayloadIn != InRow {

@@ -243,7 +243,7 @@ func TestFinish_LiftsThePauseThatARunWasStoppedUnder(t *testing.T) {
 
 func TestMayStart_AsksForAllThatKeepsANodeFromStarting(t *testing.T) {
 	t.Parallel()
-	row := job.Row{Node: "a", Generation: 1}
+	row := job.Row{NodeRef: job.NodeRef{Node: "a", Generation: 1}}
 	for name, c := range map[string]struct {
 		change     func(*run.Run)
 		superseded bool

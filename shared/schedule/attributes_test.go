@@ -34,11 +34,12 @@ func TestSchedule_IsStoredWithEveryField(t *testing.T) {
 		Exclude: []string{"holidays"}, MissingHour: new("skip"), RepeatedHour: new("last"), Spread: new("1m"),
 	}
 	s.Template = Template{
-		Dag: "dag", DagVersion: 16, Task: "task", Executor: "go", Pool: "long", Priority: job.High,
-		Timeout:     time.Second,
-		StartWithin: time.Minute, ExpireAfter: time.Hour, Retry: job.RetryPolicy{MaxAttempts: 2,
-			InitialDelay: time.Second, Factor: 3.5, MaxDelay: time.Minute, Jitter: 0.25, FailOnLost: true},
-		Keeping: job.Keeping{MaxResult: 4096, FailLarge: true},
+		DagRef: job.DagRef{Dag: "dag", DagVersion: 16}, Settings: job.Settings{Task: "task", Executor: "go",
+			Pool: "long", Priority: job.High,
+			Timeout:     time.Second,
+			StartWithin: time.Minute, ExpireAfter: time.Hour, Retry: job.RetryPolicy{MaxAttempts: 2,
+				InitialDelay: time.Second, Factor: 3.5, MaxDelay: time.Minute, Jitter: 0.25, FailOnLost: true},
+			Keeping: job.Keeping{MaxResult: 4096, FailLarge: true}},
 		Labels:  job.Labels{Tags: `{"a":"b"}`, Metadata: `{"c":1}`},
 		Payload: `{"d":2}`, PayloadIn: job.InItem, PayloadHash: "hash", PayloadSize: 17,
 		Literals: &job.Literals{Pointers: []string{"/payload/d"}, By: "me"},

@@ -149,7 +149,7 @@ func TestFor_ReadsTheRuleThatAJobKeeps(t *testing.T) {
 		{CatchUpNone, time.Second, 1, 2 * time.Minute}} {
 		for _, o := range Overlaps {
 			s := Schedule{CatchUp: c, Overlap: o}
-			r := job.Row{Rule: s.rule()}
+			r := job.Row{ScheduleRef: job.ScheduleRef{Rule: s.rule()}}
 			got := Schedule{}.For(r)
 			got.CatchUp.After = max(got.CatchUp.After, 0)
 			if got.Overlap != o || got.CatchUp.Policy != c.Policy || got.CatchUp.Window != c.Window ||
@@ -159,7 +159,8 @@ func TestFor_ReadsTheRuleThatAJobKeeps(t *testing.T) {
 		}
 	}
 	own := Schedule{CatchUp: DefaultCatchUp, Overlap: OverlapSkip}
-	if got := own.For(job.Row{Rule: "?"}); got.Overlap != OverlapSkip || got.CatchUp != DefaultCatchUp {
+	unread := job.Row{ScheduleRef: job.ScheduleRef{Rule: "?"}}
+	if got := own.For(unread); got.Overlap != OverlapSkip || got.CatchUp != DefaultCatchUp {
 		t.Errorf("an unreadable rule is read as %+v", got)
 	}
 }

@@ -20,8 +20,9 @@ func made(t *testing.T, cron string, at time.Time, change ...func(*Schedule)) Sc
 	t.Helper()
 	s := Schedule{
 		Key: Key{"acme", "s"}, Spec: calendar.Spec{Cron: &cron}, CatchUp: DefaultCatchUp,
-		Template: Template{Task: "echo", Executor: "echo", Pool: "short", Priority: job.Normal, Timeout: time.Minute,
-			Retry: job.DefaultRetry},
+		Template: Template{Settings: job.Settings{Task: "echo", Executor: "echo", Pool: "short", Priority: job.Normal,
+			Timeout: time.Minute,
+			Retry:   job.DefaultRetry}},
 	}
 	for _, f := range change {
 		f(&s)
@@ -292,8 +293,9 @@ func TestEdit_AccountsForEachTime(t *testing.T) {
 	if s.Epoch != 4 || !s.Next.Equal(time.Date(2027, 3, 2, 16, 0, 0, 0, time.UTC)) {
 		t.Errorf("epoch %d, next %s", s.Epoch, s.Next)
 	}
-	old := job.Row{Key: job.Key{Tenant: "acme"}, Status: job.Scheduled, Attempt: 1, Epoch: 1, NominalAt: first[0],
-		DueAt: first[0], ScheduleID: "s"}
+	old := job.Row{Key: job.Key{Tenant: "acme"}, Status: job.Scheduled, Attempt: 1,
+		ScheduleRef: job.ScheduleRef{Epoch: 1, ScheduleID: "s"}, NominalAt: first[0],
+		DueAt: first[0]}
 	if got := s.ValidityOf(old, false); got != Passed {
 		t.Errorf("the job of the old time is %s", got)
 	}

@@ -162,17 +162,8 @@ func (s *Stretch) follow(earlier *Stretch, next, now time.Time) *Stretch {
 // Template is the job of each nominal time, or the run. Of a job it holds the task's values from when the
 // schedule was written; the payload of a run is its params.
 type Template struct {
-	Dag         string          `json:"dag,omitempty"`         // "": a job
-	DagVersion  int64           `json:"dag_version,omitempty"` // 0: the newest when the run begins
-	Task        string          `json:"task"`
-	Executor    string          `json:"executor"`
-	Pool        string          `json:"pool"`
-	Priority    job.Priority    `json:"priority"`
-	Timeout     time.Duration   `json:"timeout"`
-	StartWithin time.Duration   `json:"start_within,omitempty"`
-	ExpireAfter time.Duration   `json:"expire_after,omitempty"`
-	Retry       job.RetryPolicy `json:"retry"`
-	job.Keeping
+	job.DagRef
+	job.Settings
 	job.Labels
 
 	Payload     string `json:"payload,omitempty"`      // when PayloadIn is job.InRow
@@ -301,12 +292,10 @@ func (s Schedule) Job(o calendar.Occurrence, shards int, now time.Time) (r job.R
 	t := s.Template
 	r = job.Row{
 		Key: job.Key{Tenant: s.Tenant, ID: s.JobID(o.NominalAt)}, Status: job.Scheduled, Version: 1, Attempt: 1,
-		DueAt: o.DueAt, NominalAt: o.NominalAt, CreatedAt: now, Task: t.Task, Executor: t.Executor, Pool: t.Pool,
-		Priority: t.Priority,
-		Timeout:  t.Timeout, StartWithin: t.StartWithin, ExpireAfter: t.ExpireAfter, Retry: t.Retry, Keeping: t.Keeping,
-		ScheduleID: s.Name, Epoch: s.Epoch, Rule: s.rule(), Dag: t.Dag, DagVersion: t.DagVersion,
-		Labelled: t.Labels.Labelled(),
-		Payload:  t.Payload, PayloadIn: t.PayloadIn, PayloadSize: t.PayloadSize,
+		DueAt: o.DueAt, NominalAt: o.NominalAt, CreatedAt: now, Settings: t.Settings, DagRef: t.DagRef,
+		ScheduleRef: job.ScheduleRef{ScheduleID: s.Name, Epoch: s.Epoch, Rule: s.rule()},
+		Labelled:    t.Labels.Labelled(),
+		Payload:     t.Payload, PayloadIn: t.PayloadIn, PayloadSize: t.PayloadSize,
 	}
 	r.Shard = horizon.ShardOf(string(r.ID), shards)
 	if r.ExpireAfter > 0 {

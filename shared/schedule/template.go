@@ -16,11 +16,7 @@ import (
 // TemplateOf returns the template of a valid job: the row as it would be accepted, without key and
 // times, with its labels.
 func TemplateOf(r job.Row, labels job.Labels) Template {
-	return Template{
-		Task: r.Task, Executor: r.Executor, Pool: r.Pool, Priority: r.Priority, Timeout: r.Timeout,
-		StartWithin: r.StartWithin, ExpireAfter: r.ExpireAfter, Retry: r.Retry, Keeping: r.Keeping, Labels: labels,
-		Dag: r.Dag, DagVersion: r.DagVersion,
-	}
+	return Template{Settings: r.Settings, DagRef: r.DagRef, Labels: labels}
 }
 
 // SetPayload decides where the template's payload is kept, by the row that it makes; nil is none.

@@ -247,7 +247,8 @@ func TestSchedule_StandingFollowsEpochAndPause(t *testing.T) {
 	paused.Paused = &Pause{Until: noon}
 	deleted.DeletedAt = noon
 	row := func(epoch, attempt int64, at time.Time) job.Row {
-		return job.Row{Epoch: epoch, Attempt: attempt, NominalAt: at, DueAt: at.Add(time.Second), ScheduleID: "s"}
+		return job.Row{ScheduleRef: job.ScheduleRef{Epoch: epoch, ScheduleID: "s"}, Attempt: attempt, NominalAt: at,
+			DueAt: at.Add(time.Second)}
 	}
 	for name, c := range map[string]struct {
 		s    Schedule

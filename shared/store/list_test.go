@@ -32,9 +32,10 @@ func accepted(t *testing.T, s *store.Store, owner tenant.ID, n int, change ...fu
 	r := job.Row{
 		Key: job.Key{Tenant: owner, ID: job.NewID(at.Add(time.Duration(n)*time.Millisecond),
 			[10]byte{byte(n * 7), byte(n)})}, Status: job.Scheduled, Version: 1, Attempt: 1,
-		DueAt: at, CreatedAt: at, Task: "echo", Executor: "echo", Pool: "short", Priority: job.Normal,
-		Timeout: time.Second,
-		Retry:   job.DefaultRetry,
+		DueAt: at, CreatedAt: at, Settings: job.Settings{Task: "echo", Executor: "echo", Pool: "short",
+			Priority: job.Normal,
+			Timeout:  time.Second,
+			Retry:    job.DefaultRetry},
 	}
 	for _, c := range change {
 		c(&r)

@@ -97,7 +97,7 @@ func TestNodes_ReadsRowsInOrderAndKnowsHowForgottenOnesEnded(t *testing.T) {
 	keys := []job.Key{r.Key.Job("a", 1, 0), r.Key.Job("b", 1, 0), r.Key.Job("c", 1, 0)}
 	row := job.Row{
 		Key: keys[0], Status: job.Scheduled, Version: 1, Attempt: 1, CreatedAt: runsNoon, DueAt: runsNoon,
-		Task: "echo", RunID: string(r.ID), Node: "a", Generation: 1,
+		Settings: job.Settings{Task: "echo"}, NodeRef: job.NodeRef{RunID: string(r.ID), Node: "a", Generation: 1},
 	}
 	ended, write := job.AcceptEnded(row, job.Dead, job.Reason{Code: "x"}, runsNoon)
 	third := row

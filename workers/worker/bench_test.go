@@ -128,9 +128,10 @@ func (b *bench) put(due time.Duration, changes ...func(*job.Row)) job.Row {
 	r := job.Row{
 		Key: job.Key{Tenant: shop,
 			ID: job.DeterministicID(now, strconv.Itoa(b.ids))}, Status: job.Scheduled, Version: 1, Attempt: 1,
-		DueAt: now.Add(due), CreatedAt: now, Task: "echo", Executor: job.ExecutorEcho, Pool: "short",
-		Priority: job.Normal,
-		Timeout:  time.Minute, Retry: job.DefaultRetry,
+		DueAt: now.Add(due), CreatedAt: now, Settings: job.Settings{Task: "echo", Executor: job.ExecutorEcho,
+			Pool:     "short",
+			Priority: job.Normal,
+			Timeout:  time.Minute, Retry: job.DefaultRetry},
 	}
 	for _, change := range changes {
 		change(&r)

@@ -165,9 +165,10 @@ func (s *Handler) readTask(ctx context.Context, name string) (job.Task, error) {
 	if !executorField.Into(r, f, &task.Executor) && f != nil {
 		r.Missing("", "executor")
 	}
-	row := job.Row{Pool: task.Pool, Priority: task.Priority, Timeout: task.Timeout, Retry: task.Retry}
-	spec.Running(r, f, &row)
-	task.Pool, task.Priority, task.Timeout, task.Retry = row.Pool, row.Priority, row.Timeout, row.Retry
+	settings := task.Settings()
+	spec.Running(r, f, &settings)
+	task.Pool, task.Priority, task.Timeout, task.Retry = settings.Pool, settings.Priority, settings.Timeout,
+		settings.Retry
 	maxResult.Into(r, f, &task.MaxResult)
 	var large string
 	onLargeResult.Into(r, f, &large)

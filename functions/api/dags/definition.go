@@ -261,16 +261,16 @@ func (s *Handler) readNode(
 
 // runningNode reads how the node's job runs. What is left out comes from the task when the job is made.
 func runningNode(r *rest.Reader, f rest.Fields, task job.Task, n *dag.Node) {
-	row := job.Row{Pool: task.Pool, Priority: task.Priority, Timeout: task.Timeout, Retry: task.Retry}
-	spec.Running(r, f, &row)
+	settings := task.Settings()
+	spec.Running(r, f, &settings)
 	if _, ok := f["pool"]; ok {
-		n.Pool = row.Pool
+		n.Pool = settings.Pool
 	}
 	if _, ok := f["priority"]; ok {
-		n.Priority = row.Priority
+		n.Priority = settings.Priority
 	}
 	if _, ok := f["timeout"]; ok {
-		n.Timeout = row.Timeout
+		n.Timeout = settings.Timeout
 	}
 	if v, ok := f["retry"]; ok {
 		if n.Retry = slices.Clone(r.Doc.Compact(v.Node)); string(n.Retry) == "{}" {

@@ -54,7 +54,8 @@ func (s *Handler) readDagTemplate(
 		return nil, nil
 	}
 	d := &spec.Draft{Row: job.Row{
-		Status: job.Scheduled, Version: 1, Attempt: 1, CreatedAt: now, DueAt: now, Pool: contract.RunPool,
+		Status: job.Scheduled, Version: 1, Attempt: 1, CreatedAt: now, DueAt: now,
+		Settings: job.Settings{Pool: contract.RunPool},
 	}}
 	version := 0
 	templateVersion.Into(r, f, &version)

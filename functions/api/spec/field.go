@@ -179,17 +179,24 @@ func Under(pointer string, literals []string) []string {
 	return absolute
 }
 
-// Running reads how a job runs, over what its task has set.
-func Running(r *rest.Reader, f rest.Fields, row *job.Row) {
-	Pool.Into(r, f, &row.Pool)
-	Priority.Into(r, f, &row.Priority)
-	limited := timeouts[row.Pool == "long"]
-	if !limited.Into(r, f, &row.Timeout) && row.Timeout > longest(row.Pool) { // the task's, in the job's own pool
+// ReadSettings reads the settings of a job, over what its task has set.
+func ReadSettings(r *rest.Reader, f rest.Fields, s *job.Settings) {
+	Running(r, f, s)
+	StartWithin.Into(r, f, &s.StartWithin)
+	ExpireAfter.Into(r, f, &s.ExpireAfter)
+}
+
+// Running reads the settings that a task and a node of a dag have as well.
+func Running(r *rest.Reader, f rest.Fields, s *job.Settings) {
+	Pool.Into(r, f, &s.Pool)
+	Priority.Into(r, f, &s.Priority)
+	limited := timeouts[s.Pool == "long"]
+	if !limited.Into(r, f, &s.Timeout) && s.Timeout > longest(s.Pool) { // the task's, in the job's own pool
 		r.Violation(f["pool"].Pointer, rest.CodeConflictingFields, "",
-			"the task's timeout is longer than pool %s allows; give a timeout", row.Pool)
+			"the task's timeout is longer than pool %s allows; give a timeout", s.Pool)
 	}
 	if v, ok := f[Retry.Name()]; ok {
-		readRetry(r, v, &row.Retry)
+		readRetry(r, v, &s.Retry)
 	}
 }
 

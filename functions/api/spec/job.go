@@ -127,9 +127,7 @@ func (s *Core) ReadJob(
 		return nil, err
 	}
 	d := &Draft{Row: job.Row{
-		Status: job.Scheduled, Version: 1, Attempt: 1, CreatedAt: now, DueAt: now, Task: task.Name,
-		Executor: task.Executor,
-		Pool:     task.Pool, Priority: task.Priority, Timeout: task.Timeout, Retry: task.Retry, Keeping: task.Keeping,
+		Status: job.Scheduled, Version: 1, Attempt: 1, CreatedAt: now, DueAt: now, Settings: task.Settings(),
 	}}
 	d.Row.Key.Tenant = book.Tenant
 	Due(r, f, now, &d.Row.DueAt)
@@ -138,9 +136,7 @@ func (s *Core) ReadJob(
 			return nil, err
 		}
 	}
-	Running(r, f, &d.Row)
-	StartWithin.Into(r, f, &d.Row.StartWithin)
-	if ExpireAfter.Into(r, f, &d.Row.ExpireAfter); d.Row.ExpireAfter > 0 {
+	if ReadSettings(r, f, &d.Row.Settings); d.Row.ExpireAfter > 0 {
 		d.Row.ExpiryAt = d.Row.DueAt.Add(d.Row.ExpireAfter)
 	}
 	d.Labels = Labels(r, f)

@@ -42,7 +42,8 @@ func (b *bundle) etl(params string, change ...func(*dag.Definition)) {
 
 // ofRuns makes a schedule's template a run of the dag.
 func ofRuns(s *schedule.Schedule) {
-	s.Template = schedule.Template{Dag: "etl", Pool: contract.RunPool, Priority: job.Normal}
+	s.Template = schedule.Template{DagRef: job.DagRef{Dag: "etl"}, Settings: job.Settings{Pool: contract.RunPool,
+		Priority: job.Normal}}
 }
 
 // overdueRun is the row of a run that should have begun.

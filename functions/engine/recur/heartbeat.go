@@ -46,9 +46,11 @@ func (r *Recurrer) heartbeat(pool string, priority job.Priority) schedule.Schedu
 		Overlap: schedule.OverlapAllow,
 		CatchUp: schedule.CatchUp{Policy: schedule.CatchUpNone, Window: schedule.DefaultCatchUp.Window,
 			Cap: schedule.DefaultCatchUp.Cap},
-		Template: schedule.Template{Task: job.ExecutorEcho, Executor: job.ExecutorEcho, Pool: pool,
+		Template: schedule.Template{Settings: job.Settings{
+			Task: job.ExecutorEcho, Executor: job.ExecutorEcho, Pool: pool,
 			Priority: priority, Timeout: heartbeatTimeout, StartWithin: heartbeatWithin,
-			Retry: job.RetryPolicy{MaxAttempts: 1, Factor: 1}},
+			Retry: job.RetryPolicy{MaxAttempts: 1, Factor: 1},
+		}},
 	}
 }
 

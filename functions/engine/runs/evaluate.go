@@ -126,10 +126,12 @@ func (r *Controller) blankIn(f *facts, name string, generation, no int64, now ti
 	k := f.run.Key.Job(name, generation, no)
 	return job.Row{
 		Key: k, Status: job.Scheduled, Version: 1, Attempt: 1, CreatedAt: now, DueAt: now, NominalAt: f.run.NominalAt,
-		Task: n.Task, Pool: n.Pool, Priority: cmp.Or(n.Priority, f.run.Priority, f.graph.Priority),
-		Timeout: n.Timeout, StartWithin: n.StartWithin,
-		RunID: string(f.run.ID), Node: name, Generation: generation, ItemNo: no,
-		Shard: horizon.ShardOf(string(k.ID), r.Shards),
+		Settings: job.Settings{
+			Task: n.Task, Pool: n.Pool, Priority: cmp.Or(n.Priority, f.run.Priority, f.graph.Priority),
+			Timeout: n.Timeout, StartWithin: n.StartWithin,
+		},
+		NodeRef: job.NodeRef{RunID: string(f.run.ID), Node: name, Generation: generation, ItemNo: no},
+		WakeUp:  job.WakeUp{Shard: horizon.ShardOf(string(k.ID), r.Shards)},
 	}
 }
 

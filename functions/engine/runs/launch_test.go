@@ -21,7 +21,8 @@ func (b *bench) launch(d dag.Definition, change func(*job.Row)) job.Reason {
 	b.must(b.store.PutDefinition(ctx, b.key.Tenant, d.Hash(), d.Encode()))
 	_, _, err := b.store.PutDag(ctx, b.key.Tenant, "etl", d.Hash(), b.now)
 	b.must(err)
-	row := job.Row{Key: job.Key{Tenant: b.key.Tenant, ID: b.key.ID}, Dag: "etl", ScheduleID: "nightly", DueAt: b.now,
+	row := job.Row{Key: job.Key{Tenant: b.key.Tenant, ID: b.key.ID}, DagRef: job.DagRef{Dag: "etl"},
+		ScheduleRef: job.ScheduleRef{ScheduleID: "nightly"}, DueAt: b.now,
 		NominalAt: b.now}
 	change(&row)
 	why, err := b.rel.Launch(ctx, row)

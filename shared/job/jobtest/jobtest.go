@@ -23,8 +23,11 @@ func Row(n int, due, now time.Time, change ...func(*job.Row)) job.Row {
 	now, due = now.UTC().Truncate(time.Millisecond), due.UTC().Truncate(time.Millisecond)
 	r := job.Row{
 		Key: Key(n), Status: job.Scheduled, Version: 1, Attempt: 1, DueAt: due, CreatedAt: now,
-		Task: "echo", Executor: job.ExecutorEcho, Pool: contract.DefaultPool, Priority: job.Normal,
-		Timeout: contract.DefaultTimeout, Retry: job.DefaultRetry, Shard: n % 4,
+		Settings: job.Settings{
+			Task: "echo", Executor: job.ExecutorEcho, Pool: contract.DefaultPool, Priority: job.Normal,
+			Timeout: contract.DefaultTimeout, Retry: job.DefaultRetry,
+		},
+		WakeUp: job.WakeUp{Shard: n % 4},
 	}
 	for _, f := range change {
 		f(&r)
