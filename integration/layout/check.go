@@ -101,7 +101,7 @@ func checkMain(f source) []string {
 	ast.Inspect(f.syntax, func(n ast.Node) bool {
 		switch n.(type) {
 		case *ast.IfStmt, *ast.SwitchStmt, *ast.TypeSwitchStmt, *ast.ForStmt, *ast.RangeStmt, *ast.SelectStmt:
-			breaches = append(breaches, fmt.Sprintf("%s (door) decides something: no test reaches a door; "+
+			breaches = append(breaches, fmt.Sprintf("%s (main) decides something: no test reaches a main; "+
 				"what it decides belongs into its stage", f.path()))
 			return false
 		}

@@ -33,10 +33,10 @@ func TestCheck_FindsEachBreach(t *testing.T) {
 			"shared/store/a.go uses time.Now: it is handed a clock"},
 		"a file that dates metrics may read the machine's clock": {map[string]string{
 			"functions/api/proxy.go": "package api\n\nimport \"time\"\n\nvar at = time.Now()\n"}, ""},
-		"a door holds an if": {map[string]string{
+		"a main holds an if": {map[string]string{
 			"functions/api/lambda/main.go": "package main\n\nfunc main() { if true { println() } }\n"},
-			"(door) decides something"},
-		"a door without branches is accepted": {map[string]string{
+			"(main) decides something"},
+		"a main without branches is accepted": {map[string]string{
 			"functions/api/lambda/main.go": "package main\n\nfunc main() { println() }\n"}, ""},
 		"a package name says nothing": {map[string]string{
 			"shared/memory/helpers/doc.go": "// Package helpers helps.\npackage helpers\n"},

@@ -1,5 +1,5 @@
 // Package layout holds the shape of the repository as a test: the fixed top
-// level, the list of folders, a core without a clock, doors without decisions,
+// level, the list of folders, a core without a clock, mains without decisions,
 // a doc.go in every package, names and descriptions without the words of
 // words.txt, and documents that name only what exists. Import
 // rules are depguard's, in .golangci.yml.

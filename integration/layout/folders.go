@@ -41,6 +41,7 @@ var folders = []string{
 	"functions/batch",
 	"functions/dispatch",
 	"functions/engine",
+	"functions/entry",
 	"functions/forecast",
 	"functions/promoter",
 	"functions/redrive",
@@ -79,8 +80,8 @@ var core = []string{
 	"shared/text",
 }
 
-// mains are the programs of the Lambda functions.
-var mains = []string{"functions/*/lambda"}
+// mains are the programs of the Lambda functions, and what they share.
+var mains = []string{"functions/*/lambda", "functions/entry"}
 
 // clocked lists the folders that go by a clock that they are handed.
 var clocked = []string{

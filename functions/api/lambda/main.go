@@ -1,8 +1,7 @@
-// Command lambda is the door of the REST API: behind API Gateway, with the authorizer before it.
+// Command lambda is the main of the REST API: behind API Gateway, with the authorizer before it.
 package main
 
 import (
-	"context"
 	"os"
 	"strings"
 
@@ -11,41 +10,26 @@ import (
 
 	"punctual/functions/api"
 	"punctual/functions/api/console"
-	"punctual/shared/aws/blob"
+	"punctual/functions/entry"
 	"punctual/shared/aws/principal"
-	"punctual/shared/aws/queue"
-	"punctual/shared/aws/session"
-	"punctual/shared/aws/table"
-	"punctual/shared/aws/timer"
-	"punctual/shared/contract"
-	"punctual/shared/store"
-	"punctual/shared/telemetry"
-	"punctual/shared/zonefile"
 )
 
 func main() {
-	env := contract.MustEnv(os.LookupEnv, "PUNCTUAL_BUCKET", "PUNCTUAL_TIMER_ROLE", "PUNCTUAL_TIMER_TARGET")
-	log := telemetry.Logger(os.Stdout, "api")
-	zonefile.Take(env.ZoneFile, log)
-	meter := &telemetry.Meter{Namespace: env.Namespace(), Version: lambdacontext.FunctionVersion}
-	cfg := session.Metered(session.MustLoad(context.Background()), meter)
+	s := entry.New("api", "PUNCTUAL_BUCKET", "PUNCTUAL_TIMER_ROLE", "PUNCTUAL_TIMER_TARGET")
 	rest := api.New(api.Deps{
-		Store:  store.New(table.New(cfg, env.TableName), blob.New(cfg, env.Bucket)),
-		Queues: queue.New(cfg, env.QueueName),
-		Timers: timer.New(cfg,
-			timer.Settings{Group: env.TimerGroup, Role: env.TimerRole, Target: env.TimerTarget,
-				DeadLetter: env.TimerDLQ}),
-		Log:        log,
-		Meter:      meter,
-		Shards:     env.Shards,
-		Deployment: env.Prefix,
-		HTTPAllow:  api.MustRanges(env.HTTPAllow),
-
-		ScheduleQuota: env.Quota,
-		Waiting:       env.TenantWaiting,
-		RateLimit:     store.RateLimit{Rate: env.TenantRate, Burst: env.TenantBurst},
+		Store:         s.Store(),
+		Queues:        s.Queues(),
+		Timers:        s.Timers(),
+		Log:           s.Log,
+		Meter:         s.Meter,
+		Shards:        s.Env.Shards,
+		Deployment:    s.Env.Prefix,
+		HTTPAllow:     api.MustRanges(s.Env.HTTPAllow),
+		ScheduleQuota: s.Env.Quota,
+		Waiting:       s.Env.TenantWaiting,
+		RateLimit:     s.RateLimit(),
 	})
-	stage := strings.TrimPrefix(lambdacontext.FunctionName, env.Prefix+"-")
-	page := console.Mount(console.SettingsOf(env), rest)
-	lambda.Start(api.Signed(env.Auth, principal.New(cfg), api.Proxy(page, stage, meter, os.Stdout)))
+	part := strings.TrimPrefix(lambdacontext.FunctionName, s.Env.Prefix+"-")
+	page := console.Mount(console.SettingsOf(s.Env), rest)
+	lambda.Start(api.Signed(s.Env.Auth, principal.New(s.Config), api.Proxy(page, part, s.Meter, os.Stdout)))
 }

@@ -1,4 +1,4 @@
-// Command lambda is the authorizer's door.
+// Command lambda is the main of the authorizer.
 package main
 
 import (

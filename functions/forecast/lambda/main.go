@@ -1,32 +1,19 @@
-// Command lambda is the entry point of the look ahead, which a rule calls each minute.
+// Command lambda is the main of the look ahead, which a rule calls each minute.
 package main
 
 import (
-	"context"
-	"os"
-
-	"github.com/aws/aws-lambda-go/lambda"
-
-	"punctual/functions/batch"
+	"punctual/functions/entry"
 	"punctual/functions/forecast"
-	"punctual/shared/aws/blob"
-	"punctual/shared/aws/session"
-	"punctual/shared/aws/table"
 	"punctual/shared/clock"
-	"punctual/shared/contract"
-	"punctual/shared/store"
-	"punctual/shared/telemetry"
 )
 
 func main() {
-	env := contract.MustEnv(os.LookupEnv)
-	meter := &telemetry.Meter{Namespace: env.Namespace()}
-	cfg := session.Metered(session.MustLoad(context.Background()), meter)
-	lambda.Start(batch.Metered(forecast.New(forecast.Deps{
-		Store:  store.New(table.New(cfg, env.TableName), blob.New(cfg, env.Bucket)),
+	s := entry.New("forecast")
+	entry.Start(s, forecast.New(forecast.Deps{
+		Store:  s.Store(),
 		Clock:  clock.System{},
-		Log:    telemetry.Logger(os.Stdout, "forecast"),
-		Meter:  meter,
-		Shards: env.Shards,
-	}).Handle, meter, os.Stdout))
+		Log:    s.Log,
+		Meter:  s.Meter,
+		Shards: s.Env.Shards,
+	}).Handle)
 }

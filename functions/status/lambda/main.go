@@ -1,39 +1,21 @@
-// Command lambda is the door of the report queue's consumer.
+// Command lambda is the main of the report queue's consumer.
 package main
 
 import (
-	"context"
-	"os"
-
-	"github.com/aws/aws-lambda-go/lambda"
-	"github.com/aws/aws-lambda-go/lambdacontext"
-
-	"punctual/functions/batch"
+	"punctual/functions/entry"
 	"punctual/functions/status"
-	"punctual/shared/aws/blob"
-	"punctual/shared/aws/queue"
-	"punctual/shared/aws/session"
-	"punctual/shared/aws/table"
 	"punctual/shared/clock"
-	"punctual/shared/contract"
-	"punctual/shared/store"
-	"punctual/shared/telemetry"
-	"punctual/shared/zonefile"
 )
 
 func main() {
-	env := contract.MustEnv(os.LookupEnv)
-	log := telemetry.Logger(os.Stdout, "status")
-	zonefile.Take(env.ZoneFile, log)
-	meter := &telemetry.Meter{Namespace: env.Namespace(), Version: lambdacontext.FunctionVersion}
-	cfg := session.Metered(session.MustLoad(context.Background()), meter)
-	lambda.Start(batch.Metered(status.New(status.Deps{
-		Store:     store.New(table.New(cfg, env.TableName), blob.New(cfg, env.Bucket)),
-		Queue:     queue.New(cfg, env.QueueName),
+	s := entry.New("status")
+	entry.Start(s, status.New(status.Deps{
+		Store:     s.Store(),
+		Queue:     s.Queues(),
 		Clock:     clock.System{},
-		Log:       log,
-		Meter:     meter,
-		Shards:    env.Shards,
-		RateLimit: store.RateLimit{Rate: env.TenantRate, Burst: env.TenantBurst},
-	}).Handle, meter, os.Stdout))
+		Log:       s.Log,
+		Meter:     s.Meter,
+		Shards:    s.Env.Shards,
+		RateLimit: s.RateLimit(),
+	}).Handle)
 }

@@ -1,30 +1,18 @@
-// Command lambda is the door of the stream consumer.
+// Command lambda is the main of the stream consumer.
 package main
 
 import (
-	"context"
-	"os"
-
-	"github.com/aws/aws-lambda-go/lambda"
-	"github.com/aws/aws-lambda-go/lambdacontext"
-
-	"punctual/functions/batch"
+	"punctual/functions/entry"
 	"punctual/functions/stream"
-	"punctual/shared/aws/queue"
-	"punctual/shared/aws/session"
 	"punctual/shared/clock"
-	"punctual/shared/contract"
-	"punctual/shared/telemetry"
 )
 
 func main() {
-	env := contract.MustEnv(os.LookupEnv)
-	meter := &telemetry.Meter{Namespace: env.Namespace(), Version: lambdacontext.FunctionVersion}
-	cfg := session.Metered(session.MustLoad(context.Background()), meter)
-	lambda.Start(batch.Metered(stream.New(stream.Deps{
-		Queue: queue.New(cfg, env.QueueName),
+	s := entry.New("stream")
+	entry.Start(s, stream.New(stream.Deps{
+		Queue: s.Queues(),
 		Clock: clock.System{},
-		Log:   telemetry.Logger(os.Stdout, "stream"),
-		Meter: meter,
-	}).Handle, meter, os.Stdout))
+		Log:   s.Log,
+		Meter: s.Meter,
+	}).Handle)
 }

@@ -1,7 +1,7 @@
 // Package session is what the adapters have in common: how they reach AWS, how long they wait,
 // how often they try, and which kind of fault an answer is.
 //
-//	cfg := session.MustLoad(ctx)              // once, in a door
+//	cfg := session.MustLoad(ctx)              // once, in a main
 //	jobs := table.New(cfg, env.TableName)
 //
 // What always holds: every request has a time limit of its own ([Within]), so that a connection

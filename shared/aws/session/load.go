@@ -14,6 +14,9 @@ import (
 // emulators know no regions, but the SDK signs with one.
 const emulatorRegion = "us-east-1"
 
+// Config is the SDK's configuration, for a main to pass on without importing the SDK.
+type Config = aws.Config
+
 // Load reads the SDK's configuration from the environment: region, credentials and endpoints.
 // A missing region is an error that names the variable, except where an endpoint is given.
 func Load(ctx context.Context) (aws.Config, error) {
@@ -33,7 +36,7 @@ func Load(ctx context.Context) (aws.Config, error) {
 	return cfg, nil
 }
 
-// MustLoad is Load for a door: what is missing ends the process with its name.
+// MustLoad is Load for a main: what is missing ends the process with its name.
 func MustLoad(ctx context.Context) aws.Config {
 	cfg, err := Load(ctx)
 	if err != nil {
