@@ -124,6 +124,10 @@ lint: $(LINTER) ## Checks the style (golangci-lint, pinned in .ci/tools) and the
 	$(LINTER) run ./...
 	$(GO) test ./integration/layout
 
+.PHONY: spec
+spec: ## Checks the specification of the protocol (shared/job/protocol); needs Node.js. TRACES=10 follows ten times as many.
+	TRACES=$(or $(TRACES),1) SEED=$(or $(SEED),1) $(GO) test -count=1 -v ./integration/protocol
+
 .PHONY: bench
 bench: ## Measures rates, lateness, memory and cost on this machine.
 	$(GO) test -count=1 -timeout 20m -run "^TestLateness" -bench . -benchtime 1x ./integration/load

@@ -227,7 +227,7 @@ func (w *Client) nodeCameRight(right dagtest.Run, g graph, name string) {
 	case r.Status == job.Cancelled && w.ledger.stoppedFor(g.Key, r.Reason.Code):
 	case r.Status == job.Dead && r.Reason.Code == job.CodePoison && w.lostWorkers() > 0:
 	case status == "" || r.Status != status || r.Reason.Code != reason:
-		w.violation("node %q of run %s is %s (%s) and never started after %v: %s under %s says %s, so it should be %s (%s)",
+		w.violation("node %q of run %s is %s (%s) and never started after %v: %s under %s says %s, want %s (%s)",
 			name, short(g.ID), r.Status, r.Reason.Code, ends, n.RunIf, g.OnFailure, v, status, reason)
 	}
 }

@@ -61,7 +61,8 @@ func TestEvaluate_DoesNotDependOnTheOrderOfParents(t *testing.T) {
 func TestOutcome_AgreesWithTheTableForAllEndsOfThreeNodes(t *testing.T) {
 	t.Parallel()
 	d := dag.Definition{Nodes: map[string]dag.Node{
-		"a": {Task: "echo"}, "b": {Task: "echo", DependsOn: []string{"a"}}, "c": {Task: "echo", DependsOn: []string{"a"}},
+		"a": {Task: "echo"}, "b": {Task: "echo", DependsOn: []string{"a"}},
+		"c": {Task: "echo", DependsOn: []string{"a"}},
 	}}
 	finals := []job.Status{job.Succeeded, job.Dead, job.Expired, job.Cancelled, job.Skipped}
 	for _, policy := range dag.Policies {

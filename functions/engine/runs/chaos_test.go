@@ -356,7 +356,8 @@ func (c *chaos) checkEvaluated() {
 		}
 		if status, reason := right.WithoutStart(name); row.Status != status || row.Reason.Code != reason {
 			_, _, ends := right.Verdict(name)
-			c.Errorf("node %q ended %s (%s) after %v, want %s (%s)", name, row.Status, row.Reason.Code, ends, status, reason)
+			c.Errorf("node %q ended %s (%s) after %v, want %s (%s)", name, row.Status, row.Reason.Code, ends, status,
+				reason)
 		}
 	}
 }

@@ -61,7 +61,7 @@ func install(ctx context.Context) error {
 		}
 		fmt.Println(python)
 	}
-	for _, folder := range []string{"integration/console", "integration/openapi"} {
+	for _, folder := range []string{"integration/console", "integration/openapi", "integration/protocol"} {
 		fmt.Printf("Node.js packages of %s: ", folder)
 		modules, err := environment.InstallNode(ctx, folder)
 		if err != nil {
