@@ -126,7 +126,7 @@ lint: $(LINTER) ## Checks the style (golangci-lint, pinned in .ci/tools) and the
 
 .PHONY: spec
 spec: ## Checks the specification of the protocol (shared/job/protocol); needs Node.js. TRACES=10 follows ten times as many.
-	TRACES=$(or $(TRACES),1) SEED=$(or $(SEED),1) $(GO) test -count=1 -v ./integration/protocol
+	TRACES=$(or $(TRACES),1) SEED=$(or $(SEED),1) $(GO) test -count=1 -timeout 30m -v ./integration/protocol
 
 .PHONY: bench
 bench: ## Measures rates, lateness, memory and cost on this machine.
