@@ -10,7 +10,7 @@
 // What always holds: a strong read sees every write that was answered; a message that was sent is
 // received at least once or is in its dead-letter queue; returned items are copies; waiting uses
 // package time, so all of it runs in a bubble of testing/synctest; no goroutine outlives a call, but for
-// the one that syncs the files of a World of [Open], until Close.
+// those that sync and compact the files of a World of [Open], until Close.
 //
 // How it fails: as AWS does, with the kinds of package fault, and on demand. [Options.Faults] is
 // called before every call and can make it fail, hang, lose its answer, or happen twice. What AWS

@@ -288,6 +288,39 @@ func TestOpen_BoundsItsFiles(t *testing.T) {
 	}
 }
 
+// While a snapshot is written, rows change that are in it: each of these changes is in the log after it, and is read
+// from the stream exactly once.
+func TestOpen_StreamsOnceWhatChangesDuringASnapshot(t *testing.T) {
+	t.Parallel()
+	const rows, writes = 500, 5000
+	o := memory.Options{LogSize: 64 << 10, Unkept: func(err error) { t.Error(err) }}
+	dir := t.TempDir()
+	w := keeping(t, dir, o)
+	handled := ""
+	for n := range writes {
+		write(t, w, textRow(n%rows, fmt.Sprint(n)))
+		if n == writes/2 {
+			_, handled = streamed(t, w, handled)
+		}
+	}
+	_, _ = streamed(t, w, handled) // which says that those up to there are handled
+	w.Close()
+	w = keeping(t, dir, o)
+	defer w.Close()
+	for want, after := 100, ""; want < writes; {
+		texts, last := streamed(t, w, after)
+		for _, got := range texts {
+			if got != fmt.Sprint(want) {
+				t.Fatalf("the stream shows write %s, want %d", got, want)
+			}
+			want++
+		}
+		if after = last; last == "" {
+			t.Fatalf("the stream ends before write %d", want)
+		}
+	}
+}
+
 // logFile is the path of the only log of dir.
 func logFile(t *testing.T, dir string) string {
 	t.Helper()

@@ -4,6 +4,8 @@ import (
 	"bufio"
 	"errors"
 	"fmt"
+	"iter"
+	"math"
 	"slices"
 	"strconv"
 	"sync"
@@ -18,9 +20,9 @@ import (
 //	00000007.log        what has changed since
 //	00000008.log        only while, or after, snapshot 8 failed to be written
 //
-// A record is a list of facts; it counts as a whole or not at all. When a log has grown as large as its snapshot the
-// next one begins, and the snapshot for it is written in the background. A file gets its name when it is synced:
-// until then its name ends in .unfinished.
+// A record is a list of facts; it counts as a whole or not at all. When a log has grown as large as its snapshot, the
+// next one begins and the snapshot for it is written, both in the background: no change waits for a large file. A file
+// gets its name when it is synced: until then its name ends in .unfinished.
 const (
 	logSuffix      = ".log"
 	snapshotSuffix = ".snapshot"
@@ -45,7 +47,7 @@ const (
 type log struct {
 	folder Folder
 	least  int64
-	state  func() []kept
+	state  func() snapshot
 	unkept func(error) // is called when a snapshot cannot be written
 	lost   func(error) // is called when nothing can be written any more
 
@@ -54,9 +56,9 @@ type log struct {
 	number  int
 	records int // in file
 	size    int64
-	most    int64 // the size that ends this log
+	most    int64  // the size that ends this log
+	entry   []byte // the last line, whose memory is used for the next one
 	synced  bool
-	writing bool  // a snapshot is
 	broken  error // why nothing can be written any more
 	failed  error // as broken, unless the log was closed in order
 
@@ -64,6 +66,7 @@ type log struct {
 	probed  time.Time
 	space   error // what the last probe found
 
+	long chan struct{} // gets a value when the log has reached its size
 	stop chan struct{}
 	work sync.WaitGroup
 }
@@ -71,7 +74,7 @@ type log struct {
 // openLog loads what the files of a folder hold and appends to them from then on.
 func openLog(w *World, o Options, folder Folder) (*log, error) {
 	l := &log{folder: folder, least: o.LogSize, most: o.LogSize, state: w.state, unkept: o.Unkept, lost: o.Lost,
-		synced: true, stop: make(chan struct{})}
+		synced: true, long: make(chan struct{}, 1), stop: make(chan struct{})}
 	if l.least == 0 {
 		l.least, l.most = logSize, logSize
 	}
@@ -79,7 +82,7 @@ func openLog(w *World, o Options, folder Folder) (*log, error) {
 	if err != nil {
 		return nil, err
 	}
-	read := reading{folder: folder, load: w.load}
+	read := reading{folder: folder, load: w.load, built: w.table.build}
 	if err := read.strictly(found); err != nil {
 		return nil, err
 	}
@@ -97,10 +100,11 @@ func openLog(w *World, o Options, folder Folder) (*log, error) {
 		}
 	}
 	l.work.Go(l.syncing)
+	l.work.Go(l.compacting)
 	return l, nil
 }
 
-// resume goes on with the newest log of a folder. One of an older format is left as it is, and the next one begins.
+// resume goes on with the newest log of a folder. The next one begins soon if it is of an older format.
 func (l *log) resume(last fileRead, torn func(path string, at, size int64)) error {
 	file, err := l.folder.Append(last.name)
 	if err != nil {
@@ -116,13 +120,8 @@ func (l *log) resume(last fileRead, torn func(path string, at, size int64)) erro
 			return errors.Join(err, file.Close())
 		}
 	}
-	if last.format == keptFormat {
-		return nil
-	}
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if err := l.rotate(); err != nil {
-		return errors.Join(err, file.Close())
+	if last.format < keptFormat {
+		l.long <- struct{}{}
 	}
 	return nil
 }
@@ -167,28 +166,35 @@ func list(folder Folder) (files, error) {
 
 // begin writes one record, and holds the lock if it could.
 func (l *log) begin(facts []kept) error {
+	buffer := bodies.Get().(*[]byte)
+	body, err := encoded((*buffer)[:0], facts)
+	if err != nil {
+		return err
+	}
+	defer func() {
+		if cap(body) <= batchSize {
+			*buffer = body
+			bodies.Put(buffer)
+		}
+	}()
 	l.mu.Lock()
-	if err := l.write(facts); err != nil {
+	if err := l.append(body); err != nil {
 		l.mu.Unlock()
 		return err
 	}
 	return nil
 }
 
+// bodies are buffers for bodies of records.
+var bodies = sync.Pool{New: func() any { return new([]byte) }}
+
 // write writes one record. The lock is held.
 func (l *log) write(facts []kept) error {
-	if len(facts) == 0 {
-		return nil
+	body, err := encoded(nil, facts)
+	if err != nil {
+		return err
 	}
-	if l.broken != nil {
-		return l.broken
-	}
-	if l.size >= l.most && !l.writing {
-		if err := l.rotate(); err != nil {
-			return err
-		}
-	}
-	return l.append(facts...)
+	return l.append(body)
 }
 
 // breaks ends all writing: what was written cannot be relied on, or no reader will find it. The lock is held.
@@ -202,11 +208,18 @@ func (l *log) breaks(err error) error {
 	return err
 }
 
-// append writes a record to the log. After an error the log is as it was, or nothing can be written any more.
-func (l *log) append(facts ...kept) error {
-	entry, err := line(l.records+1, facts)
-	if err != nil {
-		return err
+// append writes a record to the log. After an error the log is as it was, or nothing can be written any more. The lock
+// is held.
+func (l *log) append(body []byte) error {
+	if len(body) == 0 {
+		return nil
+	}
+	if l.broken != nil {
+		return l.broken
+	}
+	entry := appendLine(l.entry[:0], l.records+1, body)
+	if l.entry = entry; cap(entry) > batchSize {
+		l.entry = nil
 	}
 	if _, err := l.file.Write(entry); err != nil {
 		// Half a record must not precede the next one.
@@ -222,13 +235,19 @@ func (l *log) append(facts ...kept) error {
 	l.size += int64(len(entry))
 	l.records++
 	l.synced = false
+	if l.size >= l.most {
+		select {
+		case l.long <- struct{}{}:
+		default: // it is known
+		}
+	}
 	return nil
 }
 
 // start makes log n and writes to it from then on; before is the number of records in the log before it.
 func (l *log) start(n, before int) error {
 	name := nameOf(n, logSuffix)
-	file, size, err := l.finish(name, n, []kept{{Format: keptFormat, File: n, Before: before}})
+	file, size, err := l.finish(name, slices.Values([]kept{{Format: keptFormat, File: n, Before: before}}))
 	if err != nil {
 		return err
 	}
@@ -238,18 +257,21 @@ func (l *log) start(n, before int) error {
 
 // finish writes a file, one record for each fact, syncs it and gives it its name. After an error there is no such file,
 // or nothing can be written any more.
-func (l *log) finish(name string, n int, facts []kept) (f File, size int64, err error) {
+func (l *log) finish(name string, facts iter.Seq[kept]) (f File, size int64, err error) {
 	temporary := name + unfinished
 	f, err = l.folder.Create(temporary)
 	if err != nil {
 		return nil, 0, err
 	}
 	w := bufio.NewWriterSize(f, 1<<20)
-	for i, k := range facts {
-		entry, err := line(i+1, []kept{k})
-		if err != nil {
+	var body, entry []byte
+	n := 0
+	for k := range facts {
+		n++
+		if body, err = encoded(body[:0], []kept{k}); err != nil {
 			return nil, 0, errors.Join(err, f.Close(), l.folder.Remove(temporary))
 		}
+		entry = appendLine(entry[:0], n, body)
 		m, err := w.Write(entry)
 		size += int64(m)
 		if err != nil {
@@ -274,7 +296,65 @@ func (l *log) finish(name string, n int, facts []kept) (f File, size int64, err 
 // errUnnamed is in the error of a file that may or may not have its name.
 var errUnnamed = errors.New("a file could not be named")
 
-// rotate begins the next log, and a snapshot for it in the background. The lock is held.
+// compacting begins the next log, and writes the snapshot for it, whenever the log has reached its size.
+func (l *log) compacting() {
+	for {
+		select {
+		case <-l.long:
+			l.compact()
+			continue
+		case <-l.stop:
+		}
+		select {
+		case <-l.long:
+			l.compact()
+		default:
+		}
+		return
+	}
+}
+
+func (l *log) compact() {
+	l.mu.Lock()
+	file := l.file
+	l.mu.Unlock()
+	synced := file.Sync() // so that the sync under the lock has little to write
+	l.mu.Lock()
+	if synced != nil {
+		_ = l.breaks(fmt.Errorf("syncing a log: %w", synced))
+	}
+	if l.broken != nil {
+		l.mu.Unlock()
+		return
+	}
+	n := l.number + 1
+	if err := l.rotate(); err != nil {
+		l.most = l.size + l.least // until then no other is tried
+		l.mu.Unlock()
+		l.report(n, err)
+		return
+	}
+	state := l.state()
+	l.most = math.MaxInt64 // until the snapshot is written
+	l.mu.Unlock()
+
+	size, err := l.save(n, state.facts())
+	l.mu.Lock()
+	l.most = max(l.least, size)
+	l.mu.Unlock()
+	if err != nil {
+		l.report(n, err)
+	}
+}
+
+// report says that a snapshot was not written.
+func (l *log) report(n int, err error) {
+	if l.unkept != nil {
+		l.unkept(fmt.Errorf("writing snapshot %d: %w", n, err))
+	}
+}
+
+// rotate begins the next log. The lock is held.
 func (l *log) rotate() error {
 	if err := l.file.Sync(); err != nil {
 		return l.breaks(err)
@@ -287,25 +367,26 @@ func (l *log) rotate() error {
 		return err
 	}
 	_ = old.Close() // it is synced
-	l.synced, l.most, l.writing = true, l.least, true
-	facts, n := l.state(), l.number
-	l.work.Go(func() {
-		size, err := l.save(n, facts)
-		l.mu.Lock()
-		defer l.mu.Unlock()
-		l.writing = false
-		l.most = max(l.least, size)
-		if err != nil && l.unkept != nil {
-			l.unkept(fmt.Errorf("writing snapshot %d: %w", n, err))
-		}
-	})
+	l.synced = true
 	return nil
 }
 
 // save writes snapshot n and removes what it replaces. After an error the logs before it stay.
-func (l *log) save(n int, facts []kept) (size int64, err error) {
-	all := slices.Concat([]kept{{Format: keptFormat, File: n}}, facts)
-	f, size, err := l.finish(nameOf(n, snapshotSuffix), n, append(all, kept{End: len(all)}))
+func (l *log) save(n int, facts iter.Seq[kept]) (size int64, err error) {
+	all := func(yield func(kept) bool) {
+		count := 1
+		if !yield(kept{Format: keptFormat, File: n}) {
+			return
+		}
+		for k := range facts {
+			count++
+			if !yield(k) {
+				return
+			}
+		}
+		yield(kept{End: count})
+	}
+	f, size, err := l.finish(nameOf(n, snapshotSuffix), all)
 	if err != nil {
 		return 0, err
 	}

@@ -11,6 +11,7 @@ type reading struct {
 	folder Folder
 	load   func(k kept, snapshot bool) error // takes over a fact
 	found  func(Damage) error                // gets what is wrong; its error ends the reading
+	built  func()                            // is called after a snapshot; nil: nothing is
 
 	snapshotSize int64
 	last         fileRead // the newest log; the zero value if there is none
@@ -99,7 +100,11 @@ func (r *reading) allLogs(logs []int, first int) (all []fileRead, err error) {
 }
 
 func (r *reading) snapshot(n int) (fileRead, error) {
-	return r.file(nameOf(n, snapshotSuffix), n, false, -1, true)
+	read, err := r.file(nameOf(n, snapshotSuffix), n, false, -1, true)
+	if r.built != nil && err == nil {
+		r.built()
+	}
+	return read, err
 }
 
 // file reads one file. A last one may end in a torn record. before is how many records the log before it has,
@@ -139,7 +144,7 @@ func (r *reading) file(name string, number int, last bool, before int, snapshot 
 		}
 		end = rec.number
 		for _, k := range rec.facts {
-			if k.Format == 1 || k.Format == keptFormat {
+			if k.Format > 0 && k.Format <= keptFormat {
 				read.format = k.Format
 			}
 			why := ""
@@ -169,7 +174,7 @@ func (r *reading) file(name string, number int, last bool, before int, snapshot 
 		return read, damage(0, 0, "is empty")
 	case read.records == 0 && read.damaged == 0:
 		return read, damage(0, read.size, "there is no whole record")
-	case snapshot && (read.format == keptFormat && !ended || read.format == 1 && read.records < 2):
+	case snapshot && (read.format > 1 && !ended || read.format == 1 && read.records < 2):
 		return read, damage(read.whole, 0, "ends too early, at byte %d", read.whole)
 	}
 	return read, nil
@@ -183,9 +188,9 @@ func (f *fileRead) fits(rec recordRead, number int) string {
 		return "the first record does not name the format"
 	case f.records > 1 && rec.facts != nil && len(rec.facts) > 0 && rec.facts[0].Format > 0:
 		return "the format is named twice"
-	case f.format > 0 && f.format != rec.format:
-		return fmt.Sprintf("a record of format %d in a file of format %d", rec.format, f.format)
-	case rec.format > 1 && rec.number != number:
+	case f.format > 0 && (f.format == 1) != (rec.number == 0):
+		return fmt.Sprintf("it is no record of format %d", f.format)
+	case rec.number > 0 && rec.number != number:
 		return fmt.Sprintf("record %d, where %d is expected", rec.number, number)
 	}
 	return ""
@@ -194,8 +199,8 @@ func (f *fileRead) fits(rec recordRead, number int) string {
 // mismatch returns what is wrong with the first record of file n; "" for nothing.
 func mismatch(k kept, n, before int) string {
 	switch {
-	case k.Format != 1 && k.Format != keptFormat:
-		return fmt.Sprintf("it is of format %d; this version reads 1 and %d", k.Format, keptFormat)
+	case k.Format < 1 || k.Format > keptFormat:
+		return fmt.Sprintf("it is of format %d; this version reads 1 to %d", k.Format, keptFormat)
 	case k.Format == 1:
 	case k.File != n:
 		return fmt.Sprintf("it was written as file %d", k.File)

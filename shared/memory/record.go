@@ -1,45 +1,37 @@
 package memory
 
 import (
+	"bufio"
 	"bytes"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"hash/crc32"
 	"io"
+	"runtime"
 	"strconv"
-
-	"bufio"
-
-	"punctual/shared/text"
 )
 
-// A record is one line: a checksum, its number in the file, the length of its body, and the body, a list of facts
-// in JSON.
+// A record is one line: a checksum, its number in the file, the length of its body, and the body, a list of facts.
 //
-//	1c291ca3 2 79 [{"row":{…}}]
+//	1c291ca3 2 79 r4:jobs…
 //
 // The checksum covers all that follows it. The number shows a line that is missing, doubled or moved, and the
-// length distinguishes the unfinished end of a write from damage. Format 1 has neither: a checksum and the body.
+// length distinguishes the unfinished end of a write from damage. In format 2 every body is JSON. A record of format 1
+// has neither a number nor a length, and its body is JSON, too.
 
-// keptFormat is the number of the format that is written here. Format 1 is still read; any other is refused.
-const keptFormat = 2
+// keptFormat is the number of the format that is written here. Those before it are still read; any other is refused.
+const keptFormat = 3
 
 var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 
-// line returns the text of record number n.
-func line(n int, facts []kept) ([]byte, error) {
-	body, err := text.JSON(facts)
-	if err != nil {
-		return nil, err
-	}
-	const header = 40 // at most
-	out := append(make([]byte, 0, header+len(body)), "00000000 "...)
-	out = append(strconv.AppendInt(out, int64(n), 10), ' ')
+// appendLine appends record number n with a body to out.
+func appendLine(out []byte, n int, body []byte) []byte {
+	at := len(out)
+	out = append(strconv.AppendInt(append(out, "00000000 "...), int64(n), 10), ' ')
 	out = append(strconv.AppendInt(out, int64(len(body)), 10), ' ')
 	out = append(out, body...)
-	_ = fmt.Appendf(out[:0], "%08x", crc32.Checksum(out[sumLength+1:], castagnoli))
-	return append(out, '\n'), nil
+	_ = fmt.Appendf(out[:at], "%08x", crc32.Checksum(out[at+sumLength+1:], castagnoli))
+	return append(out, '\n')
 }
 
 // sumLength is the length of a checksum in hexadecimal digits.
@@ -48,7 +40,6 @@ const sumLength = 8
 // recordRead is a line of a file as it was read.
 type recordRead struct {
 	at, size int64
-	format   int
 	number   int // 0 in format 1
 	facts    []kept
 	torn     bool  // the line is the beginning of a record, at the end of the file
@@ -83,13 +74,10 @@ func header(entry []byte) (sum uint32, summed []byte, number, length int, body [
 }
 
 // recordOf reads one line, whose line feed it may lack at the end of a file.
-func recordOf(entry []byte) recordRead {
+func (d *decoder) record(entry []byte) recordRead {
 	whole, ended := bytes.CutSuffix(entry, []byte{'\n'})
 	sum, summed, number, _, body, err := header(whole)
-	r := recordRead{size: int64(len(entry)), number: number, format: 1}
-	if number > 0 {
-		r.format = 2
-	}
+	r := recordRead{size: int64(len(entry)), number: number}
 	switch {
 	case !ended:
 		if r.torn = cutOff(entry); !r.torn {
@@ -100,7 +88,7 @@ func recordOf(entry []byte) recordRead {
 	case crc32.Checksum(summed, castagnoli) != sum:
 		r.err = errSum
 	default:
-		r.err = json.Unmarshal(body, &r.facts)
+		r.facts, r.err = d.decode(body)
 	}
 	return r
 }
@@ -108,7 +96,7 @@ func recordOf(entry []byte) recordRead {
 // cutOff reports whether a line without a line feed can be the beginning of a record, cut off by the end of the
 // process or the machine. A record that is there in full, but for its line feed, counts.
 func cutOff(entry []byte) bool {
-	if bytes.ContainsFunc(entry, func(c rune) bool { return c < ' ' }) { // JSON escapes those
+	if bytes.ContainsFunc(entry, func(c rune) bool { return c < ' ' }) { // no body has those
 		return false
 	}
 	sum, summed, number, length, body, err := header(entry)
@@ -133,22 +121,67 @@ func beginsHeader(entry []byte) bool {
 	return in(sum, "0123456789abcdef") && in(first, "0123456789") && in(second, "0123456789")
 }
 
-// records calls each for every line of a file until it returns an error.
+// batchSize is how many bytes of a file, about, are decoded at a time.
+const batchSize = 256 << 10
+
+// records calls each for every line of a file until it returns an error. Lines are decoded while those before them are
+// handled.
 func records(f io.Reader, each func(recordRead) error) error {
-	at := int64(0)
-	for r := bufio.NewReaderSize(f, 1<<20); ; {
-		entry, err := r.ReadBytes('\n')
-		if errors.Is(err, io.EOF) && len(entry) == 0 {
-			return nil
+	batches := make(chan chan []recordRead, runtime.GOMAXPROCS(0))
+	stop := make(chan struct{})
+	defer func() {
+		close(stop)
+		for range batches { // until f is read no more
 		}
-		if err != nil && !errors.Is(err, io.EOF) {
-			return fmt.Errorf("reading on at byte %d: %w", at, err)
+	}()
+	var failed error // is read when batches is closed
+	go func() {
+		defer close(batches)
+		for r, at := bufio.NewReaderSize(f, 1<<20), int64(0); failed == nil; {
+			var lines [][]byte
+			var size int64
+			for size < batchSize && failed == nil {
+				var entry []byte
+				entry, failed = r.ReadBytes('\n')
+				if failed != nil && !errors.Is(failed, io.EOF) {
+					failed = fmt.Errorf("reading on at byte %d: %w", at+size, failed)
+				} else if len(entry) > 0 {
+					lines = append(lines, entry)
+					size += int64(len(entry))
+				}
+			}
+			batch := make(chan []recordRead, 1)
+			go func(at int64) { batch <- decodeAll(lines, at) }(at)
+			at += size
+			select {
+			case batches <- batch:
+			case <-stop:
+				return
+			}
 		}
-		rec := recordOf(entry)
-		rec.at = at
-		if err := each(rec); err != nil {
-			return err
+	}()
+	for batch := range batches {
+		for _, rec := range <-batch {
+			if err := each(rec); err != nil {
+				return err
+			}
 		}
-		at += rec.size
 	}
+	if errors.Is(failed, io.EOF) {
+		return nil
+	}
+	return failed
+}
+
+// decodeAll decodes lines, of which the first begins at byte at.
+func decodeAll(lines [][]byte, at int64) []recordRead {
+	all := make([]recordRead, 0, len(lines))
+	d := decoder{names: map[string]string{}}
+	for _, entry := range lines {
+		rec := d.record(entry)
+		rec.at = at
+		at += rec.size
+		all = append(all, rec)
+	}
+	return all
 }

@@ -76,7 +76,7 @@ func Repair(path string, now time.Time) (Survey, error) {
 	if err := l.file.Close(); err != nil {
 		return s, err
 	}
-	if _, err := l.save(next, w.state()); err != nil {
+	if _, err := l.save(next, w.state().facts()); err != nil {
 		return s, err
 	}
 	return s, nil
@@ -136,7 +136,7 @@ func survey(path string) (s Survey, w *World, err error) {
 		return s, nil, err
 	}
 	w = New(Options{})
-	read := reading{folder: folder, load: w.load, found: func(d Damage) error {
+	read := reading{folder: folder, load: w.load, built: w.table.build, found: func(d Damage) error {
 		s.Damages = append(s.Damages, d)
 		return nil
 	}}

@@ -1,6 +1,9 @@
 package memory
 
-import "sort"
+import (
+	"slices"
+	"sort"
+)
 
 // chunkSize bounds how many values one insert moves.
 const chunkSize = 128
@@ -11,6 +14,16 @@ type sorted[T any] struct {
 	compare func(a, b T) int
 	chunks  [][]T // none is empty
 	n       int
+}
+
+// sortedOf takes over values, of which no two compare equal.
+func sortedOf[T any](compare func(a, b T) int, values []T) *sorted[T] {
+	slices.SortFunc(values, compare)
+	s := &sorted[T]{compare: compare, n: len(values)}
+	for run := range slices.Chunk(values, chunkSize) { // each with a capacity of its own
+		s.chunks = append(s.chunks, run)
+	}
+	return s
 }
 
 // find returns the position of the first value that is not below v.

@@ -28,6 +28,37 @@ type bucket struct {
 	mu    sync.RWMutex
 	rows  map[itemKey]*row
 	parts map[string]*sorted[string] // the sort keys of each partition; only in tables with one
+
+	epoch  int64 // of the last snapshot that has these rows
+	frozen []frozenRow
+}
+
+// frozenRow is a row as it was when a snapshot began.
+type frozenRow struct {
+	itemKey
+	item item.Item
+}
+
+// freeze copies the rows for the snapshot of an epoch, unless that has them. The bucket is locked for writing; it is
+// called before the first change since the snapshot began.
+func (b *bucket) freeze(epoch int64) {
+	if b.epoch >= epoch {
+		return
+	}
+	b.epoch, b.frozen = epoch, make([]frozenRow, 0, len(b.rows))
+	for p, r := range b.rows {
+		b.frozen = append(b.frozen, frozenRow{p, r.item})
+	}
+}
+
+// thaw returns the rows as they were when the snapshot of an epoch began, once.
+func (b *bucket) thaw(epoch int64) []frozenRow {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.freeze(epoch)
+	rows := b.frozen
+	b.frozen = nil
+	return rows
 }
 
 // itemKey is an item's key within its table.

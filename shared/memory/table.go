@@ -25,6 +25,7 @@ type Table struct {
 	lag    func(index string, ref item.Ref, n int64) time.Duration
 	empty  bool // every other page of a query is empty
 	stream stream
+	epoch  int64 // of the last snapshot; guarded by the log's lock
 
 	restored sync.Map // logical name → how often it was restored
 }
@@ -190,6 +191,7 @@ func (t *Table) put(s *space, b *bucket, w item.Write, old, next item.Item, size
 		return
 	}
 	p := itemKey{w.PK, w.SK}
+	b.freeze(t.epoch)
 	n := b.set(p, next, size, s.schema.SK != "")
 	now := t.world.now()
 	for _, x := range s.indexes {
