@@ -38,7 +38,7 @@ func (w *World) unsettled() string {
 			return "job " + short(r.ID) + " is " + string(r.Status)
 		case r.PendingEffects != job.NoPendingEffects:
 			return "job " + short(r.ID) + " has pending effects " + string(r.PendingEffects)
-		case r.Status == job.Dead && r.RedrivenBy == "" && !r.IsMapped() && !r.StartsRun():
+		case r.Status == job.Dead && r.RedrivenBy == "" && r.Kind().IsJob():
 			dead++
 		}
 	}
@@ -120,13 +120,13 @@ func (w *World) checkRow(r job.Row, letters int, children []job.Row) {
 	switch {
 	case !r.Status.Final():
 		w.violation("job %s is still %s", short(r.ID), r.Status)
-	case r.IsMapped(), r.StartsRun(), r.Forced != job.NotForced: // it is no job, or an operator has ended it
+	case !r.Kind().IsJob(), r.Forced != job.NotForced: // it is no job, or an operator has ended it
 	case w.carried(r) && len(w.runs(r.Key)) == 0:
 	case r.Status == job.Succeeded && succeeded == 0:
 		w.violation("job %s is SUCCEEDED, but no run of attempt %d was", short(r.ID), r.Attempt)
 	case r.Status == job.Succeeded && claim.Outcome == nil:
 		w.violation("job %s is SUCCEEDED without an outcome on record", short(r.ID))
-	case r.Status == job.Cancelled && r.CancelRequestedAt.IsZero() && r.RunID == "" && r.Parents == "":
+	case r.Status == job.Cancelled && r.CancelRequestedAt.IsZero() && !r.InRun() && r.Parents == "":
 		w.violation("job %s is CANCELLED, and nobody asked for it", short(r.ID))
 	case r.Status == job.Dead && !w.poison && (r.Reason.Code == job.CodePoison &&
 		w.lostWorkers() < contract.MaxTakeovers || r.Reason.Code == job.CodeUnknownTask):
@@ -176,7 +176,7 @@ func (w *World) startedIsNotUnstarted(r job.Row) {
 		r.Status == job.Skipped && r.Forced == job.NotForced:
 		w.violation("job %s was started %d times and is %s (%s), as if it had never started", short(r.ID), starts,
 			r.Status, r.Reason.Code)
-	case r.Retry.FailOnLost && r.Attempt == 1 && starts == 1 && r.CancelRequestedAt.IsZero() && r.RunID == "" &&
+	case r.Retry.FailOnLost && r.Attempt == 1 && starts == 1 && r.CancelRequestedAt.IsZero() && !r.InRun() &&
 		r.Status != job.Succeeded && r.Status != job.Dead:
 		w.violation("job %s fails with its worker, was started once and is %s", short(r.ID), r.Status)
 	}

@@ -226,7 +226,7 @@ func (w *World) starts(p *process, t tenant.ID, j worker.Job[Work]) *run {
 	if row.ScheduleID != "" {
 		w.mayStart(r, row, bad)
 	}
-	if row.RunID != "" {
+	if row.InRun() {
 		w.mayRun(r, row, bad)
 	}
 	from := row.DueAt

@@ -138,7 +138,7 @@ func (w *World) mayRun(r *run, row job.Row, bad func(string, ...any)) {
 
 // carried reports whether a row is an item that was carried over because it succeeded in an older generation.
 func (w *World) carried(r job.Row) bool {
-	if r.ItemNo == 0 || r.Generation < 2 {
+	if !r.IsItem() || r.Generation < 2 {
 		return false
 	}
 	before, _ := w.ledger.row(graphs.Of(r).Job(r.Node, r.Generation-1, r.ItemNo))

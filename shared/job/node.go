@@ -27,9 +27,6 @@ func (f Forced) Status() Status {
 	return Skipped
 }
 
-// IsMapped says that the row represents a node with items, and is no job of its own.
-func (r Row) IsMapped() bool { return r.Items > 0 }
-
 // Unfinished reports whether there is such a row, which the zero Row says there is not, and it has not ended.
 func (r Row) Unfinished() bool { return r.Status != "" && !r.Status.Final() }
 

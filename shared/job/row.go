@@ -153,7 +153,7 @@ const allSecrets = "*"
 // wrote its secrets too. The payload of a node may hold what another service answered, so of that only those fields
 // count which name a secret in the definition.
 func (r *Row) MayResolve(field string) bool {
-	return r.RunID == "" || r.DefinedSecrets == allSecrets ||
+	return !r.InRun() || r.DefinedSecrets == allSecrets ||
 		slices.Contains(strings.Fields(r.DefinedSecrets), field)
 }
 
@@ -195,7 +195,7 @@ func (r Row) Slice() string {
 }
 
 // HasChildren says that other jobs wait for this one.
-func (r Row) HasChildren() bool { return r.RunID != "" || r.Followed }
+func (r Row) HasChildren() bool { return r.InRun() || r.Followed }
 
 // Content names of sibling items.
 const (

@@ -62,9 +62,6 @@ func epochAsRead(r Row) item.Cond {
 	return item.Cond{Attr: "epoch", Op: item.Eq, Value: r.Epoch}
 }
 
-// StartsRun says that the row represents a run of a dag, and is no job of its own. The run has the row's id.
-func (r Row) StartsRun() bool { return r.Dag != "" }
-
 // BeginRun notes that the run of a row has begun; it goes in one transaction with the run. From here on the
 // run brings the row to its end, so it has no wake-up of its own.
 func BeginRun(r Row, now time.Time) (Row, item.Write) {

@@ -227,12 +227,12 @@ func finish(r *Row, s Status, now time.Time) {
 	}
 	kept := contract.FinishedKept
 	switch {
-	case r.RunID != "": // its absence would be taken for a node that has not been released
+	case r.InRun(): // its absence would be taken for a node that has not been released
 		kept = contract.NodeKept
 	case r.Followed: // its absence is taken for a failure by the jobs that come after it
 		kept = contract.DeadKept
 	}
-	if s == Dead && !r.IsMapped() && !r.StartsRun() { // of a mapped node the items have letters, of a run its nodes
+	if s == Dead && r.Kind().IsJob() { // of a mapped node the items have letters, of a run its nodes
 		kept, r.DeadAt = max(kept, contract.DeadKept), now
 		if r.PendingEffects == PendingChildren {
 			r.PendingEffects = PendingBoth
@@ -303,7 +303,7 @@ func (e Edit) apply(r *Row) {
 	}
 	if e.Payload != nil {
 		r.SetPayload(*e.Payload)
-		if r.RunID != "" {
+		if r.InRun() {
 			r.DefinedSecrets = allSecrets
 		}
 	}
@@ -444,7 +444,7 @@ func Forget(r Row, now time.Time) item.Write {
 		w.Put["forced"] = string(r.Forced)
 	}
 	switch {
-	case r.RunID != "":
+	case r.InRun():
 		w.Put[contract.AttrExpiresAt] = now.Add(contract.NodeKept).Unix()
 	case r.Followed:
 		w.Put[contract.AttrExpiresAt] = now.Add(contract.DeadKept).Unix()

@@ -12,7 +12,7 @@ import (
 // a run relies on it that an attempt which is claimed later sees the change. A run that was forgotten
 // has ended.
 func (w *Worker) runOf(ctx context.Context, r *job.Row) (*runs.Run, error) {
-	if r.RunID == "" {
+	if !r.InRun() {
 		return nil, nil
 	}
 	k := runs.Of(*r)

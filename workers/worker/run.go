@@ -348,7 +348,7 @@ func (r *run) conclude(end ended) {
 	if o.FinishedAt.Before(o.StartedAt) {
 		o.FinishedAt = o.StartedAt // the wall clock was set back
 	}
-	f.node = r.row.RunID != ""
+	f.node = r.row.InRun()
 	w.settle(f, r.l, o, r.log)
 }
 

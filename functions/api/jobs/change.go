@@ -317,7 +317,7 @@ func (s *Handler) deleteJob(ctx context.Context, who tenant.Identity, in *ByID) 
 // runHasEnded returns a problem for the job of a node whose run goes on: the run still reads the job's row and result.
 // The writes go in one transaction with the one that forgets the job: the run may be retried meanwhile.
 func (s *Handler) runHasEnded(ctx context.Context, row job.Row) ([]item.Write, error) {
-	if row.RunID == "" {
+	if !row.InRun() {
 		return nil, nil
 	}
 	of, err := s.Store.Run(ctx, run.Of(row))

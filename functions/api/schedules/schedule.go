@@ -366,7 +366,7 @@ func (s *Handler) scheduleWrites(
 	if c.calendar != nil && len(writes)+len(c.calendar.asRead) < mostWrites {
 		writes = append(writes, c.calendar.asRead...)
 	}
-	if c.job != nil && after.Template.Dag != "" { // the dag must not be deleted in the meantime
+	if c.job != nil && after.Template.StartsRun() { // the dag must not be deleted in the meantime
 		use := store.UseDag(after.Tenant, after.Template.Dag)
 		use.Else = errDagGone(after.Template.Dag)
 		writes = append(writes, use)

@@ -96,7 +96,7 @@ func viewSchedule(c schedule.Schedule, now time.Time) scheduleView {
 		UpdatedAt: rest.At(c.UpdatedAt), Next: []rest.Instant{}, EndedBy: c.EndedBy,
 		FailuresInARow: c.Failures,
 	}
-	if c.Template.Dag != "" {
+	if c.Template.StartsRun() {
 		v.Dag = viewDagTemplate(c.Template)
 	} else {
 		v.Job = viewTemplate(c.Template)

@@ -145,7 +145,7 @@ func ViewJob(r job.Row, c job.Claim, paused bool, now time.Time) JobView {
 	if !r.StartedAt.IsZero() {
 		v.StartLatenessMS = new(r.LatenessMS)
 	}
-	if r.ItemNo > 0 {
+	if r.IsItem() {
 		v.Item = new(r.ItemNo - 1)
 	}
 	if r.IsMapped() { // it is no job, and what its items are made from is no payload
