@@ -18,13 +18,13 @@ import (
 func (b *bench) settled(t *testing.T, id string, o job.Outcome) {
 	t.Helper()
 	row := b.end(t, id, o)
-	if err := b.engine().Runs.Ended(context.Background(), row); err != nil {
+	if err := b.engine().Ended(context.Background(), row); err != nil {
 		t.Fatal(err)
 	}
 }
 
 // engine is what the other stages do to the bench's rows.
-func (b *bench) engine() engine.Engine {
+func (b *bench) engine() *engine.Engine {
 	return engine.New(engine.Deps{
 		Store: b.store, Queue: b.world.Queues(), Clock: b.clock, Log: telemetry.Silent(), Meter: b.meter, Shards: 4,
 	})

@@ -13,7 +13,7 @@ import (
 	"github.com/aws/aws-lambda-go/events"
 
 	"punctual/functions/api"
-	"punctual/functions/engine/decide"
+	"punctual/functions/engine/pause"
 	"punctual/shared/calendar"
 	"punctual/shared/contract"
 	"punctual/shared/fault"
@@ -214,7 +214,7 @@ func TestPause_CountsFromItsWrite(t *testing.T) {
 				text = r.header.Get(c.header)
 			}
 			at, err := time.Parse(time.RFC3339, text)
-			if earliest := noon.Add(20 * time.Second).Add(decide.FactAge); err != nil || at.Before(earliest) {
+			if earliest := noon.Add(20 * time.Second).Add(pause.FactAge); err != nil || at.Before(earliest) {
 				t.Errorf("%d: a worker may start by what it read until %s, and it answers %s", r.status, earliest, text)
 			}
 		})

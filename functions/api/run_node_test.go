@@ -382,7 +382,7 @@ func TestRedriveJob_NamesAJobThatIsThereHoweverItsPausedRunGoesOn(t *testing.T) 
 					}
 				case "expire":
 					b.clock.at = noon.Add(time.Hour)
-					if err := b.engine().Runs.Due(t.Context(), b.who.Tenant, job.ID(r.str("run_id"))); err != nil {
+					if err := b.engine().Runs.Due(t.Context(), run.Key{Tenant: b.who.Tenant, ID: job.ID(r.str("run_id"))}); err != nil {
 						t.Error(err)
 					}
 				default:

@@ -13,14 +13,13 @@ import (
 	"punctual/functions/engine"
 	"punctual/functions/engine/arm"
 	"punctual/functions/engine/decide"
-	"punctual/functions/engine/recur"
-	"punctual/functions/engine/runs"
 	"punctual/shared/clock"
 	"punctual/shared/contract"
 	"punctual/shared/fault"
 	"punctual/shared/horizon"
 	"punctual/shared/job"
 	"punctual/shared/message"
+	"punctual/shared/run"
 	"punctual/shared/schedule"
 	"punctual/shared/store"
 	"punctual/shared/telemetry"
@@ -64,10 +63,7 @@ type Deps struct {
 // Stage is the consumer of the dispatch queue. It is safe for concurrent use.
 type Stage struct {
 	Deps
-	armer   arm.Armer
-	decider *decide.Decider
-	recur   *recur.Recurrer
-	runs    *runs.Controller
+	engine  *engine.Engine
 	records batch.Runner
 	armed   arm.Recent   // names of timers that were made
 	skips   atomic.Int64 // until when no timer is made, in Unix ns
@@ -78,7 +74,7 @@ func New(d Deps) *Stage {
 	e := engine.New(engine.Deps{Store: d.Store, Queue: d.Queue, Clock: d.Clock, Log: d.Log, Meter: d.Meter,
 		Shards: d.Shards, RateLimit: d.RateLimit})
 	return &Stage{
-		Deps: d, armer: e.Arm, decider: e.Decide, recur: e.Recur, runs: e.Runs,
+		Deps: d, engine: e,
 		records: batch.Runner{Stage: telemetry.StageDispatch, Log: d.Log, Meter: d.Meter,
 			Queue: contract.DispatchQueue, Queues: d.Queue},
 	}
@@ -144,7 +140,7 @@ func (s *Stage) work(d message.Dispatch) (operation func(context.Context) error,
 	if owner, name, ok := horizon.ParseReconciling(d.Slice); ok {
 		t, err := tenant.Parse(owner)
 		id, err2 := job.ParseID(name)
-		return func(ctx context.Context) error { return s.runs.Due(ctx, t, id) }, errors.Join(err, err2)
+		return func(ctx context.Context) error { return s.engine.Runs.Due(ctx, run.Key{Tenant: t, ID: id}) }, errors.Join(err, err2)
 	}
 	if owner, _, ok := horizon.ParseLine(d.Slice); ok {
 		_, err := tenant.Parse(owner)
@@ -192,8 +188,8 @@ func (s *Stage) fire(ctx context.Context, d message.Dispatch, id job.ID) error {
 	}
 	now := s.Clock.Now()
 	if f.OfRun() && f.DueAt.Sub(now) <= beginsAhead {
-		_, err := s.decider.Reevaluate(ctx, f.Key, f.Version, f.Attempt)
+		_, err := s.engine.Reevaluate(ctx, f.Key, f.Version, f.Attempt)
 		return err
 	}
-	return s.armer.Fire(ctx, "timer", f, now)
+	return s.engine.Arm.Fire(ctx, "timer", f, now)
 }

@@ -108,7 +108,7 @@ func (s *Stage) slice(ctx context.Context, d message.Dispatch, slice horizon.Sli
 		for i, f := range found {
 			firings[i] = f.Firing()
 		}
-		for i, err := range s.armer.FireAll(ctx, "slice", firings, s.Clock.Now()) {
+		for i, err := range s.engine.Arm.FireAll(ctx, "slice", firings, s.Clock.Now()) {
 			if err := s.passOver(ctx, err, "job skipped", jobArgs(found[i].Key)...); err != nil {
 				return err
 			}
@@ -136,18 +136,17 @@ var rounds = []time.Duration{2 * time.Second, 10 * time.Second, 60 * time.Second
 
 // promote promotes one schedule.
 func (s *Stage) promote(ctx context.Context, k schedule.Key) error {
-	s.recur.Reread(k.Tenant)
-	_, err := s.recur.Promote(ctx, k)
+	s.engine.Recur.Reread(k.Tenant)
+	_, err := s.engine.Recur.Promote(ctx, k)
 	return s.passOver(ctx, err, "schedule skipped", telemetry.Tenant, k.Tenant, "schedule", k.Name)
 }
 
 // unpark decides about the jobs and schedules in a parking place whose pause was lifted.
 func (s *Stage) unpark(ctx context.Context, d message.Dispatch, owner tenant.ID) error {
-	s.decider.Reread(owner)
-	s.recur.Reread(owner)
+	s.engine.Reread(owner)
 	if d.Cursor == "" {
 		var came scan.Counter
-		if err := s.recur.Slice(ctx, d.Slice, time.Time{}, &came); err != nil {
+		if err := s.engine.Recur.Slice(ctx, d.Slice, time.Time{}, &came); err != nil {
 			return err
 		}
 	}
@@ -161,7 +160,7 @@ func (s *Stage) parked(ctx context.Context, d message.Dispatch) error {
 		g.SetLimit(rowsAtOnce)
 		for _, f := range found {
 			g.Go(func() error {
-				err := fault.Guard(func() error { _, err := s.decider.Parked(ctx, f.Key); return err })
+				err := fault.Guard(func() error { _, err := s.engine.Parked(ctx, f.Key); return err })
 				return s.passOver(ctx, err, "job skipped", jobArgs(f.Key)...)
 			})
 		}

@@ -2,6 +2,7 @@ package engine
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"log/slog"
 	"time"
@@ -11,14 +12,12 @@ import (
 	"punctual/functions/engine/decide"
 	"punctual/functions/engine/recur"
 	"punctual/functions/engine/runs"
+	"punctual/functions/engine/stop"
 	"punctual/shared/clock"
-	"punctual/shared/contract"
-	"punctual/shared/horizon"
 	"punctual/shared/job"
-	"punctual/shared/message"
-	"punctual/shared/run"
 	"punctual/shared/store"
 	"punctual/shared/telemetry"
+	"punctual/shared/tenant"
 )
 
 // Store is what the verbs need of the table.
@@ -43,100 +42,115 @@ type Deps struct {
 	Schemas runs.Schemas
 }
 
-// Engine holds the verbs.
+// Engine carries out what happens to jobs, schedules and runs. It is safe for concurrent use.
 type Engine struct {
 	Arm    arm.Armer
 	Accept *accept.Acceptor
-	Decide *decide.Decider
 	Recur  *recur.Recurrer
-	Runs   *runs.Controller
+	Runs   *Runs
+
+	store  Store
+	queue  decide.Queue
+	clock  clock.Clock
+	log    *slog.Logger
+	meter  *telemetry.Meter
+	ask    arm.Asker
+	decide *decide.Decider
+	runs   *runs.Controller
 }
 
-// New wires the verbs together: before a job starts, its schedule or its run is asked, and both are notified
-// when it has ended.
-func New(d Deps) Engine {
-	jobs := &jobs{queue: d.Queue} // runs and the verbs on jobs need each other
-	var r *recur.Recurrer
-	runs := runs.New(runs.Deps{
-		Store: d.Store, Jobs: jobs, Clock: d.Clock, Log: d.Log, Meter: d.Meter, Shards: d.Shards, Schemas: d.Schemas,
-		RateLimit: d.RateLimit,
-		Over:      func(ctx context.Context, is run.Run) error { return r.RunOver(ctx, jobs.decider, is) },
+// New returns an Engine.
+func New(d Deps) *Engine {
+	acceptor := accept.New(accept.Deps{Jobs: d.Store, Queue: d.Queue, Clock: d.Clock, Log: d.Log, Meter: d.Meter})
+	ask := arm.Asker{Queue: d.Queue}
+	controller := runs.New(runs.Deps{
+		Store: d.Store, Jobs: nodeJobs{acceptor, stop.Stopper{Jobs: d.Store, Log: d.Log}, ask},
+		Clock: d.Clock, Log: d.Log, Meter: d.Meter, Shards: d.Shards, Schemas: d.Schemas, RateLimit: d.RateLimit,
 	})
-	r = recur.New(recur.Deps{
-		Store: d.Store, Queue: d.Queue, Clock: d.Clock, Log: d.Log, Meter: d.Meter, Shards: d.Shards, Runs: runs,
+	schedules := recur.New(recur.Deps{
+		Store: d.Store, Queue: d.Queue, Clock: d.Clock, Log: d.Log, Meter: d.Meter, Shards: d.Shards,
 	})
-	jobs.Acceptor = accept.New(accept.Deps{
-		Jobs: d.Store, Queue: d.Queue, Clock: d.Clock, Log: d.Log, Meter: d.Meter, OfNode: runs.Redrive,
-	})
-	jobs.decider = decide.New(decide.Deps{
-		Jobs: d.Store, Queue: d.Queue, Clock: d.Clock, Log: d.Log, Meter: d.Meter,
-		Gate: func(
-			ctx context.Context, by *decide.Decider, row job.Row, claim job.Claim, step job.Step, now time.Time,
-		) (job.Step, bool, error) {
-			if row.RunID != "" || row.Status == job.Blocked {
-				return runs.Admit(ctx, by, row, step, now)
-			}
-			return r.Admit(ctx, by, row, claim, step, now)
-		},
-		OnFinal: []decide.OnFinal{
-			r.Ended,
-			func(ctx context.Context, _ *decide.Decider, row job.Row) error { return runs.Ended(ctx, row) },
-		},
-	})
-	return Engine{
-		Arm:    arm.Armer{Queue: d.Queue, Log: d.Log, Meter: d.Meter},
-		Accept: jobs.Acceptor,
-		Decide: jobs.decider,
-		Recur:  r,
-		Runs:   runs,
+	e := &Engine{
+		Arm: arm.Armer{Queue: d.Queue, Log: d.Log, Meter: d.Meter}, Accept: acceptor, Recur: schedules,
+		store: d.Store, queue: d.Queue, clock: d.Clock, log: d.Log, meter: d.Meter, ask: ask, runs: controller,
+		decide: decide.New(decide.Deps{
+			Jobs: d.Store, Queue: d.Queue, Clock: d.Clock, Log: d.Log, Meter: d.Meter,
+			Schedules: schedules, Runs: controller,
+		}),
 	}
+	e.Runs = &Runs{Controller: controller, engine: e}
+	return e
 }
 
-// jobs is how runs accept, stop and unpark the jobs of their nodes.
-type jobs struct {
+// nodeJobs is what runs do with the jobs of their nodes.
+type nodeJobs struct {
 	*accept.Acceptor
-	decider *decide.Decider
-	queue   arm.Sender
+	stop.Stopper
+	arm.Asker
 }
 
-// Stop asks an open job to end as cancelled.
-func (j *jobs) Stop(ctx context.Context, row job.Row, why job.Reason, now time.Time) error {
-	return j.decider.Stop(ctx, row, why, now)
+// Began marks a job RUNNING; see decide.Decider.
+func (e *Engine) Began(ctx context.Context, k job.Key, version, attempt, token int64, began job.Outcome) error {
+	return e.decide.Began(ctx, k, version, attempt, token, began)
 }
 
-// Unpark decides about a job that a pause of its run has parked.
-func (j *jobs) Unpark(ctx context.Context, row job.Row) error {
-	_, err := j.decider.Parked(ctx, row.Key)
-	return err
+// Settle settles an attempt by the outcome on its claim; see decide.Decider.
+func (e *Engine) Settle(ctx context.Context, k job.Key, attempt, token int64, by decide.Arrival) error {
+	todo, err := e.decide.Settle(ctx, k, attempt, token, by)
+	return errors.Join(err, e.follow(ctx, todo))
 }
 
-// SendDeadLetter sends the dead letter of a DEAD job.
-func (j *jobs) SendDeadLetter(ctx context.Context, row job.Row) error {
-	return j.decider.SendDeadLetter(ctx, row)
+// Entry decides about the job of an index entry whose wake-up has come.
+func (e *Engine) Entry(ctx context.Context, of store.Entry) (job.Step, error) {
+	step, todo, err := e.decide.Entry(ctx, of)
+	return step, errors.Join(err, e.follow(ctx, todo))
 }
 
-// laterBy is how long work waits that is handed to another invocation, mostly because it failed: without a delay, what
-// fails for minutes would hand itself on as fast as messages travel.
-const laterBy = time.Second
-
-// EndedLater has the children of an ended job evaluated in an invocation of its own.
-func (j *jobs) EndedLater(ctx context.Context, row job.Row) error {
-	return j.decider.AnnounceLater(ctx, row, laterBy)
+// Deadline decides about the job of an entry whose deadline has passed.
+func (e *Engine) Deadline(ctx context.Context, of store.Entry) (job.Step, error) {
+	step, todo, err := e.decide.Deadline(ctx, of)
+	return step, errors.Join(err, e.follow(ctx, todo))
 }
 
-// ReconcileLater has a run reconciled in an invocation of its own.
-func (j *jobs) ReconcileLater(ctx context.Context, k run.Key) error {
-	return j.ReconcileAfter(ctx, k, 0)
+// Parked decides about a job in a parking place, if it is still there.
+func (e *Engine) Parked(ctx context.Context, k job.Key) (job.Step, error) {
+	step, todo, err := e.decide.Parked(ctx, k)
+	return step, errors.Join(err, e.follow(ctx, todo))
 }
 
-// ReconcileAfter has a run reconciled in an invocation of its own after a wait, or earlier if it is a long one.
-func (j *jobs) ReconcileAfter(ctx context.Context, k run.Key, wait time.Duration) error {
-	wait = min(max(wait.Truncate(time.Second)+time.Second, laterBy), contract.MaxDelay)
-	body := message.Encode(message.Dispatch{V: message.V, Slice: horizon.Reconciling(string(k.Tenant), string(k.ID))})
-	err := j.queue.Send(ctx, contract.DispatchQueue, message.Outgoing{Group: string(k.Tenant), Body: body,
-		Delay: wait})
-	if err != nil {
-		return fmt.Errorf("asking for run %s to be reconciled: %w", k.ID, err)
+// Reevaluate decides at once about a job that a worker refused to start.
+func (e *Engine) Reevaluate(ctx context.Context, k job.Key, version, attempt int64) (job.Step, error) {
+	step, todo, err := e.decide.Reevaluate(ctx, k, version, attempt)
+	return step, errors.Join(err, e.follow(ctx, todo))
+}
+
+// Reread makes the next decisions about a tenant's jobs and schedules read its pauses from the table; the caller knows
+// that one has just changed.
+func (e *Engine) Reread(t tenant.ID) {
+	e.decide.Reread(t)
+	e.Recur.Reread(t)
+}
+
+// Cancel asks a job to end as cancelled, and returns its row; see decide.Decider. If what follows its end fails that is
+// only logged: the sweeper finds the jobs that are queued behind this one.
+func (e *Engine) Cancel(ctx context.Context, k job.Key, may func(job.Row, time.Time) error) (job.Row, error) {
+	row, todo, err := e.decide.Cancel(ctx, k, may)
+	if failed := e.follow(ctx, todo); failed != nil {
+		e.log.WarnContext(ctx, "what follows the end of a job was not done",
+			telemetry.Tenant, k.Tenant, telemetry.JobID, k.ID, telemetry.Err, failed)
 	}
-	return nil
+	return row, err
+}
+
+// Redrive brings a dead job back as a new one; see accept.Acceptor. For the job of a node it retries the node.
+func (e *Engine) Redrive(ctx context.Context, k job.Key) (by job.ID, already bool, err error) {
+	by, already, ofNode, err := e.Accept.Redrive(ctx, k)
+	if !ofNode || err != nil {
+		return by, already, err
+	}
+	by, already, todo, err := e.runs.Redrive(ctx, k)
+	if err = errors.Join(err, e.follow(ctx, todo)); err != nil {
+		return "", false, fmt.Errorf("redriving job %s: %w", k.ID, err)
+	}
+	return by, already, e.Accept.Redriven(ctx, job.Key{Tenant: k.Tenant, ID: by}, already)
 }

@@ -10,7 +10,6 @@ import (
 
 	"punctual/functions/batch"
 	"punctual/functions/engine"
-	"punctual/functions/engine/accept"
 	"punctual/functions/engine/decide"
 	"punctual/shared/clock"
 	"punctual/shared/contract"
@@ -56,7 +55,7 @@ type Deps struct {
 // Stage is the consumer of the redrive queue. It is safe for concurrent use.
 type Stage struct {
 	Deps
-	accept  *accept.Acceptor
+	engine  *engine.Engine
 	records batch.Runner
 }
 
@@ -66,7 +65,7 @@ func New(d Deps) *Stage {
 		Shards: d.Shards, RateLimit: d.RateLimit})
 	return &Stage{
 		Deps:    d,
-		accept:  e.Accept,
+		engine:  e,
 		records: batch.Runner{Stage: telemetry.StageRedrive, Log: d.Log, Meter: d.Meter},
 	}
 }
@@ -105,7 +104,7 @@ func (s *Stage) deadLetter(ctx context.Context, d message.Delivery) error {
 
 // bringBack redrives a job.
 func (s *Stage) bringBack(ctx context.Context, k job.Key) error {
-	by, already, err := s.accept.Redrive(ctx, k)
+	by, already, err := s.engine.Redrive(ctx, k)
 	log := s.Log.With(telemetry.Tenant, k.Tenant, telemetry.JobID, k.ID)
 	switch kind := fault.KindOf(err); {
 	case kind == fault.NotFound || kind == fault.Refused:

@@ -61,7 +61,7 @@ func New(t *testing.T, o memory.Options) *Setup {
 }
 
 // Engine returns the verbs as a process of their own: it shares nothing with another but the world.
-func (s *Setup) Engine() engine.Engine {
+func (s *Setup) Engine() *engine.Engine {
 	return engine.New(engine.Deps{
 		Store: s.Store, Queue: s.World.Queues(), Clock: clock.System{}, Log: telemetry.Silent(), Meter: s.Meter,
 		Shards: Shards,

@@ -42,7 +42,7 @@ type Deps struct {
 // Stage is the consumer of the report queue. It is safe for concurrent use.
 type Stage struct {
 	Deps
-	decider *decide.Decider
+	engine  *engine.Engine
 	records batch.Runner
 }
 
@@ -51,7 +51,7 @@ func New(d Deps) *Stage {
 	e := engine.New(engine.Deps{Store: d.Store, Queue: d.Queue, Clock: d.Clock, Log: d.Log, Meter: d.Meter,
 		Shards: d.Shards, RateLimit: d.RateLimit})
 	return &Stage{
-		Deps: d, decider: e.Decide,
+		Deps: d, engine: e,
 		records: batch.Runner{Stage: telemetry.StageStatus, Log: d.Log, Meter: d.Meter, Queue: contract.ReportQueue,
 			Queues: d.Queue},
 	}
@@ -80,12 +80,12 @@ func (s *Stage) report(ctx context.Context, d message.Delivery) error {
 				return fault.New(fault.Undecodable, nil, "reading a running report")
 			}
 		}
-		return s.decider.Began(ctx, k, rep.Version, rep.Attempt, rep.Token, began)
+		return s.engine.Began(ctx, k, rep.Version, rep.Attempt, rep.Token, began)
 	case message.Reevaluate:
-		_, err := s.decider.Reevaluate(ctx, k, rep.Version, rep.Attempt)
+		_, err := s.engine.Reevaluate(ctx, k, rep.Version, rep.Attempt)
 		return err
 	default:
 		late := !d.SentAt.IsZero() && s.Clock.Now().Sub(d.SentAt) > contract.ReportsBehind
-		return s.decider.Settle(ctx, k, rep.Attempt, rep.Token, decide.Arrival{Repeated: d.Receives > 1, Late: late})
+		return s.engine.Settle(ctx, k, rep.Attempt, rep.Token, decide.Arrival{Repeated: d.Receives > 1, Late: late})
 	}
 }

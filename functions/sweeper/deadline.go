@@ -21,7 +21,7 @@ func (s *Stage) Deadlines(ctx context.Context) error {
 	var came scan.Counter
 	walked := s.pass.Revisit(ctx, since(now.Add(-time.Minute), now, s.Shards),
 		func(ctx context.Context, slice horizon.Slice) error {
-			return s.runs.Slice(ctx, slice.String(), now, &came)
+			return s.engine.Runs.Slice(ctx, slice.String(), now, &came)
 		})
 	repeated, err := s.deadlines(ctx, now, s.Shards, &came)
 	if counts := came.Counts(); len(counts) > 0 {
@@ -41,7 +41,7 @@ func (s *Stage) deadlines(ctx context.Context, now time.Time, shards int, came *
 					if !job.MayHaveDeadline(e.DueAt, e.WakeAt) {
 						return job.StepNothing, nil
 					}
-					return s.decider.Deadline(ctx, e)
+					return s.engine.Deadline(ctx, e)
 				})
 		})
 	tenants, err := s.Store.ParkedTenants(ctx)
@@ -60,7 +60,7 @@ func (s *Stage) deadlines(ctx context.Context, now time.Time, shards int, came *
 			break
 		}
 		walked.Slices++
-		if err := s.each(ctx, store.DueQuery{Slice: slice, Before: now}, came, s.decider.Deadline); err != nil {
+		if err := s.each(ctx, store.DueQuery{Slice: slice, Before: now}, came, s.engine.Deadline); err != nil {
 			walked.Failed++
 			errs = append(errs, err)
 		}

@@ -110,7 +110,7 @@ func (s *Stage) parkedOf(
 			return nil
 		}
 		walked.Slices++
-		if err := s.recur.Slice(ctx, parking, time.Time{}, came); err != nil {
+		if err := s.engine.Recur.Slice(ctx, parking, time.Time{}, came); err != nil {
 			return err
 		}
 		if err := s.each(ctx, store.DueQuery{Slice: parking}, came, s.parkedEntry); err != nil {

@@ -9,8 +9,6 @@ import (
 
 	"punctual/functions/engine"
 	"punctual/functions/engine/decide"
-	"punctual/functions/engine/recur"
-	"punctual/functions/engine/runs"
 	"punctual/functions/engine/scan"
 	"punctual/shared/clock"
 	"punctual/shared/contract"
@@ -61,12 +59,10 @@ type Deps struct {
 // Stage is the sweeper. It is safe for concurrent use.
 type Stage struct {
 	Deps
-	decider *decide.Decider
-	recur   *recur.Recurrer
-	runs    *runs.Controller
-	pass    scan.Pass
-	keeper  scan.Keeper
-	begun   atomic.Bool // a pass has succeeded
+	engine *engine.Engine
+	pass   scan.Pass
+	keeper scan.Keeper
+	begun  atomic.Bool // a pass has succeeded
 }
 
 // New returns the stage.
@@ -74,7 +70,7 @@ func New(d Deps) *Stage {
 	e := engine.New(engine.Deps{Store: d.Store, Queue: d.Queue, Clock: d.Clock, Log: d.Log, Meter: d.Meter,
 		Shards: d.Shards, RateLimit: d.RateLimit})
 	return &Stage{
-		Deps: d, decider: e.Decide, recur: e.Recur, runs: e.Runs,
+		Deps: d, engine: e,
 		pass:   scan.Pass{Marks: d.Store, Mark: store.Swept, Log: d.Log, Meter: d.Meter},
 		keeper: scan.Keeper{Index: d.Store, Clock: d.Clock, Meter: d.Meter, What: "job"},
 	}
@@ -131,20 +127,20 @@ func (s *Stage) walk(ctx context.Context) (Summary, error) {
 			func() error {
 				return scan.Both(
 					// Schedules that were written and not promoted, because of a crash in between.
-					func() error { return s.recur.Slice(ctx, slice.String(), cutoff, &came) },
-					func() error { return s.runs.Slice(ctx, slice.String(), now, &came) },
+					func() error { return s.engine.Recur.Slice(ctx, slice.String(), cutoff, &came) },
+					func() error { return s.engine.Runs.Slice(ctx, slice.String(), now, &came) },
 				)
 			},
 		)
 	}
 	// Runs are derived as soon as their wake-up has come: nothing else ends one that has expired.
 	runs := func(ctx context.Context, slice horizon.Slice) error {
-		return s.runs.Slice(ctx, slice.String(), now, &came)
+		return s.engine.Runs.Slice(ctx, slice.String(), now, &came)
 	}
 	// Schedules that the promoter missed when they entered the horizon.
 	ahead := func(ctx context.Context, slice horizon.Slice) error {
 		slice.Minute = slice.Minute.Add(contract.Horizon)
-		return s.recur.Slice(ctx, slice.String(), time.Time{}, &came)
+		return s.engine.Recur.Slice(ctx, slice.String(), time.Time{}, &came)
 	}
 
 	// Each kind of work has a share of the time. What one does not need, the later ones get.
@@ -227,7 +223,7 @@ func rereadWhole(age time.Duration) bool {
 
 // sweep decides about every job whose wake-up is in that slice before the cutoff.
 func (s *Stage) sweep(ctx context.Context, slice string, cutoff time.Time, came *scan.Counter) error {
-	return s.each(ctx, store.DueQuery{Slice: slice, Before: cutoff}, came, s.decider.Entry)
+	return s.each(ctx, store.DueQuery{Slice: slice, Before: cutoff}, came, s.engine.Entry)
 }
 
 // each handles every job that q finds. If one fails with an error that may go away by itself, so does the slice; the
@@ -244,7 +240,7 @@ type handler func(context.Context, store.Entry) (job.Step, error)
 
 // parkedEntry decides about a job that is parked or queued.
 func (s *Stage) parkedEntry(ctx context.Context, e store.Entry) (job.Step, error) {
-	return s.decider.Parked(ctx, e.Key)
+	return s.engine.Parked(ctx, e.Key)
 }
 
 // one decides about one job. A job that cannot be read is quarantined, and one that cannot be handled is deferred, so

@@ -21,7 +21,7 @@ import (
 )
 
 // controller is what the function of writes does with runs.
-func (w *world) controller() *runs.Controller {
+func (w *world) controller() *engine.Runs {
 	p := w.did.ports(w.World, "api-write")
 	return engine.New(engine.Deps{
 		Store: store.New(p.Table, p.Blobs), Queue: p.Queues, Clock: clock.System{}, Log: telemetry.Silent(), Shards: 1,

@@ -12,6 +12,7 @@ import (
 	"sync"
 	"time"
 
+	"punctual/functions/engine"
 	"punctual/functions/engine/runs"
 	"punctual/shared/dag"
 	graphs "punctual/shared/run"
@@ -70,7 +71,7 @@ func (w *World) letGoOn() (any bool) {
 		switch {
 		case is.Paused && !is.Status.Final():
 			any = true
-			c.ask("resume", func(ctx context.Context, r *runs.Controller) error {
+			c.ask("resume", func(ctx context.Context, r *engine.Runs) error {
 				_, err := r.Resume(ctx, g.Key, sam)
 				return err
 			})
@@ -78,7 +79,7 @@ func (w *World) letGoOn() (any bool) {
 			any = true
 			for name := range g.Nodes {
 				if dag.EndOf(rows[name].Status) == dag.Failed {
-					_ = c.try("complete", func(ctx context.Context, r *runs.Controller) error {
+					_ = c.try("complete", func(ctx context.Context, r *engine.Runs) error {
 						_, err := r.Complete(ctx, g.Key, name, nil, sam)
 						return err
 					})
@@ -91,7 +92,7 @@ func (w *World) letGoOn() (any bool) {
 }
 
 // try is act, but a refusal is no violation; it is returned.
-func (w *Client) try(what string, do func(context.Context, *runs.Controller) error) error {
+func (w *Client) try(what string, do func(context.Context, *engine.Runs) error) error {
 	for n := range 300 {
 		err := w.askOnce(what, do)
 		if err == nil || errors.As(err, new(*runs.WrongState)) {
@@ -137,7 +138,7 @@ func (w *Client) operate(g graph, d *rand.Rand) {
 	}
 	w.operated = append(w.operated, g.Key)
 	w.mu.Unlock()
-	err := w.try(what+" "+node, func(ctx context.Context, r *runs.Controller) error {
+	err := w.try(what+" "+node, func(ctx context.Context, r *engine.Runs) error {
 		var err error
 		switch what {
 		case "cancel":

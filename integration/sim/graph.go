@@ -25,7 +25,7 @@ type graph struct {
 }
 
 // newController returns what a process of the API does with runs.
-func (w *World) newController(p *process) *runs.Controller {
+func (w *World) newController(p *process) *engine.Runs {
 	ports := p.ports()
 	return engine.New(engine.Deps{
 		Store: store.New(ports.Table, ports.Blobs), Queue: ports.Queues, Clock: p.clock, Log: w.log("api"),
@@ -55,7 +55,7 @@ func (w *Client) graphOf(work map[string]Work, lines ...string) dag.Definition {
 
 // ask asks the API's process to do something with a run until the answer is final. A request whose answer was lost is
 // repeated, so it is no violation if the run does not allow it any more.
-func (w *Client) ask(what string, do func(context.Context, *runs.Controller) error) {
+func (w *Client) ask(what string, do func(context.Context, *engine.Runs) error) {
 	for n := range 300 {
 		switch err := w.askOnce(what, do); {
 		case err == nil:
@@ -71,7 +71,7 @@ func (w *Client) ask(what string, do func(context.Context, *runs.Controller) err
 	w.violation("%s was not answered in all these times", what)
 }
 
-func (w *Client) askOnce(what string, do func(context.Context, *runs.Controller) error) error {
+func (w *Client) askOnce(what string, do func(context.Context, *engine.Runs) error) error {
 	w.mu.Lock()
 	p, rel := w.api, w.controller
 	w.mu.Unlock()
@@ -108,7 +108,7 @@ func (w *Client) StartAt(name string, d dag.Definition, due time.Time) graph {
 	w.mu.Lock()
 	w.graphs = append(w.graphs, g)
 	w.mu.Unlock()
-	w.ask("create", func(ctx context.Context, r *runs.Controller) error {
+	w.ask("create", func(ctx context.Context, r *engine.Runs) error {
 		_, _, err := r.Create(ctx, runs.Request{Key: g.Key, Definition: d, DueAt: due, By: runs.By{Who: "sim"}})
 		return err
 	})

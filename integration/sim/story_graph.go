@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"time"
 
+	"punctual/functions/engine"
 	"punctual/functions/engine/runs"
 	"punctual/shared/dag"
 	graphs "punctual/shared/run"
@@ -64,7 +65,7 @@ var Graphs = append([]Story{
 		g := w.Start("g", w.graphOf(map[string]Work{"a": {Permanent: true}}, "a", "b: a"))
 		w.Until(g, "b", "CANCELLED")
 		time.Sleep(time.Second)
-		w.ask("retry", func(ctx context.Context, r *runs.Controller) error {
+		w.ask("retry", func(ctx context.Context, r *engine.Runs) error {
 			_, err := r.Retry(ctx, g.Key, "", sam)
 			return err
 		})
@@ -79,7 +80,7 @@ var Graphs = append([]Story{
 		g := w.Start("g", w.graphOf(map[string]Work{"a": {Permanent: true}}, "a", "b: a"))
 		w.Until(g, "b", "CANCELLED")
 		time.Sleep(time.Second)
-		w.ask("skip", func(ctx context.Context, r *runs.Controller) error {
+		w.ask("skip", func(ctx context.Context, r *engine.Runs) error {
 			_, err := r.Skip(ctx, g.Key, "a", false, sam)
 			return err
 		})
@@ -87,7 +88,7 @@ var Graphs = append([]Story{
 	}},
 	{Name: "a node that waits is completed by hand", Redo: afterOperation, Play: func(w *Client) func() {
 		g := w.Start("g", w.graphOf(map[string]Work{"a": {Sleep: "20s"}}, "a", "b: a", "c: b"))
-		w.ask("complete", func(ctx context.Context, r *runs.Controller) error {
+		w.ask("complete", func(ctx context.Context, r *engine.Runs) error {
 			_, err := r.Complete(ctx, g.Key, "b", json.RawMessage(`{"by":"sam"}`), sam)
 			return err
 		})
@@ -96,7 +97,7 @@ var Graphs = append([]Story{
 	{Name: "a run is cancelled", Redo: afterOperation, Play: func(w *Client) func() {
 		g := w.Start("g", w.graphOf(map[string]Work{"a": {Sleep: "10m"}}, "a", "b: a"))
 		time.Sleep(5 * time.Second)
-		w.ask("cancel", func(ctx context.Context, r *runs.Controller) error {
+		w.ask("cancel", func(ctx context.Context, r *engine.Runs) error {
 			_, err := r.Cancel(ctx, g.Key, sam)
 			return err
 		})
@@ -104,12 +105,12 @@ var Graphs = append([]Story{
 	}},
 	{Name: "a run is paused", Held: true, Redo: afterOperation, Play: func(w *Client) func() {
 		g := w.Start("g", w.graphOf(map[string]Work{"a": {Sleep: "5s"}}, "a", "b: a"))
-		w.ask("pause", func(ctx context.Context, r *runs.Controller) error {
+		w.ask("pause", func(ctx context.Context, r *engine.Runs) error {
 			_, err := r.Pause(ctx, g.Key, sam)
 			return err
 		})
 		time.Sleep(time.Minute)
-		w.ask("resume", func(ctx context.Context, r *runs.Controller) error {
+		w.ask("resume", func(ctx context.Context, r *engine.Runs) error {
 			_, err := r.Resume(ctx, g.Key, sam)
 			return err
 		})
@@ -118,14 +119,14 @@ var Graphs = append([]Story{
 	{Name: "a run is paused before it is due", Held: true, Redo: afterOperation, Play: func(w *Client) func() {
 		due := time.Now().Add(20 * time.Second).Truncate(time.Millisecond)
 		g := w.StartAt("g", w.graphOf(nil, "a", "b: a"), due)
-		w.ask("pause", func(ctx context.Context, r *runs.Controller) error {
+		w.ask("pause", func(ctx context.Context, r *engine.Runs) error {
 			_, err := r.Pause(ctx, g.Key, sam)
 			return err
 		})
 		paused := time.Now()
 		time.Sleep(time.Minute)
 		resumed := time.Now()
-		w.ask("resume", func(ctx context.Context, r *runs.Controller) error {
+		w.ask("resume", func(ctx context.Context, r *engine.Runs) error {
 			_, err := r.Resume(ctx, g.Key, sam)
 			return err
 		})
@@ -185,7 +186,7 @@ var Graphs = append([]Story{
 			w.wholly = append(w.wholly, g.Key)
 			w.mu.Unlock()
 			w.redriveUnderPause(g, "a", 0)
-			w.ask("retry", func(ctx context.Context, r *runs.Controller) error {
+			w.ask("retry", func(ctx context.Context, r *engine.Runs) error {
 				_, err := r.Retry(ctx, g.Key, "p", sam)
 				return err
 			})
@@ -210,7 +211,7 @@ func (w *Client) deadWhileRunning(lines ...string) dag.Definition {
 func (w *Client) redriveUnderPause(g graph, node string, no int64) {
 	w.Until(g, node, "DEAD")
 	time.Sleep(time.Second)
-	w.ask("pause", func(ctx context.Context, r *runs.Controller) error {
+	w.ask("pause", func(ctx context.Context, r *engine.Runs) error {
 		_, err := r.Pause(ctx, g.Key, sam)
 		return err
 	})
@@ -218,7 +219,7 @@ func (w *Client) redriveUnderPause(g graph, node string, no int64) {
 }
 
 func (w *Client) cancel(g graph) {
-	w.ask("cancel", func(ctx context.Context, r *runs.Controller) error {
+	w.ask("cancel", func(ctx context.Context, r *engine.Runs) error {
 		_, err := r.Cancel(ctx, g.Key, sam)
 		return err
 	})

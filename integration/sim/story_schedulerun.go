@@ -5,7 +5,7 @@ import (
 	"fmt"
 	"time"
 
-	"punctual/functions/engine/runs"
+	"punctual/functions/engine"
 	"punctual/shared/job"
 	graphs "punctual/shared/run"
 	"punctual/shared/schedule"
@@ -146,7 +146,7 @@ var RunsOfSchedules = []Story{
 			if !begun || !is.Status.Final() {
 				continue
 			}
-			w.ask("retry", func(ctx context.Context, r *runs.Controller) error {
+			w.ask("retry", func(ctx context.Context, r *engine.Runs) error {
 				_, err := r.Retry(ctx, is.Key, "", sam)
 				return err
 			})

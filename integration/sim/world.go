@@ -13,7 +13,7 @@ import (
 	"testing"
 	"time"
 
-	"punctual/functions/engine/runs"
+	"punctual/functions/engine"
 	"punctual/shared/fault"
 	"punctual/shared/item"
 	"punctual/shared/job"
@@ -83,13 +83,13 @@ type World struct {
 	stopCore   context.CancelFunc
 	drains     []context.CancelFunc // of the workers, in order of start
 	api        *process
-	rest       http.Handler     // the API's
-	controller *runs.Controller // the API's
-	graphs     []graph          // all runs that were asked for
-	operated   []graphs.Key     // those on which an operator has acted
-	wholly     []graphs.Key     // those with a retry from a node, which repeats even succeeded nodes
-	done       map[string]int   // what became of random graphs, for a count
-	requests   int              // how many were made
+	rest       http.Handler   // the API's
+	controller *engine.Runs   // the API's
+	graphs     []graph        // all runs that were asked for
+	operated   []graphs.Key   // those on which an operator has acted
+	wholly     []graphs.Key   // those with a retry from a node, which repeats even succeeded nodes
+	done       map[string]int // what became of random graphs, for a count
+	requests   int            // how many were made
 
 	released chan struct{} // closed at the end: blocked calls of dead processes return
 	over     context.Context

@@ -28,7 +28,7 @@ import (
 type graphs struct {
 	*testing.T
 	*bench
-	rel *runs.Controller
+	rel *engine.Runs
 	key run.Key
 
 	mu      sync.Mutex

@@ -12,7 +12,6 @@ import (
 	"time"
 
 	"punctual/functions/engine"
-	"punctual/functions/engine/decide"
 	"punctual/functions/engine/recur"
 	"punctual/shared/calendar"
 	"punctual/shared/contract"
@@ -163,7 +162,7 @@ type life struct {
 	table    *shakyTable
 	store    *store.Store
 	recur    *recur.Recurrer
-	decider  *decide.Decider
+	decider  *engine.Engine
 	k        schedule.Key
 	segments []segment
 	due      map[item.Ref]time.Time // of unfinished jobs: when they wake up
@@ -183,7 +182,7 @@ func year(t *testing.T, seed uint64) map[string]int {
 	l.table = &shakyTable{Table: world.Table(), rand: rand.New(rand.NewPCG(seed, 8)), shaky: true}
 	l.store = store.New(l.table, world.Blobs())
 	e := engine.New(engine.Deps{Store: l.store, Queue: noQueue{}, Clock: l.clock, Log: telemetry.Silent(), Shards: 4})
-	l.recur, l.decider = e.Recur, e.Decide
+	l.recur, l.decider = e.Recur, e
 	l.k = schedule.Key{Tenant: "acme", Name: fmt.Sprintf("s%d", seed)}
 	first := l.rule(seed)
 	l.write(func() []item.Write {

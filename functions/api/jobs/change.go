@@ -228,7 +228,7 @@ func (s *Handler) runNow(ctx context.Context, who tenant.Identity, in *ByID) (*s
 // cancelJob answers 200 when no attempt can start any more, and 202 when the worker that runs the job was asked to
 // stop.
 func (s *Handler) cancelJob(ctx context.Context, who tenant.Identity, in *ByID) (*spec.JobAnswer, error) {
-	row, err := s.Engine.Decide.Cancel(ctx, in.Key,
+	row, err := s.Engine.Cancel(ctx, in.Key,
 		func(row job.Row, now time.Time) error { return s.Changeable(ctx, row, now) })
 	switch {
 	case err != nil:
@@ -249,7 +249,7 @@ func (s *Handler) cancelJob(ctx context.Context, who tenant.Identity, in *ByID) 
 func (s *Handler) cancelItems(ctx context.Context, row job.Row) error {
 	k := run.Of(row)
 	for i := range row.Items {
-		_, err := s.Engine.Decide.Cancel(ctx, k.Job(row.Node, row.Generation, i+1),
+		_, err := s.Engine.Cancel(ctx, k.Job(row.Node, row.Generation, i+1),
 			func(job.Row, time.Time) error { return nil })
 		if err != nil && fault.KindOf(err) != fault.NotFound {
 			return err
@@ -280,7 +280,7 @@ func (s *Handler) redriveJob(ctx context.Context, who tenant.Identity, in *ByID)
 // redrive brings a dead job back as a new job and returns its id. If it was redriven before, the error is a problem
 // with redriven_by, and the id is the one of that time.
 func (s *Handler) redrive(ctx context.Context, k job.Key) (job.ID, error) {
-	by, already, err := s.Engine.Accept.Redrive(ctx, k)
+	by, already, err := s.Engine.Redrive(ctx, k)
 	switch {
 	case already:
 		p := rest.NewProblem(spec.CodeWrongState, "the job was redriven before, as %s", by)

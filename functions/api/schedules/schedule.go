@@ -639,7 +639,7 @@ func (s *Handler) runScheduleNow(ctx context.Context, who tenant.Identity, in *r
 // decideNow decides at once about a job that obeys the overlap policy, and returns it as it then is. If that fails, the
 // job is fired, and its worker asks for the decision.
 func (s *Handler) decideNow(ctx context.Context, r job.Row) job.Row {
-	if _, err := s.Engine.Decide.Reevaluate(ctx, r.Key, r.Version, r.Attempt); err != nil {
+	if _, err := s.Engine.Reevaluate(ctx, r.Key, r.Version, r.Attempt); err != nil {
 		s.Fire(ctx, r.Firing())
 		return r
 	}
@@ -660,7 +660,7 @@ func (s *Handler) answerRunNow(ctx context.Context, r job.Row) (*runNowAnswer, e
 
 // beginNow begins the run of a row that was just written. If it fails, the row's wake-up begins it.
 func (s *Handler) beginNow(ctx context.Context, r job.Row) (*runNowAnswer, error) {
-	if _, err := s.Engine.Decide.Reevaluate(ctx, r.Key, r.Version, r.Attempt); err != nil {
+	if _, err := s.Engine.Reevaluate(ctx, r.Key, r.Version, r.Attempt); err != nil {
 		s.Fire(ctx, r.Firing())
 		return nil, err
 	}

@@ -58,7 +58,7 @@ type Core struct {
 	Router  *rest.Router
 	Schemas *schema.Cache
 	Entropy *Entropy
-	Engine  engine.Engine
+	Engine  *engine.Engine
 	Pauses  *cache.Cache[tenant.ID, job.Pauses]
 
 	collected collected

@@ -8,7 +8,7 @@ import (
 
 	"punctual/functions/api/field"
 	"punctual/functions/api/rest"
-	"punctual/functions/engine/decide"
+	"punctual/functions/engine/pause"
 	"punctual/shared/contract"
 	"punctual/shared/horizon"
 	"punctual/shared/job"
@@ -31,7 +31,7 @@ var (
 // EffectiveAt returns from when a pause that was just written holds: from the time stored with it, unless the write
 // came so long after that time was chosen that a worker may still act on what it read before the write.
 func (s *Core) EffectiveAt(stored time.Time) time.Time {
-	if read := s.Now().Add(decide.FactAge); read.After(stored) {
+	if read := s.Now().Add(pause.FactAge); read.After(stored) {
 		return read
 	}
 	return stored

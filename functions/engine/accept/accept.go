@@ -36,9 +36,6 @@ type Deps struct {
 	Clock clock.Clock
 	Log   *slog.Logger
 	Meter *telemetry.Meter
-	// OfNode redrives the dead job of a run's node: it retries the run from that node. It answers as Redrive
-	// does. Nil: such a job is refused.
-	OfNode func(ctx context.Context, k job.Key) (by job.ID, already bool, err error)
 }
 
 // Acceptor accepts jobs. It is safe for concurrent use.

@@ -12,13 +12,14 @@ import (
 
 // Redrive brings a DEAD job back as a new one and returns the new job's id. already is true if the job was
 // redriven before; by is then the job made at that time, whose firing is sent once more if it may be missing. A row
-// that is gone is a fault.NotFound, one that is not DEAD a fault.Refused.
+// that is gone is a fault.NotFound, one that is not DEAD a fault.Refused. ofNode says that the job is that of a run's
+// node, which the caller has to retry; nothing is done then.
 //
 // The new job's contents are written first, then both rows in one transaction. Then the firing is sent; if that
 // fails it is no error, because the new row has its wake-up.
-func (a *Acceptor) Redrive(ctx context.Context, k job.Key) (by job.ID, already bool, err error) {
+func (a *Acceptor) Redrive(ctx context.Context, k job.Key) (by job.ID, already, ofNode bool, err error) {
 	var next job.Row
-	send, ofNode := false, false
+	send := false
 	_, err = a.Jobs.Update(ctx, k, func(row job.Row) ([]item.Write, error) {
 		if row.Status != job.Dead {
 			return nil, fault.New(fault.Refused, nil, "it is %s", row.Status)
@@ -27,9 +28,6 @@ func (a *Acceptor) Redrive(ctx context.Context, k job.Key) (by job.ID, already b
 			return nil, nil
 		}
 		if ofNode = row.RunID != ""; ofNode {
-			if a.OfNode == nil {
-				return nil, fault.New(fault.Refused, nil, "it is the job of a run's node")
-			}
 			return nil, nil
 		}
 		now := a.Clock.Now()
@@ -43,21 +41,25 @@ func (a *Acceptor) Redrive(ctx context.Context, k job.Key) (by job.ID, already b
 			}})
 	})
 	if err != nil {
-		return "", false, fmt.Errorf("redriving job %s: %w", k.ID, err)
+		return "", false, false, fmt.Errorf("redriving job %s: %w", k.ID, err)
 	}
 	if ofNode {
-		if by, already, err = a.OfNode(ctx, k); err != nil {
-			return "", false, fmt.Errorf("redriving job %s: %w", k.ID, err)
-		}
+		return "", false, true, nil
 	}
-	if already {
-		return by, true, a.refire(ctx, job.Key{Tenant: k.Tenant, ID: by})
-	}
-	a.Meter.Count(telemetry.Redriven, 1)
-	if send { // the firing of a node's job was sent by its run
+	if !already && send {
 		a.Fire(ctx, "now", next.Firing())
 	}
-	return by, false, nil
+	return by, already, false, a.Redriven(ctx, job.Key{Tenant: k.Tenant, ID: by}, already)
+}
+
+// Redriven counts a redrive that has made job k. If it was made before already, its firing is sent once more if that
+// may be missing.
+func (a *Acceptor) Redriven(ctx context.Context, k job.Key, already bool) error {
+	if already {
+		return a.refire(ctx, k)
+	}
+	a.Meter.Count(telemetry.Redriven, 1)
+	return nil
 }
 
 // refire sends the firing of a job that may not have been sent.

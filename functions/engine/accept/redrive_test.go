@@ -7,7 +7,7 @@ import (
 	"testing"
 	"time"
 
-	"punctual/functions/engine/accept"
+	"punctual/functions/engine"
 	"punctual/functions/stagetest"
 	"punctual/shared/fault"
 	"punctual/shared/job"
@@ -17,12 +17,12 @@ import (
 
 type bundle struct {
 	*stagetest.Setup
-	accept *accept.Acceptor
+	accept *engine.Engine
 }
 
 func bubble(t *testing.T, name string, do func(b *bundle)) {
 	stagetest.Bubble(t, name, memory.Options{EmptyPages: true},
-		func(s *stagetest.Setup) { do(&bundle{s, s.Engine().Accept}) })
+		func(s *stagetest.Setup) { do(&bundle{s, s.Engine()}) })
 }
 
 func TestAcceptor_Redrives(t *testing.T) {
@@ -78,7 +78,7 @@ func TestAcceptor_Redrives(t *testing.T) {
 		b.World.SetFaults(func(c memory.Call) memory.Fault {
 			if c.Op == memory.TableCommit && !inside {
 				inside = true
-				theirs, _, _ = b.Engine().Accept.Redrive(b.Context(), r.Key)
+				theirs, _, _ = b.Engine().Redrive(b.Context(), r.Key)
 			}
 			return memory.Fault{}
 		})
@@ -181,7 +181,7 @@ func TestAcceptor_RedrivesOnceAfterACrash(t *testing.T) {
 				_, _, err := b.accept.Redrive(b.Context(), r.Key)
 				return err
 			}, func(n int) {
-				b.accept = b.Engine().Accept // of a new process, which remembers nothing
+				b.accept = b.Engine() // of a new process, which remembers nothing
 				by, _, err := b.accept.Redrive(b.Context(), r.Key)
 				if err != nil {
 					b.Fatal(err)

@@ -54,7 +54,7 @@ func TestDecider_RepeatsAWakeUpThatCrashed(t *testing.T) {
 					_, err := b.decider.Entry(b.Context(), stagetest.Entry(r))
 					return err
 				}, func(n int) {
-					b.decider = b.Engine().Decide // of a new process, which remembers nothing
+					b.decider = b.Engine() // of a new process, which remembers nothing
 					for range 4 {
 						if c.end(b, r) {
 							return
@@ -88,7 +88,7 @@ func TestDecider_FindsAJobWhoseParkingCrashed(t *testing.T) {
 				_, err := b.decider.Entry(b.Context(), stagetest.Entry(r))
 				return err
 			}, func(n int) {
-				b.decider = b.Engine().Decide
+				b.decider = b.Engine()
 				b.Lift(job.PauseAll)
 				now := b.Row(r.Key)
 				if tenants, err := b.Store.ParkedTenants(b.Context()); now.Parked && (err != nil || len(tenants) == 0) {

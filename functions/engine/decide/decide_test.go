@@ -5,6 +5,7 @@ import (
 	"testing"
 	"time"
 
+	"punctual/functions/engine"
 	"punctual/functions/engine/decide"
 	"punctual/functions/stagetest"
 	"punctual/shared/contract"
@@ -19,13 +20,13 @@ import (
 // bundle is a Decider over the in-memory implementations, in a bubble's time.
 type bundle struct {
 	*stagetest.Setup
-	decider *decide.Decider
+	decider *engine.Engine
 }
 
 func bubble(t *testing.T, name string, do func(b *bundle)) {
 	// Lists have empty pages before their end.
 	stagetest.Bubble(t, name, memory.Options{EmptyPages: true},
-		func(s *stagetest.Setup) { do(&bundle{s, s.Engine().Decide}) })
+		func(s *stagetest.Setup) { do(&bundle{s, s.Engine()}) })
 }
 
 // sweep decides about the row as the sweeper does, and returns the step.
@@ -195,7 +196,7 @@ func TestDecider_FiresOnceForTwoSweepers(t *testing.T) {
 		r := b.Overdue(1, stagetest.Late)
 		b.Before(stagetest.Named("row.rewake"), func() {
 			time.Sleep(time.Millisecond) // in the same one neither could distinguish the other's write from its own
-			if step, err := b.Engine().Decide.Entry(b.Context(), stagetest.Entry(r)); err != nil ||
+			if step, err := b.Engine().Entry(b.Context(), stagetest.Entry(r)); err != nil ||
 				step != job.StepFire {
 				b.Fatal(step, err)
 			}

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"punctual/functions/engine/decide"
+	"punctual/functions/engine/stop"
 	"punctual/functions/stagetest"
 	"punctual/shared/contract"
 	"punctual/shared/item"
@@ -12,6 +13,7 @@ import (
 	"punctual/shared/job/jobtest"
 	"punctual/shared/schedule"
 	"punctual/shared/store"
+	"punctual/shared/telemetry"
 )
 
 func TestDecider_RecognizesItsOwnWrite(t *testing.T) {
@@ -183,7 +185,9 @@ func TestDecider_TreatsALostStartAsAStart(t *testing.T) {
 		s := b.Rule()
 		r := b.Overdue(0, stagetest.Late, stagetest.Of(s))
 		b.Own(r, -time.Second)
-		err := b.decider.Skip(b.Context(), r, job.Reason{Code: job.CodeOverlap}, schedule.Is(s), time.Now())
+		stopper := stop.Stopper{Jobs: b.Store, Log: telemetry.Silent()}
+		why := job.Reason{Code: job.CodeOverlap}
+		_, err := stopper.Skip(b.Context(), r, why, false, schedule.Is(s), time.Now())
 		if store.Refused(err) == nil || b.Row(r.Key).Status != job.Scheduled {
 			b.Errorf("it was skipped: %v", err)
 		}

@@ -2,24 +2,22 @@ package decide
 
 import (
 	"context"
-	"errors"
-	"fmt"
 	"time"
 
+	"punctual/functions/engine/effect"
 	"punctual/shared/contract"
 	"punctual/shared/fault"
 	"punctual/shared/job"
 	"punctual/shared/message"
 	"punctual/shared/store"
-	"punctual/shared/telemetry"
 )
 
 // Each operation writes the row's next wake-up before it sends anything: when two processes act at the same time, one
 // of the writes is refused and only the other process sends. PutRow recognizes its own write when the answer was lost;
 // otherwise no process would send.
 
-// settleEffects does the pending effects of a final row.
-func (d *Decider) settleEffects(ctx context.Context, row job.Row, now time.Time) error {
+// settleEffects has the pending effects of a final row done.
+func (d *Decider) settleEffects(ctx context.Context, row job.Row, now time.Time, todo *effect.List) error {
 	children := row.PendingEffects.Children() && row.HasChildren()
 	if !row.PendingEffects.DeadLetter() && !children {
 		return fault.New(fault.Undecodable, nil, "reading the pending effects of job %s: nothing does %q", row.ID,
@@ -35,14 +33,8 @@ func (d *Decider) settleEffects(ctx context.Context, row job.Row, now time.Time)
 	if err := d.Jobs.PutRow(ctx, row, write); err != nil {
 		return err
 	}
-	var errs []error
-	if row.PendingEffects.DeadLetter() {
-		errs = append(errs, d.SendDeadLetter(ctx, row))
-	}
-	if children {
-		errs = append(errs, d.ended(ctx, row))
-	}
-	return errors.Join(errs...)
+	todo.Ended = append(todo.Ended, effect.End{Row: row, Counted: true, Notified: !children})
+	return nil
 }
 
 // repeatReport reports an outcome that is on the claim and was not settled.
@@ -80,25 +72,6 @@ func (d *Decider) waitForLease(ctx context.Context, row job.Row, c job.Claim, no
 	}
 	after, write := job.Rewake(row, c.LeaseUntil, now, 0)
 	return d.Jobs.PutRow(ctx, after, write)
-}
-
-// Park puts a job into a parking place, where the end of the pause finds it. The pause may have been lifted just
-// before the job was there; so held is asked once more, and if nothing holds the job any more, it is fired.
-func (d *Decider) Park(ctx context.Context, row job.Row, now time.Time, held func() (bool, error)) (job.Step, error) {
-	if row.Parked && !row.QueuedBehind {
-		return job.StepPark, nil
-	}
-	if err := errors.Join(d.Jobs.NoteParked(ctx, row.Tenant, now), d.Jobs.NoteOpen(ctx, row)); err != nil {
-		return job.StepPark, err
-	}
-	row, write := job.Park(row, now)
-	if err := d.Jobs.PutRow(ctx, row, write); err != nil {
-		return job.StepPark, err
-	}
-	if is, err := held(); is || err != nil {
-		return job.StepPark, err
-	}
-	return job.StepFire, d.unpark(ctx, row, now)
 }
 
 func (d *Decider) unpark(ctx context.Context, row job.Row, now time.Time) error {
@@ -142,26 +115,4 @@ func (d *Decider) postpone(ctx context.Context, row job.Row, next, now time.Time
 // fire sends the firing of a row's current attempt.
 func (d *Decider) fire(ctx context.Context, row job.Row, lane string) error {
 	return d.armer.Fire(ctx, lane, row.Firing(), d.Clock.Now())
-}
-
-// deadLetterSend bounds one send of a dead letter. The letter carries the time of the send: if it arrived later than
-// this, it would be taken for one that was redriven.
-const deadLetterSend = contract.DeadLetterCameBackAfter - contract.SkewMargin
-
-// SendDeadLetter sends the dead letter of a DEAD row to the redrive queue.
-func (d *Decider) SendDeadLetter(ctx context.Context, row job.Row) error {
-	ctx, cancel := context.WithTimeout(ctx, deadLetterSend)
-	defer cancel()
-	labels, err := d.Jobs.LabelsOf(ctx, row)
-	if err != nil {
-		return fmt.Errorf("reading the labels for the dead letter of job %s: %w", row.ID, err)
-	}
-	letter := message.Outgoing{
-		Body: message.Encode(job.DeadLetterOf(row, labels[0], d.Clock.Now())), Group: string(row.Tenant),
-	}
-	if err := d.Queue.Send(ctx, contract.RedriveQueue, letter); err != nil {
-		return fmt.Errorf("sending the dead letter of job %s: %w", row.ID, err)
-	}
-	d.Meter.Count(telemetry.DeadLetters, 1)
-	return nil
 }

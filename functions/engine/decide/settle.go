@@ -4,14 +4,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"time"
 
-	"punctual/shared/contract"
+	"punctual/functions/engine/effect"
 	"punctual/shared/fault"
 	"punctual/shared/horizon"
 	"punctual/shared/item"
 	"punctual/shared/job"
-	"punctual/shared/message"
 	"punctual/shared/store"
 	"punctual/shared/telemetry"
 )
@@ -40,9 +38,11 @@ type Arrival struct {
 }
 
 // Settle settles an attempt by the outcome on its claim: it writes the contents, then the row, then sends the firing
-// or the dead letter, then calls OnFinal. The report only says that there is an outcome; everything else is read from
-// the claim. A report that the claim does not confirm is a fault.Undecodable.
-func (d *Decider) Settle(ctx context.Context, k job.Key, attempt, token int64, by Arrival) error {
+// and leaves to its caller what follows an end. The report only says that there is an outcome; everything else is read
+// from the claim. A report that the claim does not confirm is a fault.Undecodable.
+func (d *Decider) Settle(
+	ctx context.Context, k job.Key, attempt, token int64, by Arrival,
+) (todo effect.List, err error) {
 	var is *job.Decision // nil: the attempt has ended already
 	var ended job.Outcome
 	row, err := d.Jobs.UpdateWithClaim(ctx, k, func(row *job.Row, c *job.Claim) ([]item.Write, error) {
@@ -73,77 +73,56 @@ func (d *Decider) Settle(ctx context.Context, k job.Key, attempt, token int64, b
 	})
 	switch {
 	case errors.Is(err, errNewer):
-		return nil
+		return todo, nil
 	case fault.KindOf(err) == fault.NotFound:
 		d.Log.InfoContext(ctx, "report of a deleted job was dropped",
 			telemetry.Tenant, k.Tenant, telemetry.JobID, k.ID, telemetry.Attempt, attempt)
-		return nil
+		return todo, nil
 	case err != nil:
-		return fmt.Errorf("settling attempt %d of job %s: %w", attempt, k.ID, err)
+		return todo, fmt.Errorf("settling attempt %d of job %s: %w", attempt, k.ID, err)
 	case is == nil:
 		return d.settledBefore(ctx, *row, attempt, ended, by.Repeated)
 	}
-	return d.follow(ctx, is, by.Late)
+	return d.settled(ctx, is, by.Late)
 }
 
 // errNewer says that there is a newer attempt, so this one was settled before.
 var errNewer = errors.New("the attempt was settled before")
 
-// follow sends what the written decision calls for. If it fails, the report is redelivered, and settledBefore sends
-// the rest.
-func (d *Decider) follow(ctx context.Context, is *job.Decision, late bool) error {
+// settled sends what a decision calls for that was just written. If it fails, the report is redelivered, and
+// settledBefore sends the rest.
+func (d *Decider) settled(ctx context.Context, is *job.Decision, late bool) (todo effect.List, err error) {
 	row := &is.After
-	switch {
-	case row.Status == job.Dead:
-		d.Log.InfoContext(ctx, "job died", telemetry.Tenant, row.Tenant, telemetry.JobID, row.ID,
-			telemetry.Attempt, row.Attempt, "code", row.Reason.Code)
-		return errors.Join(d.SendDeadLetter(ctx, *row), d.announce(ctx, *row))
-	case row.Status.Final() && late && row.RunID != "":
-		d.settled(*row)
-		return d.AnnounceLater(ctx, *row, 0)
-	case row.Status.Final():
-		return d.announce(ctx, *row)
+	if row.Status.Final() {
+		if row.Status == job.Dead {
+			d.Log.InfoContext(ctx, "job died", telemetry.Tenant, row.Tenant, telemetry.JobID, row.ID,
+				telemetry.Attempt, row.Attempt, "code", row.Reason.Code)
+		}
+		end := effect.End{Row: *row, Later: late && row.RunID != "" && row.Status != job.Dead}
+		return effect.List{Ended: []effect.End{end}}, nil
 	}
 	d.Meter.Count(telemetry.JobsSettled, 1, telemetry.Dim{Key: "outcome", Value: row.Waiting})
 	if is.Send {
-		return d.fire(ctx, *row, "now")
+		return todo, d.fire(ctx, *row, "now")
 	}
-	return nil
-}
-
-// AnnounceLater notifies the children of a node in an invocation of its own, after the reports that already wait: it
-// sends a message that has the job re-evaluated after that time, in whole seconds, and the row's pending effects then
-// name the children.
-func (d *Decider) AnnounceLater(ctx context.Context, row job.Row, after time.Duration) error {
-	err := d.Queue.Send(ctx, contract.ReportQueue,
-		message.Outgoing{Group: string(row.Tenant), Delay: after, Body: message.Encode(message.Report{
-			V: message.V, Kind: message.Reevaluate, Tenant: string(row.Tenant), JobID: string(row.ID),
-			Version: row.Version,
-			Attempt: row.Attempt,
-		})})
-	if err != nil {
-		return fmt.Errorf("putting off the children of job %s: %w", row.ID, err)
-	}
-	return nil
+	return todo, nil
 }
 
 // settledBefore handles a report whose attempt was settled before. It writes nothing; it only sends what the process
 // that wrote the row may not have sent.
-func (d *Decider) settledBefore(ctx context.Context, row job.Row, attempt int64, o job.Outcome, repeated bool) error {
+func (d *Decider) settledBefore(
+	ctx context.Context, row job.Row, attempt int64, o job.Outcome, repeated bool,
+) (todo effect.List, err error) {
 	now := d.Clock.Now()
 	switch {
 	case row.Status == job.Scheduled && row.Attempt > attempt && row.Stop == job.NoStop &&
 		!row.Near && !row.Parked && horizon.LaneOf(now, row.DueAt) == horizon.Now:
-		return d.fire(ctx, row, "now") // a second firing is refused at its claim
-	case row.Status == job.Dead && row.Attempt == attempt && row.PendingEffects.DeadLetter() && repeated:
-		if err := d.SendDeadLetter(ctx, row); err != nil {
-			return err
-		}
-		return d.ended(ctx, row)
+		return todo, d.fire(ctx, row, "now") // a second firing is refused at its claim
 	case row.Status.Final() && row.Attempt == attempt && repeated:
-		return d.ended(ctx, row)
+		todo.Ended = []effect.End{{Row: row, Counted: true}}
+		return todo, nil
 	}
 	d.Log.InfoContext(ctx, "report changed nothing", telemetry.Tenant, row.Tenant, telemetry.JobID, row.ID,
 		telemetry.Attempt, attempt, "outcome", string(o.Kind), "status", string(row.Status), "row_attempt", row.Attempt)
-	return nil
+	return todo, nil
 }

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"time"
 
-	"punctual/functions/engine/decide"
 	"punctual/shared/contract"
 	"punctual/shared/fault"
 	"punctual/shared/item"
@@ -24,32 +23,16 @@ func tooEarly(s schedule.Schedule, row job.Row, now time.Time) bool {
 	return ahead > contract.NowLane || s.Limited() && ahead > 0
 }
 
-// begin creates the run that a row represents, in one transaction with the checks that a worker makes before it starts
-// a job. s is nil for a run that was requested by REST. If the transaction is refused, everything is decided anew.
-func (r *Recurrer) begin(
-	ctx context.Context, d *decide.Decider, s *schedule.Schedule, row job.Row, now time.Time,
-) (is job.Step, done bool, err error) {
-	_, write := job.BeginRun(row, now)
-	with := []item.Write{write}
-	if s != nil {
-		admit := r.admission
-		if schedule.Obeys(row) {
-			admit = r.slotWrites
-		}
-		more, err := admit(ctx, *s, row, now)
-		if err != nil {
-			return Began, true, err
-		}
-		with = append(with, more...)
+// begin says that the run which a row represents is to begin, in one transaction with the checks that a worker makes
+// before it starts a job.
+func (r *Recurrer) begin(ctx context.Context, s schedule.Schedule, row job.Row, now time.Time) (v Verdict, err error) {
+	v = Verdict{Step: Began, Schedule: s}
+	if schedule.Obeys(row) {
+		v.With, err = r.slotWrites(ctx, s, row)
+	} else {
+		v.With, err = r.admission(ctx, s, row, now)
 	}
-	why, err := r.Runs.Launch(ctx, row, with...)
-	switch {
-	case err != nil || why.Code == "":
-		return Began, true, err
-	case s == nil || schedule.Obeys(row):
-		return Skipped, true, d.Stop(ctx, row, why, now)
-	}
-	return Skipped, true, d.Skip(ctx, row, why, schedule.Is(*s), now)
+	return v, err
 }
 
 // admission returns the schedule's part of the transaction in which one of its runs begins: the condition that the
@@ -74,7 +57,7 @@ func (r *Recurrer) admission(
 			writes = append(writes, s.CatchUpLast(row, last, now))
 		}
 	}
-	slot, err := r.slotWrites(ctx, s, row, now)
+	slot, err := r.slotWrites(ctx, s, row)
 	if err != nil {
 		return nil, err
 	}
@@ -86,9 +69,7 @@ func (r *Recurrer) admission(
 }
 
 // slotWrites returns the write with which a run takes its schedule's slot; none where runs may overlap.
-func (r *Recurrer) slotWrites(
-	ctx context.Context, s schedule.Schedule, row job.Row, _ time.Time,
-) ([]item.Write, error) {
+func (r *Recurrer) slotWrites(ctx context.Context, s schedule.Schedule, row job.Row) ([]item.Write, error) {
 	if !s.Limited() {
 		return nil, nil
 	}
@@ -107,28 +88,29 @@ func (r *Recurrer) slotWrites(
 // closeTries bounds how often a row is read because another process changed it meanwhile.
 const closeTries = 4
 
-// RunOver ends the row of a run that has ended, and announces that to the schedule as the end of a job. The caller
-// repeats it until it succeeds: if the row is final already, its end is announced once more.
-func (r *Recurrer) RunOver(ctx context.Context, d *decide.Decider, is run.Run) error {
+// CloseRow ends the row of a run that has ended, and returns it; found is false if there is none. A row that is final
+// already is returned as it is.
+func (r *Recurrer) CloseRow(ctx context.Context, is run.Run) (row job.Row, found bool, err error) {
 	k := job.Key{Tenant: is.Tenant, ID: is.ID}
 	for range closeTries {
 		row, err := r.Store.Row(ctx, k)
 		switch {
 		case fault.KindOf(err) == fault.NotFound:
-			return nil
+			return row, false, nil
 		case err != nil:
-			return fmt.Errorf("ending the row of run %s: %w", is.ID, err)
+			return row, false, fmt.Errorf("ending the row of run %s: %w", is.ID, err)
 		case !row.StartsRun():
-			return nil
+			return row, false, nil
 		case row.Status.Final():
-			return d.Announce(ctx, row)
+			return row, true, nil
 		}
 		_, write := job.CloseRun(row, rowStatus(is.Status), reasonOf(is), r.Clock.Now())
 		if err := r.Store.Put(ctx, write); err != nil && store.Refused(err) == nil {
-			return fmt.Errorf("ending the row of run %s: %w", is.ID, err)
+			return row, false, fmt.Errorf("ending the row of run %s: %w", is.ID, err)
 		}
 	}
-	return fault.New(fault.Conflict, nil, "ending the row of run %s: it changed %d times meanwhile", is.ID, closeTries)
+	return row, false, fault.New(fault.Conflict, nil, "ending the row of run %s: it changed %d times meanwhile", is.ID,
+		closeTries)
 }
 
 // rowStatus is the status of a row whose run has ended.

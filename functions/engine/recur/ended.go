@@ -5,8 +5,7 @@ import (
 	"fmt"
 	"time"
 
-	"punctual/functions/engine/decide"
-	"punctual/shared/contract"
+	"punctual/functions/engine/effect"
 	"punctual/shared/fault"
 	"punctual/shared/horizon"
 	"punctual/shared/item"
@@ -23,12 +22,11 @@ const queueFront = 4
 // queueLag is how late an index may show that a job was queued behind another.
 const queueLag = 2 * time.Second
 
-// Ended updates the schedule of a job that has become final; it is a decide.OnFinal. It counts failures in a row, and
-// decides about the next job that is queued behind this one. If it fails or never runs, the sweeper finds the queued
-// jobs.
-func (r *Recurrer) Ended(ctx context.Context, d *decide.Decider, row job.Row) error {
+// Ended updates the schedule of a job that has become final: it counts failures in a row. It returns the jobs that are
+// queued behind this one and may go on now. If it fails or never runs, the sweeper finds the queued jobs.
+func (r *Recurrer) Ended(ctx context.Context, row job.Row) (next []effect.Wake, err error) {
 	if row.ScheduleID == "" && !schedule.Obeys(row) || !row.Status.Final() {
-		return nil
+		return nil, nil
 	}
 	now := r.Clock.Now()
 	s, err := r.known(ctx, keyOf(row))
@@ -39,23 +37,23 @@ func (r *Recurrer) Ended(ctx context.Context, d *decide.Decider, row job.Row) er
 		s, err = r.known(ctx, s.Key)
 	}
 	if fault.KindOf(err) == fault.NotFound {
-		return nil
+		return nil, nil
 	}
 	if err == nil {
 		err = r.countDead(ctx, s, row, now)
 	}
 	if err == nil {
-		err = r.nextQueued(ctx, d, s, row, now)
+		next, err = r.nextQueued(ctx, s, row, now)
 	}
 	if fault.KindOf(err) == fault.Undecodable { // a retry does not help, and the job has ended all the same
 		r.Log.ErrorContext(ctx, "the schedule of an ended job could not be updated",
 			telemetry.Tenant, row.Tenant, telemetry.JobID, row.ID, telemetry.Err, err.Error())
-		return nil
+		return next, nil
 	}
 	if err != nil {
-		return fmt.Errorf("bringing schedule %q on after job %s: %w", row.Schedule(), row.ID, err)
+		return next, fmt.Errorf("bringing schedule %q on after job %s: %w", row.Schedule(), row.ID, err)
 	}
-	return nil
+	return next, nil
 }
 
 // countDead counts failures in a row, and pauses the schedule at its limit.
@@ -99,9 +97,10 @@ func (r *Recurrer) countDead(ctx context.Context, s schedule.Schedule, row job.R
 	return nil
 }
 
-// nextQueued decides about the next job that is queued behind one that has ended.
-func (r *Recurrer) nextQueued(ctx context.Context, d *decide.Decider, s schedule.Schedule, row job.Row,
-	now time.Time) error {
+// nextQueued returns the next job that is queued behind one that has ended.
+func (r *Recurrer) nextQueued(
+	ctx context.Context, s schedule.Schedule, row job.Row, now time.Time,
+) ([]effect.Wake, error) {
 	overlap := s.For(row).Overlap
 	if !s.For(row).Limited() { // it may hold no slot, but those that the schedule has by now may wait
 		overlap = s.Overlap
@@ -110,43 +109,56 @@ func (r *Recurrer) nextQueued(ctx context.Context, d *decide.Decider, s schedule
 	case schedule.OverlapBufferOne, schedule.OverlapCancelRunning:
 		slot, err := r.Store.Slot(ctx, s.Key)
 		if err != nil || slot.Holder != row.ID || slot.Waiting == "" || slot.Waiting == row.ID {
-			return err
+			return nil, err
 		}
-		_, err = d.Parked(ctx, job.Key{Tenant: row.Tenant, ID: slot.Waiting})
-		return err
+		return wake(job.Key{Tenant: row.Tenant, ID: slot.Waiting}), nil
 	case schedule.OverlapBufferAll:
 		slot, holder, err := r.holder(ctx, s, row)
 		if err != nil || holder != nil {
-			return err
+			return nil, err
 		}
-		queue, held := horizon.Line(string(s.Tenant), s.Name), slot.Holder == row.ID
-		var found []store.Found
-		if held {
-			if found, err = r.Store.DueFront(ctx, store.DueQuery{Slice: queue, Limit: queueFront}); err != nil {
-				return err
-			}
-		}
-		// The first may have waited behind this one, which never held the slot.
-		next, err := r.ahead(ctx, s.For(row), slot, now)
-		if next != nil && next.QueuedBehind {
-			_, err = d.Parked(ctx, next.Key)
-		}
-		if err != nil || !held || next != nil && len(found) > 0 {
-			return err
-		}
-		for _, f := range found {
-			if f.Err == nil {
-				_, f.Err = d.Parked(ctx, f.Key)
-			}
-			if fault.KindOf(f.Err) != fault.Undecodable { // an unreadable row does not hold up the next one
-				return f.Err
-			}
-		}
-		// No queued job can be read, or the index does not show one yet.
-		later := message.Dispatch{V: message.V, Slice: queue, At: now.Add(queueLag)}
-		return r.Queue.Send(ctx, contract.DispatchQueue, message.Outgoing{
-			Body: message.Encode(later), Delay: queueLag, Group: string(s.Tenant),
-		})
+		return r.nextOfAll(ctx, s, slot, row, now)
 	}
-	return nil
+	return nil, nil
 }
+
+// nextOfAll is nextQueued under buffer_all, for the slot that no other job holds.
+func (r *Recurrer) nextOfAll(
+	ctx context.Context, s schedule.Schedule, slot schedule.Slot, row job.Row, now time.Time,
+) (next []effect.Wake, err error) {
+	queue, held := horizon.Line(string(s.Tenant), s.Name), slot.Holder == row.ID
+	var found []store.Found
+	if held {
+		if found, err = r.Store.DueFront(ctx, store.DueQuery{Slice: queue, Limit: queueFront}); err != nil {
+			return nil, err
+		}
+	}
+	// The first may have waited behind this one, which never held the slot.
+	first, err := r.ahead(ctx, s.For(row), slot, now)
+	if err != nil {
+		return nil, err
+	}
+	if first != nil && first.QueuedBehind {
+		next = wake(first.Key)
+	}
+	if !held || first != nil && len(found) > 0 {
+		return next, nil
+	}
+	var queued effect.Wake
+	for _, f := range found {
+		switch {
+		case f.Err == nil:
+			queued.Jobs = append(queued.Jobs, f.Key)
+		case fault.KindOf(f.Err) == fault.Undecodable: // it does not hold up the next one
+		case len(queued.Jobs) == 0:
+			return next, f.Err
+		}
+	}
+	// No queued job can be read, or the index does not show one yet.
+	later := message.Dispatch{V: message.V, Slice: queue, At: now.Add(queueLag)}
+	queued.Else = &message.Outgoing{Body: message.Encode(later), Delay: queueLag, Group: string(s.Tenant)}
+	return append(next, queued), nil
+}
+
+// wake asks to decide about one job.
+func wake(k job.Key) []effect.Wake { return []effect.Wake{{Jobs: []job.Key{k}}} }

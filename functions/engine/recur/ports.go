@@ -12,16 +12,6 @@ import (
 	"punctual/shared/tenant"
 )
 
-// Runs begins and cancels the runs that rows of schedules represent.
-type Runs interface {
-	// Launch creates the run of a row in one transaction with those writes. If one of them is refused and there
-	// is no run, that is an *item.Refused; if there is a run already, that is no error. why is set if there
-	// can be no run, and says why.
-	Launch(ctx context.Context, row job.Row, with ...item.Write) (why job.Reason, err error)
-	// CancelLaunched asks a run that has begun to end as cancelled. A run that has ended stays as it is.
-	CancelLaunched(ctx context.Context, row job.Row, why string) error
-}
-
 // Store is what a Recurrer reads and writes: schedules, their slots and counts, and their jobs. A
 // write whose condition does not hold is an *item.Refused with the items as they were.
 type Store interface {
@@ -46,10 +36,6 @@ type Store interface {
 	CaughtUp(ctx context.Context, k schedule.Key) (schedule.CaughtUp, error)
 	// Lifted reads the pauses of a task, or of everything, that have ended.
 	Lifted(ctx context.Context, t tenant.ID, task string, now time.Time) (job.Pauses, error)
-	// NoteQueue notes that a schedule has queued jobs, so that the sweeper visits them.
-	NoteQueue(ctx context.Context, k schedule.Key, now time.Time) error
-	// NoteOpen has the lists of its task find a job that may wait for long.
-	NoteOpen(ctx context.Context, r job.Row) error
 	// DueFront reads the earliest entries of a slice, or of a schedule's queued jobs.
 	DueFront(ctx context.Context, q store.DueQuery) ([]store.Found, error)
 

@@ -8,7 +8,7 @@ import (
 
 	"punctual/functions/engine/accept"
 	"punctual/functions/engine/arm"
-	"punctual/functions/engine/decide"
+	"punctual/functions/engine/pause"
 	"punctual/functions/engine/scan"
 	"punctual/shared/cache"
 	"punctual/shared/clock"
@@ -30,15 +30,14 @@ type Deps struct {
 	Clock  clock.Clock
 	Log    *slog.Logger
 	Meter  *telemetry.Meter
-	Shards int  // of the due index; 0: contract.DefaultShards
-	Runs   Runs // nil where schedules are only promoted
+	Shards int // of the due index; 0: contract.DefaultShards
 }
 
-// Recurrer promotes schedules. It is safe for concurrent use.
+// Recurrer promotes schedules, and says what they want of their jobs. It is safe for concurrent use.
 type Recurrer struct {
 	Deps
 	accept    *accept.Acceptor
-	pauses    *decide.Pauses
+	pauses    *pause.Pauses
 	schedules *cache.Cache[schedule.Key, schedule.Schedule]
 }
 
@@ -50,9 +49,9 @@ func New(d Deps) *Recurrer {
 	return &Recurrer{
 		Deps: d, accept: accept.New(accept.Deps{Jobs: d.Store, Queue: d.Queue, Clock: d.Clock, Log: d.Log,
 			Meter: d.Meter}),
-		pauses: decide.NewPauses(d.Store.PausesOf, d.Clock),
+		pauses: pause.New(d.Store.PausesOf, d.Clock),
 		schedules: cache.New[schedule.Key](cache.Options[schedule.Schedule]{
-			Age: decide.FactAge, Most: decide.MaxFacts, Now: d.Clock.Now,
+			Age: pause.FactAge, Most: pause.MaxFacts, Now: d.Clock.Now,
 		}),
 	}
 }

@@ -9,7 +9,6 @@ import (
 	"time"
 
 	"punctual/functions/engine"
-	"punctual/functions/engine/decide"
 	"punctual/functions/engine/recur"
 	"punctual/functions/engine/scan"
 	"punctual/functions/stagetest"
@@ -24,15 +23,15 @@ import (
 
 type bundle struct {
 	*stagetest.Setup
-	engine  engine.Engine
+	engine  *engine.Engine
 	recur   *recur.Recurrer
-	decider *decide.Decider
+	decider *engine.Engine
 }
 
 // restart continues in a new process, which remembers nothing.
 func (b *bundle) restart() {
 	b.engine = b.Engine()
-	b.recur, b.decider = b.engine.Recur, b.engine.Decide
+	b.recur, b.decider = b.engine.Recur, b.engine
 }
 
 func bubble(t *testing.T, name string, do func(b *bundle)) { bubbleOf(t, name, memory.Options{}, do) }

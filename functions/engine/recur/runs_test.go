@@ -160,7 +160,7 @@ func TestRecurrer_KeepsRunsFromOverlapping(t *testing.T) {
 			b.Fatal(err)
 		}
 		b.Write(d.Write)
-		if err := b.recur.Ended(b.Context(), b.decider, d.After); err != nil {
+		if err := b.engine.Ended(b.Context(), d.After); err != nil {
 			b.Fatal(err)
 		}
 	}
@@ -228,7 +228,7 @@ func TestRecurrer_KeepsRunsFromOverlapping(t *testing.T) {
 			b.Fatalf("%s, %v", d.After.Status, err)
 		}
 		b.Write(d.Write)
-		if err := b.recur.Ended(b.Context(), b.decider, d.After); err != nil {
+		if err := b.engine.Ended(b.Context(), d.After); err != nil {
 			b.Fatal(err)
 		}
 		b.RequireFired(b.Row(two.Key))
@@ -335,7 +335,7 @@ func TestRecurrer_PausesAfterFailuresInARow(t *testing.T) {
 			r := jobtest.Row(n, time.Now(), time.Now(), append([]func(*job.Row){stagetest.Of(s)}, change...)...)
 			r.Status = status
 			for range 2 {
-				if err := b.recur.Ended(b.Context(), b.decider, r); err != nil {
+				if err := b.engine.Ended(b.Context(), r); err != nil {
 					b.Fatal(err)
 				}
 			}
@@ -383,7 +383,7 @@ func TestRecurrer_SurvivesUnreadableItems(t *testing.T) {
 	bubbleOf(t, "a job ends although its schedule cannot be read", emptyPages, func(b *bundle) {
 		s := b.Rule(func(s *schedule.Schedule) { s.PauseAfter = 1 })
 		b.Spoil(s.Ref())
-		if err := b.recur.Ended(b.Context(), b.decider,
+		if err := b.engine.Ended(b.Context(),
 			jobtest.Row(0, time.Now(), time.Now(), stagetest.Of(s), stagetest.Dead)); err != nil {
 			b.Error(err)
 		}
@@ -417,7 +417,7 @@ func TestRecurrer_SurvivesUnreadableItems(t *testing.T) {
 		_, w := job.FinishStop(func() job.Row { r := holder; r.Stop = job.StopCancel; return r }(), time.Now())
 		w.When = nil
 		b.Write(w)
-		if err := b.recur.Ended(b.Context(), b.decider, b.Row(holder.Key)); err != nil {
+		if err := b.engine.Ended(b.Context(), b.Row(holder.Key)); err != nil {
 			b.Fatal(err)
 		}
 		b.RequireFired(b.Row(second.Key))
@@ -426,9 +426,9 @@ func TestRecurrer_SurvivesUnreadableItems(t *testing.T) {
 
 func TestRecurrer_CountsFailuresInARow(t *testing.T) {
 	t.Parallel()
-	ended := func(b *bundle, w engine.Engine, s schedule.Schedule, n int, status job.Status) {
+	ended := func(b *bundle, w *engine.Engine, s schedule.Schedule, n int, status job.Status) {
 		b.Helper()
-		if err := w.Recur.Ended(b.Context(), w.Decide,
+		if err := w.Ended(b.Context(),
 			jobtest.Row(n, time.Now(), time.Now(), stagetest.Of(s),
 				func(r *job.Row) { r.Status = status })); err != nil {
 			b.Fatal(err)
@@ -527,7 +527,7 @@ func TestRecurrer_RecognizesItsOwnWrite(t *testing.T) {
 		s := b.Rule(func(s *schedule.Schedule) { s.PauseAfter = 1 })
 		r := jobtest.Row(0, time.Now(), time.Now(), stagetest.Of(s), stagetest.Dead)
 		b.Twice("schedule.count_dead")
-		if err := b.recur.Ended(b.Context(), b.decider, r); err != nil {
+		if err := b.engine.Ended(b.Context(), r); err != nil {
 			b.Fatal(err)
 		}
 		if now, err := b.Store.Schedule(b.Context(), s.Key); err != nil || now.Paused == nil || now.Failures != 1 {

@@ -3,12 +3,12 @@ package runs
 import (
 	"cmp"
 	"context"
-	"strings"
 	"sync"
 	"time"
 
 	"golang.org/x/sync/errgroup"
 
+	"punctual/functions/engine/effect"
 	"punctual/functions/engine/scan"
 	"punctual/shared/dag"
 	"punctual/shared/fault"
@@ -24,27 +24,27 @@ const (
 	pageTime = 5 * time.Second
 )
 
-// notifyFollowers evaluates the single jobs that come after x, which has ended, and returns those that it has ended
-// and that have followers of their own. After a crash x still has its pending effects.
-func (r *Controller) notifyFollowers(ctx context.Context, x job.Row) (ended []job.Row, err error) {
+// notifyFollowers evaluates the single jobs that come after x, which has ended. After a crash x still has its pending
+// effects.
+func (r *Controller) notifyFollowers(ctx context.Context, x job.Row, todo *effect.List) error {
 	if !x.Followed || !x.PendingEffects.Children() {
-		return nil, nil
+		return nil
 	}
 	for {
 		children, err := r.Store.Followers(ctx, x.Key)
 		if err != nil || len(children) == 0 {
-			return ended, err
+			return err
 		}
 		if !scan.TimeLeft(ctx, pageTime) {
-			return ended, fault.New(fault.Unavailable, nil, "no time is left for %d jobs or more", len(children))
+			return fault.New(fault.Unavailable, nil, "no time is left for %d jobs or more", len(children))
 		}
-		over, firings, err := r.evaluateFollowers(ctx, x.Key, children)
-		ended = append(ended, over...)
+		ended, firings, err := r.evaluateFollowers(ctx, x.Key, children)
+		todo.End(ended...)
 		if len(firings) > 0 {
 			r.Jobs.Fire(ctx, "now", firings...)
 		}
 		if err != nil {
-			return ended, err
+			return err
 		}
 	}
 }
@@ -64,7 +64,7 @@ func (r *Controller) evaluateFollowers(
 				if send {
 					firings = append(firings, after.Firing())
 				}
-				if after.PendingEffects.Children() {
+				if after.Status.Final() {
 					ended = append(ended, after)
 				}
 				mu.Unlock()
@@ -87,18 +87,18 @@ func (r *Controller) evaluateFollowers(
 
 // EvaluateAfter releases or ends a single job that comes after others, if enough of them have ended for its rule. If
 // not, the job stays BLOCKED.
-func (r *Controller) EvaluateAfter(ctx context.Context, k job.Key) error {
+func (r *Controller) EvaluateAfter(ctx context.Context, k job.Key) (todo effect.List, err error) {
 	after, send, err := r.evaluateAfter(ctx, k)
 	if err != nil {
-		return err
+		return todo, err
 	}
 	if send {
 		r.Jobs.Fire(ctx, "now", after.Firing())
 	}
-	if !after.Status.Final() {
-		return nil
+	if after.Status.Final() {
+		todo.End(after)
 	}
-	return r.Ended(ctx, after)
+	return todo, nil
 }
 
 // evaluateAfter is EvaluateAfter, but sends no firing and evaluates no followers. after is the zero Row if nothing was
@@ -158,38 +158,32 @@ func (r *Controller) decideAfter(ctx context.Context, row job.Row, is dag.After)
 		return after, send, r.Store.PutRow(ctx, after, write)
 	case dag.Cancel, dag.Skip:
 		after, write := job.EndBlocked(row, v.Status(), why, is.Encode(), now)
-		if err := r.Store.PutRow(ctx, after, write); err != nil {
-			return after, false, err
-		}
-		outcome := telemetry.Dim{Key: "outcome", Value: strings.ToLower(string(after.Status))}
-		r.Meter.Count(telemetry.JobsSettled, 1, outcome)
-		return after, false, nil
+		return after, false, r.Store.PutRow(ctx, after, write)
 	}
 	return job.Row{}, false, nil
 }
 
-// wakeBlocked evaluates a BLOCKED job at its own wake-up, in case the process that ended its parents crashed before
+// EvaluateBlocked evaluates a BLOCKED job at its own wake-up, in case the process that ended its parents crashed before
 // evaluating it.
-func (r *Controller) wakeBlocked(ctx context.Context, row job.Row, now time.Time) error {
+func (r *Controller) EvaluateBlocked(ctx context.Context, row job.Row, now time.Time) (todo effect.List, err error) {
 	is, err := r.parentsOf(ctx, row)
 	if err != nil {
-		return err
+		return todo, err
 	}
 	if is == nil {
-		return fault.New(fault.Undecodable, nil, "reading what BLOCKED job %s waits for: nothing", row.ID)
+		return todo, fault.New(fault.Undecodable, nil, "reading what BLOCKED job %s waits for: nothing", row.ID)
 	}
 	after, send, err := r.decideAfter(ctx, row, *is)
 	switch {
 	case err != nil:
-		return err
+		return todo, err
 	case send:
 		r.Jobs.Fire(ctx, "swept", after.Firing())
-		return nil
 	case after.Status == "":
 		after, write := job.KeepBlocked(row, is.Encode(), now)
-		return r.Store.PutRow(ctx, after, write)
+		return todo, r.Store.PutRow(ctx, after, write)
 	case after.Status.Final():
-		return r.Ended(ctx, after)
+		todo.End(after)
 	}
-	return nil
+	return todo, nil
 }

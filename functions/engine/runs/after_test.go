@@ -19,7 +19,7 @@ import (
 // waiting is a setup for single jobs that come after each other.
 type waiting struct {
 	*stagetest.Setup
-	engine.Engine
+	*engine.Engine
 }
 
 func withWaiters(t *testing.T, name string, do func(l *waiting)) {
@@ -75,7 +75,7 @@ func (l *waiting) must(err error) {
 func (l *waiting) report(r job.Row, kind job.OutcomeKind) {
 	l.Helper()
 	c := l.claimed(r, kind)
-	l.must(l.Decide.Settle(l.Context(), r.Key, c.Attempt, c.Token, decide.Arrival{}))
+	l.must(l.Settle(l.Context(), r.Key, c.Attempt, c.Token, decide.Arrival{}))
 }
 
 // claimed has a worker claim a job and record its outcome.
@@ -99,7 +99,7 @@ func (l *waiting) sweep(rows ...job.Row) {
 		if err != nil || now.WakeAt.IsZero() {
 			continue
 		}
-		_, err = l.Decide.Entry(l.Context(), stagetest.Entry(now))
+		_, err = l.Entry(l.Context(), stagetest.Entry(now))
 		l.must(err)
 	}
 }
@@ -197,9 +197,9 @@ func TestAfter_EndsWithItsParents(t *testing.T) {
 	withWaiters(t, "a job is cancelled when its parent is cancelled or expires", func(l *waiting) {
 		a, b := l.open(1), l.Overdue(2, stagetest.Late, func(r *job.Row) { r.StartWithin = time.Second })
 		c, d := l.after(3, dag.After{}, a), l.after(4, dag.After{}, b)
-		_, err := l.Decide.Cancel(l.Context(), a.Key, func(job.Row, time.Time) error { return nil })
+		_, err := l.Cancel(l.Context(), a.Key, func(job.Row, time.Time) error { return nil })
 		l.must(err)
-		_, err = l.Decide.Entry(l.Context(), stagetest.Entry(l.Row(b.Key)))
+		_, err = l.Entry(l.Context(), stagetest.Entry(l.Row(b.Key)))
 		l.must(err)
 		l.is(c, job.Cancelled, dag.ReasonParentFailed)
 		l.is(d, job.Cancelled, dag.ReasonParentFailed)
@@ -216,7 +216,7 @@ func TestAfter_WakesUpItself(t *testing.T) {
 		for range 6 {
 			at := l.Row(c.Key).WakeAt
 			time.Sleep(time.Until(at) + time.Second)
-			if step, err := l.Decide.Entry(l.Context(), stagetest.Entry(l.Row(c.Key))); err != nil ||
+			if step, err := l.Entry(l.Context(), stagetest.Entry(l.Row(c.Key))); err != nil ||
 				step != job.StepEvaluate {
 				l.Fatalf("%s, %v", step, err)
 			}
@@ -311,7 +311,7 @@ func TestAfter_SeesAnEndBetweenTwoStepsOfItsRequest(t *testing.T) {
 func TestAfter_HasOneResultOfARace(t *testing.T) {
 	t.Parallel()
 	cancel := func(l *waiting, r job.Row) job.Row {
-		after, err := l.Decide.Cancel(l.Context(), r.Key, func(job.Row, time.Time) error { return nil })
+		after, err := l.Cancel(l.Context(), r.Key, func(job.Row, time.Time) error { return nil })
 		l.must(err)
 		return after
 	}
@@ -373,16 +373,16 @@ func TestAfter_IsJudgedAfterACrash(t *testing.T) {
 						below = l.after(3*n+2, dag.After{}, b)
 						claim = l.claimed(a, c.kind)
 					}, func() error {
-						return l.Decide.Settle(l.Context(), a.Key, claim.Attempt, claim.Token, decide.Arrival{})
+						return l.Settle(l.Context(), a.Key, claim.Attempt, claim.Token, decide.Arrival{})
 					}, func(n int) {
 						l.Engine = l.Setup.Engine()
 						if repeated {
-							l.must(l.Decide.Settle(l.Context(), a.Key, claim.Attempt, claim.Token,
+							l.must(l.Settle(l.Context(), a.Key, claim.Attempt, claim.Token,
 								decide.Arrival{Repeated: true}))
 						} else {
 							l.sweep(a) // it repeats the report, or does the pending effects
 							if l.Row(a.Key).Status == job.Scheduled {
-								l.must(l.Decide.Settle(l.Context(), a.Key, claim.Attempt, claim.Token,
+								l.must(l.Settle(l.Context(), a.Key, claim.Attempt, claim.Token,
 									decide.Arrival{Repeated: true}))
 							}
 						}

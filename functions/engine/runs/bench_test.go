@@ -11,8 +11,8 @@ import (
 	"time"
 
 	"punctual/functions/engine/accept"
-	"punctual/functions/engine/decide"
 	"punctual/functions/engine/runs"
+	"punctual/functions/engine/stop"
 	"punctual/shared/contract"
 	"punctual/shared/dag"
 	"punctual/shared/fault"
@@ -30,7 +30,7 @@ type bench struct {
 	now            time.Time
 	world          *memory.World
 	store          *store.Store
-	rel            *runs.Controller
+	rel            driver
 	key            run.Key
 	mu             sync.Mutex // of the maps
 	started        map[job.ID]int
@@ -70,9 +70,9 @@ func setup(t testing.TB) *bench {
 }
 
 // another is a second process, which shares only the table with the first.
-func (b *bench) another() *runs.Controller {
-	return runs.New(runs.Deps{Store: b.store, Jobs: b, Clock: b, Log: telemetry.Silent(), Shards: 4,
-		AtOnce: b.atOnce, RateLimit: b.rate})
+func (b *bench) another() driver {
+	return driver{runs.New(runs.Deps{Store: b.store, Jobs: b, Clock: b, Log: telemetry.Silent(), Shards: 4,
+		AtOnce: b.atOnce, RateLimit: b.rate}), b}
 }
 
 // Now is the test's time.
@@ -107,43 +107,23 @@ func (b *bench) Fire(_ context.Context, _ string, firings ...job.Firing) {
 }
 
 // Stop does what the engine does: it writes a stop on the row, and fences the attempt if no worker owns it.
-func (b *bench) Stop(ctx context.Context, row job.Row, why job.Reason, now time.Time) error {
-	if row.Stop == job.NoStop {
-		after, write := job.RequestStop(row, job.StopCancel, why, now)
-		if err := b.store.Put(ctx, write); err != nil {
-			return err
-		}
-		row = after
-	}
-	c, err := b.store.Claim(ctx, row.Key)
-	if err != nil || c.Live(row.Attempt, now) {
-		return err
-	}
-	if err := b.store.Put(ctx, job.Fence(row, job.Claim{}, row.DueAt, now)); err != nil {
-		return err
-	}
-	after, write := job.FinishStop(row, now)
-	if err := b.store.PutRow(ctx, after, write); err != nil {
-		return err
-	}
-	return b.rel.Ended(ctx, after)
+func (b *bench) Stop(
+	ctx context.Context, row job.Row, why job.Reason, now time.Time,
+) (after job.Row, ended bool, err error) {
+	return stop.Stopper{Jobs: b.store, Log: telemetry.Silent()}.Stop(ctx, row, why, now)
 }
 
-// Unpark fires a parked job, as the engine does if nothing else holds it.
-func (b *bench) Unpark(ctx context.Context, row job.Row) error {
-	after, write := job.Unpark(row, b.now)
+// unpark fires a parked job, as the engine does if nothing else holds it.
+func (b *bench) unpark(ctx context.Context, k job.Key) error {
+	row, err := b.store.Row(ctx, k)
+	if err != nil || !row.Parked {
+		return err
+	}
+	after, write := job.Unpark(row, b.Now())
 	if err := b.store.PutRow(ctx, after, write); err != nil {
 		return err
 	}
 	b.Fire(ctx, "parked", after.Firing())
-	return nil
-}
-
-// SendDeadLetter counts the dead deadLetters of nodes that never ran.
-func (b *bench) SendDeadLetter(_ context.Context, row job.Row) error {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	b.deadLetters[row.Node]++
 	return nil
 }
 
@@ -199,10 +179,32 @@ func (b *bench) admit(row job.Row) (is job.Step, done bool, err error) {
 	return b.admitFor(row, job.StepFire)
 }
 
-// admitFor is admit for another step.
+// admitFor is admit for another step. done says that the run does not let the job take it; what it wants is done.
 func (b *bench) admitFor(row job.Row, step job.Step) (is job.Step, done bool, err error) {
-	d := decide.New(decide.Deps{Jobs: b.store, Queue: b.world.Queues(), Clock: b, Log: telemetry.Silent()})
-	return b.rel.Admit(context.Background(), d, row, step, b.now)
+	ctx := context.Background()
+	for {
+		v, err := b.rel.Admit(ctx, row, step, b.now)
+		if err != nil {
+			return step, true, err
+		}
+		switch v.Step {
+		case runs.Reconciled:
+			if err := b.rel.Reconcile(ctx, b.key); err != nil {
+				return step, true, err
+			}
+			continue
+		case job.StepFinishStop:
+			after, ended, err := b.Stop(ctx, row, v.Why, b.now)
+			if ended {
+				err = b.rel.Ended(ctx, after)
+			}
+			return v.Step, true, err
+		case job.StepPark:
+			after, write := job.Park(row, b.now)
+			return v.Step, true, b.store.PutRow(ctx, after, write)
+		}
+		return v.Step, false, nil
+	}
 }
 
 func (b *bench) must(err error) {
@@ -382,7 +384,9 @@ func (b *bench) sweep() (any bool) {
 		case row.Status.Open() && (row.Stop != job.NoStop || is.Superseded(row)):
 			any = true
 			b.now = b.now.Add(contract.Lease + time.Second)
-			_ = b.Stop(ctx, row, job.Reason{Code: "superseded"}, b.now)
+			if after, ended, err := b.Stop(ctx, row, job.Reason{Code: "superseded"}, b.now); err == nil && ended {
+				_ = b.rel.Ended(ctx, after)
+			}
 		}
 	}
 	if is = b.run(); !is.WakeAt.IsZero() && !is.WakeAt.After(b.now) {

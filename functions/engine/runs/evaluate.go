@@ -53,7 +53,8 @@ func (r *Controller) evaluate(ctx context.Context, f *facts, name string, by job
 	case there && own.IsMapped() && own.Status == job.Blocked:
 		return r.mapped(ctx, f, own)
 	case there:
-		return nil, r.unpark(ctx, f, own)
+		f.unpark(own)
+		return nil, nil
 	}
 	if override := f.run.Nodes[name]; override.Override != job.NotForced {
 		return r.force(ctx, f, name)
@@ -167,11 +168,6 @@ func (r *Controller) putEnded(
 		}
 	} else if err != nil {
 		return nil, err
-	}
-	if after.PendingEffects.DeadLetter() {
-		if err := r.Jobs.SendDeadLetter(ctx, after); err != nil {
-			r.warn(ctx, f.run.Key, "the dead letter of a node waits for the node's wake-up", err)
-		}
 	}
 	return []job.Row{after}, nil
 }

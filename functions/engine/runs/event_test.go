@@ -63,7 +63,7 @@ func TestEvents_LiveAsLongAsTheirRun(t *testing.T) {
 		b.runIs(run.Held)
 		for range 6 { // its wake-ups; each is up to a day after the one before in life
 			b.now = b.now.Add(30 * day)
-			b.must(b.rel.Due(ctx, b.key.Tenant, b.key.ID))
+			b.must(b.rel.Due(ctx, b.key))
 			if least, _, _ := b.eventsKept(); least.Sub(b.now) < contract.DeadKept-day {
 				t.Fatalf("while it is held, an event is kept until %s, and it is %s", least, b.now)
 			}

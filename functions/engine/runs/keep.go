@@ -7,6 +7,7 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
+	"punctual/functions/engine/effect"
 	"punctual/functions/engine/scan"
 	"punctual/shared/contract"
 	"punctual/shared/fault"
@@ -33,7 +34,7 @@ func (r *Controller) keep(ctx context.Context, k run.Key) error {
 	if err != nil {
 		return err
 	}
-	f, err := r.read(ctx, k)
+	f, err := r.read(ctx, k, &effect.List{})
 	if err != nil {
 		return err
 	}
@@ -130,4 +131,12 @@ func (r *Controller) keepEach(ctx context.Context, n int, keep func(i int) error
 		g.Go(func() error { return keep(i) })
 	}
 	return g.Wait()
+}
+
+// ignoreRefused returns nil for a refusal: the item has changed meanwhile, and the run's next wake-up keeps it.
+func ignoreRefused(err error) error {
+	if refused(err) {
+		return nil
+	}
+	return err
 }

@@ -32,7 +32,7 @@ const day = 24 * time.Hour
 // months is a run in a world in which time passes and rows expire.
 type months struct {
 	*stagetest.Setup
-	engine.Engine
+	*engine.Engine
 	key   run.Key
 	ended map[string]int // attempts of nodes that a worker has ended
 	fails map[string]bool
@@ -101,7 +101,7 @@ func (m *months) work(most int) {
 			m.must(m.Store.Put(m.Context(), w))
 		}
 		m.must(m.Store.PutRow(m.Context(), d.After, d.Write))
-		m.must(m.Runs.Ended(m.Context(), d.After))
+		m.must(m.Ended(m.Context(), d.After))
 	}
 }
 
@@ -128,7 +128,7 @@ func (m *months) pass(days, every int) {
 	m.Helper()
 	for range days / every {
 		time.Sleep(time.Duration(every) * day)
-		m.must(m.Runs.Due(m.Context(), m.key.Tenant, m.key.ID))
+		m.must(m.Runs.Due(m.Context(), m.key))
 	}
 }
 
@@ -233,7 +233,7 @@ func TestRun_StartsNothingTwiceAfterMonths(t *testing.T) {
 		dead := m.rows()["b"]
 		time.Sleep(80 * day)
 		m.fails["b"] = false
-		_, _, err := m.Accept.Redrive(m.Context(), dead.Key)
+		_, _, err := m.Redrive(m.Context(), dead.Key)
 		m.must(err)
 		m.work(9)
 		m.is("a", job.Succeeded, 1)
@@ -266,7 +266,7 @@ func TestRun_StartsNothingTwiceAfterMonths(t *testing.T) {
 				m.Fatalf("it wakes at %s only", at)
 			}
 			time.Sleep(time.Until(at))
-			m.must(m.Runs.Due(m.Context(), later.Tenant, later.ID))
+			m.must(m.Runs.Due(m.Context(), later))
 		}
 		m.is("b", job.Succeeded, 0)
 		m.work(9)
@@ -417,7 +417,7 @@ func TestRun_IsKeptInSeveralWakeUps(t *testing.T) {
 			before()
 			at := m.run().WakeAt
 			ctx, cancel := context.WithTimeout(m.Context(), scan.EntryTime)
-			m.must(m.Runs.Due(ctx, m.key.Tenant, m.key.ID))
+			m.must(m.Runs.Due(ctx, m.key))
 			cancel()
 			is := m.run()
 			if !is.WakeAt.After(at) {

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"punctual/functions/engine/effect"
 	"punctual/shared/contract"
 	"punctual/shared/fault"
 	"punctual/shared/item"
@@ -24,33 +25,32 @@ const bySchedule = "schedule"
 // Launch creates the run that a schedule's row represents, in one transaction with those writes. If one of them is
 // refused and there is no run, that is an *item.Refused. If there is a run already, it is derived. why is set if there
 // can be no run: the dag is gone, or the params do not fit it.
-func (r *Controller) Launch(ctx context.Context, row job.Row, with ...item.Write) (why job.Reason, err error) {
+func (r *Controller) Launch(
+	ctx context.Context, row job.Row, with ...item.Write,
+) (why job.Reason, todo effect.List, err error) {
 	n := Request{
 		Key: run.Key{Tenant: row.Tenant, ID: row.ID}, Dag: row.Dag, DueAt: row.DueAt, NominalAt: row.NominalAt,
 		Schedule: row.Schedule(), Priority: row.Priority, By: By{Who: bySchedule, Reason: row.Schedule()}, With: with,
 	}
 	if n.Tags, err = r.tagsOf(ctx, row); err != nil {
-		return why, err
+		return why, todo, err
 	}
 	if !row.ExpiryAt.IsZero() {
 		n.ExpireAt = func(time.Time) time.Time { return row.ExpiryAt }
 	}
 	if why, err = r.definition(ctx, row, &n); why.Code != "" || err != nil {
-		return why, err
+		return why, todo, err
 	}
-	is, created, err := r.Create(ctx, n)
+	is, created, todo, err := r.Create(ctx, n)
 	switch {
-	case created && err != nil: // the run is created, and its wake-up does the rest
-		r.warn(ctx, n.Key, "a new run waits for its wake-up", err)
-		return why, nil
 	case created:
-		return why, nil
+		return why, todo, err
 	case fault.KindOf(err) == fault.NotFound:
-		return why, &item.Refused{}
-	case err != nil:
-		return why, err
+		return why, todo, &item.Refused{}
+	case err == nil:
+		todo.Reconcile = []run.Key{is.Key}
 	}
-	return why, r.Reconcile(ctx, is.Key)
+	return why, todo, err
 }
 
 // tagsOf reads the tags of a row; nil is none.
@@ -114,10 +114,10 @@ func (r *Controller) definition(ctx context.Context, row job.Row, n *Request) (w
 }
 
 // CancelLaunched cancels the run of a row for its schedule. A run that has ended or was never created stays so.
-func (r *Controller) CancelLaunched(ctx context.Context, row job.Row, why string) error {
-	_, err := r.Cancel(ctx, run.Key{Tenant: row.Tenant, ID: row.ID}, By{Who: bySchedule, Reason: why})
+func (r *Controller) CancelLaunched(ctx context.Context, row job.Row, why string) (effect.List, error) {
+	todo, err := r.Cancel(ctx, run.Key{Tenant: row.Tenant, ID: row.ID}, By{Who: bySchedule, Reason: why})
 	if wrong := new(WrongState); errors.As(err, &wrong) || fault.KindOf(err) == fault.NotFound {
-		return nil
+		return todo, nil
 	}
-	return err
+	return todo, err
 }

@@ -127,8 +127,8 @@ func (r *Controller) mapped(ctx context.Context, f *facts, own job.Row) ([]job.R
 	for i, it := range items {
 		if it.Status == "" {
 			missing = append(missing, int64(i)+1)
-		} else if err := r.unpark(ctx, f, it); err != nil {
-			return nil, err
+		} else {
+			f.unpark(it)
 		}
 	}
 	if len(missing) > 0 {

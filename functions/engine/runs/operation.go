@@ -8,6 +8,7 @@ import (
 	"slices"
 	"time"
 
+	"punctual/functions/engine/effect"
 	"punctual/shared/dag"
 	"punctual/shared/fault"
 	"punctual/shared/horizon"
@@ -15,7 +16,6 @@ import (
 	"punctual/shared/job"
 	"punctual/shared/run"
 	"punctual/shared/telemetry"
-	"punctual/shared/tenant"
 	"punctual/shared/text"
 )
 
@@ -56,10 +56,12 @@ type Request struct {
 	With       []item.Write // in the transaction that creates the run
 }
 
-// Create creates a run and reconciles it for the first time. If there is a run with that ID already, it returns that
-// run, and created is false. If something of With is refused and there is no run, that is a fault.NotFound. Once the
+// Create creates a run and has it reconciled. If there is a run with that ID already, it returns that run, and created
+// is false. If something of With is refused and there is no run, that is a fault.NotFound. Once the
 // run's item is written the run goes on by itself, even if the call fails.
-func (r *Controller) Create(ctx context.Context, n Request) (is run.Run, created bool, err error) {
+func (r *Controller) Create(
+	ctx context.Context, n Request,
+) (is run.Run, created bool, todo effect.List, err error) {
 	now := r.Clock.Now()
 	is = run.Run{
 		Key: n.Key, Dag: n.Dag, Version: n.Version, Definition: n.Definition.Hash(), DueAt: n.DueAt,
@@ -77,7 +79,7 @@ func (r *Controller) Create(ctx context.Context, n Request) (is run.Run, created
 	}
 	if !n.Kept {
 		if err := r.Store.PutDefinition(ctx, n.Tenant, is.Definition, n.Definition.Encode()); err != nil {
-			return is, false, err
+			return is, false, todo, err
 		}
 	}
 	var contents []item.Write // in the transaction: of two requests for one run, the refused one leaves nothing behind
@@ -96,14 +98,15 @@ func (r *Controller) Create(ctx context.Context, n Request) (is run.Run, created
 	}
 	if err := r.Store.Commit(ctx, append(writes, n.With...)...); err != nil {
 		if !refused(err) {
-			return is, false, err
+			return is, false, todo, err
 		}
 		is, err = r.Store.Run(ctx, n.Key)
-		return is, false, err
+		return is, false, todo, err
 	}
 	r.Meter.Count(telemetry.RunsCreated, 1)
 	r.drawAfter(ctx, n.Tenant, plainWeight(n))
-	return is, true, r.bringOn(ctx, n.Key)
+	todo.Reconcile = []run.Key{n.Key}
+	return is, true, todo, nil
 }
 
 // merged returns a new map of tags: those of base, overridden by those of over.
@@ -114,12 +117,12 @@ func merged(base, over map[string]string) map[string]string {
 	return tags
 }
 
-// operate changes a run by one write, records the operation as an event, and reconciles the run. decide returns the run
-// as it becomes, and the zero Write if nothing changes.
+// operate changes a run by one write, records the operation as an event, and has the run reconciled. decide returns the
+// run as it becomes, and the zero Write if nothing changes.
 func (r *Controller) operate(
 	ctx context.Context, k run.Key, by By, action string, decide func(run.Run) (run.Run, item.Write, error),
-) (run.Run, error) {
-	is, err := r.Store.UpdateRun(ctx, k, func(old run.Run) ([]item.Write, error) {
+) (effect.List, error) {
+	_, err := r.Store.UpdateRun(ctx, k, func(old run.Run) ([]item.Write, error) {
 		after, write, err := decide(old)
 		if err != nil || write.Name == "" {
 			return nil, err
@@ -127,10 +130,13 @@ func (r *Controller) operate(
 		return []item.Write{write, r.event(old, after, by, action, "")}, nil
 	})
 	if err != nil {
-		return is, err
+		return effect.List{}, err
 	}
-	return r.after(ctx, k)
+	return reconciled(k), nil
 }
+
+// reconciled has a run reconciled after an operation.
+func reconciled(k run.Key) effect.List { return effect.List{Reconcile: []run.Key{k}} }
 
 // event records an operation with the statuses that it leads from and to. A cancel leads to CANCELLED, although the run
 // goes on until what runs has stopped.
@@ -143,15 +149,6 @@ func (r *Controller) event(old, after run.Run, by By, action, node string) item.
 		At: r.Clock.Now(), By: by.Who, Action: action, Node: node, Reason: by.Reason, From: string(old.Shown()),
 		To: string(to),
 	})
-}
-
-// after reconciles a run after an operation and returns it. If that fails it is only logged: the wake-ups of the run
-// and of its jobs do the rest.
-func (r *Controller) after(ctx context.Context, k run.Key) (run.Run, error) {
-	if err := r.bringOn(ctx, k); err != nil {
-		r.warn(ctx, k, "a run waits for its wake-up after an act", err)
-	}
-	return r.Store.Run(ctx, k)
 }
 
 // goingOn are the statuses of a run that has not ended.
@@ -167,7 +164,7 @@ func wrongRun(is run.Run, allowed []string) error {
 
 // Cancel ends a run: nodes that have not started become CANCELLED, and running ones are asked to stop. Cancelling twice
 // changes nothing.
-func (r *Controller) Cancel(ctx context.Context, k run.Key, by By) (run.Run, error) {
+func (r *Controller) Cancel(ctx context.Context, k run.Key, by By) (effect.List, error) {
 	return r.operate(ctx, k, by, "cancel", func(is run.Run) (run.Run, item.Write, error) {
 		switch {
 		case is.Status.Final():
@@ -182,7 +179,7 @@ func (r *Controller) Cancel(ctx context.Context, k run.Key, by By) (run.Run, err
 }
 
 // Pause keeps the nodes of a run from starting; nodes that run already end normally. Pausing twice changes nothing.
-func (r *Controller) Pause(ctx context.Context, k run.Key, by By) (run.Run, error) {
+func (r *Controller) Pause(ctx context.Context, k run.Key, by By) (effect.List, error) {
 	return r.operate(ctx, k, by, "pause", func(is run.Run) (run.Run, item.Write, error) {
 		switch {
 		case is.Status.Final() || is.Stop != run.NoStop:
@@ -196,7 +193,7 @@ func (r *Controller) Pause(ctx context.Context, k run.Key, by By) (run.Run, erro
 }
 
 // Resume lets a paused run go on. A run that is not paused stays as it is; one that is HELD is refused.
-func (r *Controller) Resume(ctx context.Context, k run.Key, by By) (run.Run, error) {
+func (r *Controller) Resume(ctx context.Context, k run.Key, by By) (effect.List, error) {
 	allowed := []string{string(run.Building), string(run.Running), string(run.Paused)}
 	return r.operate(ctx, k, by, "resume", func(is run.Run) (run.Run, item.Write, error) {
 		switch {
@@ -212,7 +209,7 @@ func (r *Controller) Resume(ctx context.Context, k run.Key, by By) (run.Run, err
 
 // Retry gives a new generation to the nodes that failed and to those that did not run because of them; with from, to
 // that node and all below it. An unknown from is a fault.Invalid.
-func (r *Controller) Retry(ctx context.Context, k run.Key, from string, by By) (run.Run, error) {
+func (r *Controller) Retry(ctx context.Context, k run.Key, from string, by By) (effect.List, error) {
 	a := run.Operation{Kind: run.OperationRetry, Node: from, Reason: by.Reason, By: by.Who}
 	if from != "" {
 		a.Kind = run.OperationRetryFrom
@@ -222,13 +219,13 @@ func (r *Controller) Retry(ctx context.Context, k run.Key, from string, by By) (
 
 // RetryNode is Retry for one failed node. A redrive of the node's dead job calls it, too. An unknown node is a
 // fault.NotFound.
-func (r *Controller) RetryNode(ctx context.Context, k run.Key, node string, by By) (run.Run, error) {
+func (r *Controller) RetryNode(ctx context.Context, k run.Key, node string, by By) (effect.List, error) {
 	o := run.Operation{Kind: run.OperationRetryNode, Node: node, Reason: by.Reason, By: by.Who}
 	return r.inTwoWrites(ctx, k, o, nil, by)
 }
 
 // Skip ends a node as SKIPPED. Its children run as if it had succeeded, or with below are skipped as well.
-func (r *Controller) Skip(ctx context.Context, k run.Key, node string, below bool, by By) (run.Run, error) {
+func (r *Controller) Skip(ctx context.Context, k run.Key, node string, below bool, by By) (effect.List, error) {
 	f := job.ForcedSkip
 	if below {
 		f = job.ForcedSkipBelow
@@ -237,8 +234,9 @@ func (r *Controller) Skip(ctx context.Context, k run.Key, node string, below boo
 }
 
 // Complete ends a node as SUCCEEDED with that result; nil for none.
-func (r *Controller) Complete(ctx context.Context, k run.Key, node string, result json.RawMessage, by By) (run.Run,
-	error) {
+func (r *Controller) Complete(
+	ctx context.Context, k run.Key, node string, result json.RawMessage, by By,
+) (effect.List, error) {
 	return r.forceNode(ctx, k, node, job.ForcedComplete, result, by)
 }
 
@@ -247,7 +245,7 @@ var failedNode = []string{string(job.Dead), string(job.Expired), string(job.Canc
 // forceNode ends a node for an operator: in one transaction if it is blocked or waits, in two writes if it has failed.
 func (r *Controller) forceNode(
 	ctx context.Context, k run.Key, node string, forced job.Forced, result json.RawMessage, by By,
-) (run.Run, error) {
+) (effect.List, error) {
 	allowed := append([]string{string(job.Blocked), string(job.Scheduled), string(job.Queued)}, failedNode...)
 	failed := false
 	_, err := r.Store.UpdateRun(ctx, k, func(is run.Run) ([]item.Write, error) {
@@ -291,7 +289,7 @@ func (r *Controller) forceNode(
 		writes := []item.Write{touch, r.event(is, after, by, action, node)}
 		why := forcedReason(forced, by.Reason)
 		if row.Status == "" {
-			f := newFacts(is, g)
+			f := newFacts(is, g, &effect.List{})
 			if row, err = r.filled(ctx, f, r.blank(f, node, 0, now)); err != nil {
 				return nil, err
 			}
@@ -323,7 +321,7 @@ func (r *Controller) forceNode(
 		return append(writes, ended.PutStarts(c.Starts(row.Attempt, row.DueAt))...), nil
 	})
 	if err != nil {
-		return run.Run{}, err
+		return effect.List{}, err
 	}
 	if failed {
 		a := run.Operation{Kind: run.OperationForce, Node: node, Forced: forced, Reason: by.Reason, By: by.Who}
@@ -339,20 +337,20 @@ func orNil(s string) any {
 	return s
 }
 
-// afterForce evaluates the children of a node that was ended by an operator, and reconciles the run.
-func (r *Controller) afterForce(ctx context.Context, k run.Key, node string) (run.Run, error) {
+// afterForce has the children of a node evaluated that was ended by an operator, and the run reconciled.
+func (r *Controller) afterForce(ctx context.Context, k run.Key, node string) (effect.List, error) {
+	todo := reconciled(k)
 	is, err := r.Store.Run(ctx, k)
 	if err != nil {
-		return is, err
+		return todo, err
 	}
 	rows, err := r.Store.Nodes(ctx, []job.Key{is.Job(node)})
-	if err == nil && rows[0].Status.Final() {
-		err = r.propagateAll(ctx, rows)
-	}
 	if err != nil {
 		r.warn(ctx, k, "the children of a node wait for its pending effects", err)
+	} else if rows[0].Status.Final() {
+		todo.Ended = []effect.End{{Row: rows[0], Counted: true}}
 	}
-	return r.after(ctx, k)
+	return todo, nil
 }
 
 // actionOf is the action of an operation in the run's events: the name of the request.
@@ -390,9 +388,9 @@ var retryable = []string{
 // the first, the next one that reconciles the run does the second.
 func (r *Controller) inTwoWrites(
 	ctx context.Context, k run.Key, a run.Operation, result json.RawMessage, by By,
-) (run.Run, error) {
+) (todo effect.List, err error) {
 	follows := int64(0) // the generation of the node that the request saw
-	is, err := r.Store.UpdateRun(ctx, k, func(is run.Run) ([]item.Write, error) {
+	_, err = r.Store.UpdateRun(ctx, k, func(is run.Run) ([]item.Write, error) {
 		g, err := r.Graph(ctx, is)
 		if err != nil {
 			return nil, err
@@ -424,16 +422,16 @@ func (r *Controller) inTwoWrites(
 		return writes, nil
 	})
 	if err != nil {
-		return is, err
+		return todo, err
 	}
 	for range tries {
-		f, err := r.read(ctx, k)
+		f, err := r.read(ctx, k, &todo)
 		if err != nil {
-			return is, err
+			return todo, err
 		}
 		if f.run.Operation == nil || f.run.Operation.ID != a.ID { // another call did the second write, or a stop came
 			if f.run.Stop != run.NoStop {
-				return f.run, wrongRun(f.run, retryable)
+				return todo, wrongRun(f.run, retryable)
 			}
 			break
 		}
@@ -442,14 +440,14 @@ func (r *Controller) inTwoWrites(
 			continue
 		}
 		if err != nil {
-			return is, err
+			return todo, err
 		}
 		if !retried {
-			return f.run, r.nothing(ctx, f.run, a, f.ended)
+			return todo, r.nothing(ctx, f.run, a, f.ended)
 		}
 		break
 	}
-	return r.after(ctx, k)
+	return reconciled(k), nil
 }
 
 // mayBegin says why an operation cannot begin; nil if it can.
@@ -472,7 +470,7 @@ func (r *Controller) mayBegin(ctx context.Context, g *dag.Graph, is run.Run, a r
 		return &WrongState{Of: "run", Is: string(is.Shown()), Allowed: retryable,
 			Detail: "nodes of the run that have ended are forgotten: retry it from a node that is named"}
 	}
-	f := newFacts(is, g)
+	f := newFacts(is, g, &effect.List{})
 	rows, err := r.rows(ctx, f, g.Names()...)
 	if err != nil {
 		return err
@@ -512,7 +510,7 @@ func (r *Controller) shown(ctx context.Context, row job.Row) (job.Status, error)
 
 // Nodes reads a run, its graph, and the rows of its nodes in their current generations. A BLOCKED node has no row.
 func (r *Controller) Nodes(ctx context.Context, k run.Key) (run.Run, *dag.Graph, map[string]job.Row, error) {
-	f, err := r.read(ctx, k)
+	f, err := r.read(ctx, k, &effect.List{})
 	if err != nil {
 		return run.Run{}, nil, nil, err
 	}
@@ -521,8 +519,7 @@ func (r *Controller) Nodes(ctx context.Context, k run.Key) (run.Run, *dag.Graph,
 }
 
 // Due reconciles a run whose wake-up has come, after it has kept what belongs to the run.
-func (r *Controller) Due(ctx context.Context, t tenant.ID, id job.ID) error {
-	k := run.Key{Tenant: t, ID: id}
+func (r *Controller) Due(ctx context.Context, k run.Key) (effect.List, error) {
 	if err := r.keep(ctx, k); err != nil {
 		r.warn(ctx, k, "what belongs to a run is kept at its next wake-up", err)
 	}

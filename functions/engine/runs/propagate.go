@@ -9,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	"punctual/functions/engine/effect"
 	"punctual/shared/dag"
 	"punctual/shared/fault"
 	"punctual/shared/job"
@@ -16,49 +17,35 @@ import (
 	"punctual/shared/telemetry"
 )
 
-// Ended evaluates the children of a job that has become final, the children of those that this ends, and so on. It is
-// called after the write that made the job final. A job that is no node and that no other comes after has no children.
-func (r *Controller) Ended(ctx context.Context, row job.Row) error {
+// Ended evaluates what waits for a job that has become final: the jobs after it, or the nodes below it. It is called
+// after the write that made the job final. A job that is no node and that no other comes after has nothing that waits.
+// If what waits could not be evaluated, that is done in an invocation of its own; only where that cannot be asked for
+// either, or where repeating cannot help, is it an error.
+func (r *Controller) Ended(ctx context.Context, row job.Row) (todo effect.List, err error) {
 	if !row.HasChildren() {
-		return nil
+		return todo, nil
 	}
-	return r.propagateAll(ctx, []job.Row{row})
-}
-
-// propagateAll evaluates the children of rows, of the rows that this ends, and so on. An error of one row keeps no
-// other from being propagated: whose children could not be evaluated is propagated in an invocation of its own. Only
-// where that cannot be asked for either, or where repeating cannot help, is it an error.
-func (r *Controller) propagateAll(ctx context.Context, rows []job.Row) error {
-	var errs []error
-	for len(rows) > 0 {
-		x := rows[0]
-		var more []job.Row
-		err := timeLeft(ctx)
-		if err == nil {
-			more, err = r.propagateOne(ctx, x)
-		}
-		rows = append(rows[1:], more...) // also what was ended before an error
-		if err != nil {
-			errs = append(errs, r.propagateLater(ctx, x, err))
-		}
+	if err = timeLeft(ctx); err == nil {
+		err = r.propagateOne(ctx, row, &todo)
 	}
-	return errors.Join(errs...)
-}
-
-// propagateOne evaluates what waits for x, and returns the rows that it has ended, also with an error.
-func (r *Controller) propagateOne(ctx context.Context, x job.Row) (ended []job.Row, err error) {
-	ended, err = r.notifyFollowers(ctx, x)
 	if err != nil {
-		return ended, fmt.Errorf("judging the jobs after job %s: %w", x.ID, err)
+		err = r.propagateLater(ctx, row, err)
+	}
+	return todo, err
+}
+
+// propagateOne evaluates what waits for x.
+func (r *Controller) propagateOne(ctx context.Context, x job.Row, todo *effect.List) error {
+	if err := r.notifyFollowers(ctx, x, todo); err != nil {
+		return fmt.Errorf("evaluating the jobs after job %s: %w", x.ID, err)
 	}
 	if x.RunID == "" {
-		return ended, r.clearPending(ctx, x)
+		return r.clearPending(ctx, x)
 	}
-	more, err := r.propagate(ctx, x)
-	if err != nil {
-		err = fmt.Errorf("judging the children of node %q of run %s: %w", x.Node, x.RunID, err)
+	if err := r.propagate(ctx, x, todo); err != nil {
+		return fmt.Errorf("evaluating the children of node %q of run %s: %w", x.Node, x.RunID, err)
 	}
-	return append(ended, more...), err
+	return nil
 }
 
 // propagateLater asks for an invocation that evaluates the children of x, after an error that may go away. It returns
@@ -75,32 +62,31 @@ func (r *Controller) propagateLater(ctx context.Context, x job.Row, why error) e
 	return nil
 }
 
-// propagate evaluates the nodes that wait for x, clears x's pending effects, and returns the rows that it has ended,
-// also with an error.
-func (r *Controller) propagate(ctx context.Context, x job.Row) (ended []job.Row, err error) {
+// propagate evaluates the nodes that wait for x, and clears x's pending effects.
+func (r *Controller) propagate(ctx context.Context, x job.Row, todo *effect.List) error {
 	h := holds(x)
 	for try := range tries {
-		f, err := r.read(ctx, run.Of(x))
+		f, err := r.read(ctx, run.Of(x), todo)
 		if fault.KindOf(err) == fault.NotFound { // forgotten
-			return ended, r.clearPending(ctx, x)
+			return r.clearPending(ctx, x)
 		}
 		if err != nil {
-			return ended, err
+			return err
 		}
 		f.held = h
-		more, then, err := r.propagateOnce(ctx, f, x)
-		ended = append(ended, more...)
+		ended, then, err := r.propagateOnce(ctx, f, x)
+		f.end(ended)
 		if err == nil && then != readOnce {
-			more, err = r.propagated(ctx, f, x, then)
-			if ended = append(ended, more...); err == nil {
-				return ended, nil
+			ended, err = r.propagated(ctx, f, x, then)
+			if f.end(ended); err == nil {
+				return nil
 			}
 		}
 		if err != nil && !refused(err) && !r.passes(ctx, err, x.ID, try) {
-			return ended, err
+			return err
 		}
 	}
-	return ended, changed(run.Of(x))
+	return changed(run.Of(x))
 }
 
 // passes waits out a conflict of two transactions: DynamoDB refuses one of two that write the same item at a time. The
@@ -178,14 +164,14 @@ func (r *Controller) propagateOnce(
 		if err := r.expire(ctx, f); err != nil {
 			return ended, readOnce, err
 		}
-		return ended, readOnce, r.bringOn(ctx, f.run.Key)
+		return ended, readOnce, r.bringOn(ctx, f.run.Key, f.todo)
 	case failed && f.run.Operation != nil:
 		return ended, keepPending, nil // the operation decides whether the failure still counts
 	case failed && f.run.Stop == run.NoStop:
 		if err := r.stopFailed(ctx, f, x.Node); err != nil {
 			return ended, readOnce, err
 		}
-		return ended, clearEffects, r.bringOn(ctx, f.run.Key)
+		return ended, clearEffects, r.bringOn(ctx, f.run.Key, f.todo)
 	}
 
 	if x.Permit > 0 || x.Slot > 0 { // a node in the line may take the place over
@@ -315,27 +301,20 @@ func (r *Controller) endRun(ctx context.Context, f *facts) error {
 		r.Meter.Observe(telemetry.RunTook, after.FinishedAt.Sub(after.DueAt))
 		r.keepEvents(ctx, after)
 	}
-	if err := r.notifySchedule(ctx, f); err != nil {
-		r.warn(ctx, f.run.Key, "the schedule of a run hears of its end at the run's wake-up", err)
-	}
+	f.over(false)
 	return nil
 }
 
-// notifySchedule notifies the schedule of a run that has ended, and only then clears the run's wake-up: after a crash
-// in between, the wake-up repeats it.
-func (r *Controller) notifySchedule(ctx context.Context, f *facts) error {
-	if !f.run.MustNotify() || f.run.Operation != nil {
-		return nil
+// over leaves to the caller to notify the schedule of a run that has ended, and then to call Notified.
+func (f *facts) over(repeated bool) {
+	if f.run.MustNotify() && f.run.Operation == nil {
+		f.todo.Over = append(f.todo.Over, effect.Over{Run: f.run, Repeated: repeated})
 	}
-	if r.Over != nil {
-		if err := r.Over(ctx, f.run); err != nil {
-			return fmt.Errorf("telling the schedule of run %s: %w", f.run.ID, err)
-		}
-	}
-	after, write := f.run.NotifyDone()
-	if err := r.Store.WriteRun(ctx, after, write); err != nil {
-		return err
-	}
-	f.run = after
-	return nil
+}
+
+// Notified clears the wake-up of a run whose schedule was notified of its end: after a crash in between, the wake-up
+// repeats it.
+func (r *Controller) Notified(ctx context.Context, is run.Run) error {
+	after, write := is.NotifyDone()
+	return r.Store.WriteRun(ctx, after, write)
 }

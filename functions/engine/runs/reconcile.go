@@ -7,6 +7,7 @@ import (
 	"slices"
 	"time"
 
+	"punctual/functions/engine/effect"
 	"punctual/shared/contract"
 	"punctual/shared/dag"
 	"punctual/shared/fault"
@@ -17,9 +18,13 @@ import (
 
 // Reconcile evaluates every node of a run from its rows, and ends the run once all of them have ended. It is called at
 // the run's wake-up and after each operation. A run that is forgotten is no error.
-func (r *Controller) Reconcile(ctx context.Context, k run.Key) error {
+func (r *Controller) Reconcile(ctx context.Context, k run.Key) (todo effect.List, err error) {
+	return todo, r.reconcile(ctx, k, &todo)
+}
+
+func (r *Controller) reconcile(ctx context.Context, k run.Key, todo *effect.List) error {
 	for try := range tries {
-		f, err := r.read(ctx, k)
+		f, err := r.read(ctx, k, todo)
 		if fault.KindOf(err) == fault.NotFound {
 			return nil
 		}
@@ -27,11 +32,7 @@ func (r *Controller) Reconcile(ctx context.Context, k run.Key) error {
 			return err
 		}
 		ended, done, err := r.reconcileOnce(ctx, f)
-		if len(ended) > 0 {
-			if err := r.propagateAll(ctx, ended); err != nil {
-				return err
-			}
-		}
+		f.end(ended)
 		if err == nil && done {
 			return nil
 		}
@@ -45,17 +46,21 @@ func (r *Controller) Reconcile(ctx context.Context, k run.Key) error {
 	return changed(k)
 }
 
-// bringOn reconciles a run. If that fails with an error that may go away, the run is reconciled in an invocation of its
+// BringOn reconciles a run. If that fails with an error that may go away, the run is reconciled in an invocation of its
 // own, for which it is no error.
-func (r *Controller) bringOn(ctx context.Context, k run.Key) error {
-	err := r.Reconcile(ctx, k)
+func (r *Controller) BringOn(ctx context.Context, k run.Key) (todo effect.List, err error) {
+	return todo, r.bringOn(ctx, k, &todo)
+}
+
+func (r *Controller) bringOn(ctx context.Context, k run.Key, todo *effect.List) error {
+	err := r.reconcile(ctx, k, todo)
 	if err == nil || !fault.Retryable(err) {
 		return err
 	}
 	if later := r.Jobs.ReconcileLater(ctx, k); later != nil {
 		return errors.Join(err, later)
 	}
-	r.warn(ctx, k, "a run is derived in another invocation", err)
+	r.warn(ctx, k, "a run is reconciled in another invocation", err)
 	return nil
 }
 
@@ -68,7 +73,8 @@ func (r *Controller) reconcileOnce(ctx context.Context, f *facts) (ended []job.R
 		_, err := r.finish(ctx, f)
 		return nil, false, err
 	case is.MustNotify():
-		return nil, true, r.notifySchedule(ctx, f)
+		f.over(true)
+		return nil, true, nil
 	case is.Status.Final():
 		return nil, true, r.rest(ctx, f, time.Time{})
 	case is.Expired(now):
@@ -364,9 +370,7 @@ func (r *Controller) passOverAll(ctx context.Context, f *facts) error {
 			if err != nil {
 				return err
 			}
-			if err := r.propagateAll(ctx, ended); err != nil {
-				return err
-			}
+			f.end(ended)
 		}
 	}
 	return nil
@@ -425,7 +429,7 @@ func (r *Controller) stopRow(ctx context.Context, f *facts, row job.Row, why job
 	case row.Status == "", row.Status.Final():
 		return nil, nil
 	case !row.IsMapped():
-		return nil, ignoreRefused(r.Jobs.Stop(ctx, row, why, r.Clock.Now()))
+		return nil, r.stopOpen(ctx, f, row, why)
 	}
 	items, err := r.items(ctx, f, row)
 	if err != nil {
@@ -442,7 +446,7 @@ func (r *Controller) stopRow(ctx context.Context, f *facts, row job.Row, why job
 			ended = append(ended, more...)
 			return err
 		case !it.Status.Final():
-			return ignoreRefused(r.Jobs.Stop(ctx, it, why, r.Clock.Now()))
+			return r.stopOpen(ctx, f, it, why)
 		}
 		return nil
 	})
@@ -453,11 +457,17 @@ func (r *Controller) stopRow(ctx context.Context, f *facts, row job.Row, why job
 	return append(ended, more...), err
 }
 
-// ignoreRefused returns nil for a refusal: the job has changed or ended meanwhile, and its end or the run's next
-// wake-up continues from there.
-func ignoreRefused(err error) error {
+// stopOpen ends an open job, or asks its worker to stop it. Where that is refused, the job has changed or ended
+// meanwhile, and its end or the run's next wake-up continues from there.
+func (r *Controller) stopOpen(ctx context.Context, f *facts, row job.Row, why job.Reason) error {
+	after, ended, err := r.Jobs.Stop(ctx, row, why, r.Clock.Now())
 	if refused(err) {
 		return nil
+	}
+	if ended {
+		f.mu.Lock()
+		defer f.mu.Unlock()
+		f.todo.End(after)
 	}
 	return err
 }

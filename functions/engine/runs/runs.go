@@ -12,6 +12,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"punctual/functions/engine/accept"
+	"punctual/functions/engine/effect"
 	"punctual/functions/engine/scan"
 	"punctual/shared/cache"
 	"punctual/shared/clock"
@@ -107,10 +108,9 @@ type Jobs interface {
 	Put(ctx context.Context, j accept.Job) error
 	// Fire sends firings that are due now. If one cannot be sent, the sweeper sends it.
 	Fire(ctx context.Context, lane string, firings ...job.Firing)
-	// Stop ends an open job as cancelled for that reason, or asks its worker to stop it.
-	Stop(ctx context.Context, row job.Row, why job.Reason, now time.Time) error
-	// Unpark decides about a job that a pause of its run has parked.
-	Unpark(ctx context.Context, row job.Row) error
+	// Stop ends an open job as cancelled for that reason, or asks its worker to stop it. ended says that it is final
+	// now, as after.
+	Stop(ctx context.Context, row job.Row, why job.Reason, now time.Time) (after job.Row, ended bool, err error)
 	// EndedLater has the children of an ended job evaluated in an invocation of its own. Until they are, each wake-up
 	// of the job repeats it.
 	EndedLater(ctx context.Context, row job.Row) error
@@ -118,8 +118,6 @@ type Jobs interface {
 	ReconcileLater(ctx context.Context, k run.Key) error
 	// ReconcileAfter has a run reconciled in an invocation of its own after a wait, or earlier if it is a long one.
 	ReconcileAfter(ctx context.Context, k run.Key, wait time.Duration) error
-	// SendDeadLetter sends the dead letter of a DEAD job. Until it is buried, each wake-up of the job repeats it.
-	SendDeadLetter(ctx context.Context, row job.Row) error
 }
 
 // Schemas validates values by the schemas of their owners.
@@ -144,12 +142,10 @@ type Deps struct {
 	Schemas Schemas
 	// RetryOf reads the retry policy of a node over that of its task. Nil: dag.RetryOf.
 	RetryOf func(of job.RetryPolicy, raw json.RawMessage) (job.RetryPolicy, error)
-	// Over notifies the schedule of a run that has ended. It may be called more than once for the same end; the
-	// second call changes nothing. Nil: no schedule has runs.
-	Over func(ctx context.Context, is run.Run) error
 }
 
-// Controller moves runs forward. It is safe for concurrent use.
+// Controller moves runs forward. What follows the ends that it brings about it leaves to its caller, as an effect.List.
+// It is safe for concurrent use.
 type Controller struct {
 	Deps
 	graphs *cache.Cache[item.Ref, *dag.Graph]
@@ -210,6 +206,7 @@ func (r *Controller) Compiled(ctx context.Context, t tenant.ID, definition strin
 type facts struct {
 	run   run.Run
 	graph *dag.Graph
+	todo  *effect.List       // what the call leaves to its caller
 	ended map[string]job.Row // rows that were final when they were read: these never change
 	// once holds the other rows while all nodes are evaluated from one read, nil otherwise. If a node ends
 	// meanwhile, the process that ends it evaluates its children. It is nil when a waiter is claimed: then no other
@@ -231,7 +228,7 @@ type facts struct {
 	tasks   map[string]job.Task
 }
 
-func (r *Controller) read(ctx context.Context, k run.Key) (*facts, error) {
+func (r *Controller) read(ctx context.Context, k run.Key, todo *effect.List) (*facts, error) {
 	is, err := r.Store.Run(ctx, k)
 	if err != nil {
 		return nil, err
@@ -240,16 +237,26 @@ func (r *Controller) read(ctx context.Context, k run.Key) (*facts, error) {
 	if err != nil {
 		return nil, fmt.Errorf("reading the graph of run %s: %w", k.ID, err)
 	}
-	return newFacts(is, g), nil
+	return newFacts(is, g, todo), nil
 }
 
-func newFacts(is run.Run, g *dag.Graph) *facts {
+func newFacts(is run.Run, g *dag.Graph, todo *effect.List) *facts {
 	return &facts{
-		run: is, graph: g, ended: map[string]job.Row{}, held: &held{}, joins: map[int]int64{},
+		run: is, graph: g, todo: todo, ended: map[string]job.Row{}, held: &held{}, joins: map[int]int64{},
 		marked: map[int]bool{},
 		limits: map[string]*limit{}, work: map[string]*work{}, permits: map[string]permit{},
 		tasks: map[string]job.Task{},
 		busy:  make(chan struct{}, atOnce),
+	}
+}
+
+// end leaves to the caller what follows the ends of nodes' jobs that were put as ended. They are not counted as
+// settled.
+func (f *facts) end(rows []job.Row) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	for _, row := range rows {
+		f.todo.Ended = append(f.todo.Ended, effect.End{Row: row, Unopened: true})
 	}
 }
 

@@ -10,6 +10,7 @@ import (
 	"punctual/functions/engine/scan"
 	"punctual/shared/contract"
 	"punctual/shared/fault"
+	"punctual/shared/run"
 	"punctual/shared/store"
 	"punctual/shared/telemetry"
 )
@@ -27,35 +28,42 @@ const (
 // others. If a run fails with an error that may go away by itself, so does the slice; the others are reconciled all the
 // same. A run that cannot be read is quarantined, and so is one that was not brought on for several wake-ups; each
 // further one is twice as far away.
-func (r *Controller) Slice(ctx context.Context, slice string, before time.Time, came *scan.Counter) error {
+//
+// due reconciles one run, and does what follows.
+func (r *Controller) Slice(
+	ctx context.Context, slice string, before time.Time, came *scan.Counter,
+	due func(context.Context, run.Key) error,
+) error {
 	keeper := scan.Keeper{Index: r.Store, Clock: r.Clock, Meter: r.Meter, What: "run", Prefix: "run_"}
 	return scan.Each(ctx, slice, func(cursor string) ([]store.DueRun, string, error) {
 		return r.Store.DueRuns(ctx, store.DueQuery{Slice: slice, Before: before, Cursor: cursor})
-	}, func(due store.DueRun) error {
+	}, func(is store.DueRun) error {
 		found := scan.Found{
-			Entry: scan.Entry{Ref: due.Ref, Slice: slice, WakeAt: due.WakeAt}, Err: due.Err,
-			Log: r.Log.With(telemetry.Tenant, due.Tenant, telemetry.RunID, due.ID),
+			Entry: scan.Entry{Ref: is.Ref, Slice: slice, WakeAt: is.WakeAt}, Err: is.Err,
+			Log: r.Log.With(telemetry.Tenant, is.Tenant, telemetry.RunID, is.ID),
 		}
 		return keeper.One(ctx, found, came, func(ctx context.Context) (string, error) {
-			return r.wake(ctx, due, slice, found.Log)
+			return r.wake(ctx, is, slice, found.Log, due)
 		})
 	})
 }
 
 // wake defers the wake-up of a run, reconciles it, and brings the wake-up back if that failed for the moment.
-func (r *Controller) wake(ctx context.Context, due store.DueRun, slice string, log *slog.Logger) (string, error) {
+func (r *Controller) wake(
+	ctx context.Context, is store.DueRun, slice string, log *slog.Logger, due func(context.Context, run.Key) error,
+) (string, error) {
 	now := r.Clock.Now()
-	d, ok, err := r.Store.Defer(ctx, due.Ref, slice, due.WakeAt, now.Add(contract.RetryEvery))
+	d, ok, err := r.Store.Defer(ctx, is.Ref, slice, is.WakeAt, now.Add(contract.RetryEvery))
 	if err != nil || !ok {
 		return "", err
 	}
 	if d.Tries > quicklyRetried {
-		if err := r.quarantine(ctx, due, slice, d, now); err != nil {
+		if err := r.quarantine(ctx, is, slice, d, now); err != nil {
 			return "", err
 		}
 		log.ErrorContext(ctx, "run quarantined", "tries", d.Tries)
 	}
-	err = r.Due(ctx, due.Tenant, due.ID)
+	err = due(ctx, run.Key{Tenant: is.Tenant, ID: is.ID})
 	switch {
 	case err == nil:
 		return "derived", nil

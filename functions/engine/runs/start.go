@@ -6,7 +6,7 @@ import (
 	"fmt"
 	"time"
 
-	"punctual/functions/engine/decide"
+	"punctual/functions/engine/effect"
 	"punctual/shared/fault"
 	"punctual/shared/item"
 	"punctual/shared/job"
@@ -14,42 +14,41 @@ import (
 	"punctual/shared/telemetry"
 )
 
-// Admit asks the run of a job that is about to be fired or to expire; it is a decide.Gate. It stops a job whose run is
-// stopped or over, or whose generation is no longer the current one, and parks a job whose run is paused. A single job
-// that is BLOCKED is evaluated by the jobs that it comes after.
-func (r *Controller) Admit(
-	ctx context.Context, d *decide.Decider, row job.Row, step job.Step, now time.Time,
-) (is job.Step, done bool, err error) {
-	if row.Status == job.Blocked {
-		return step, true, r.wakeBlocked(ctx, row, now)
+// Verdict is what a run says of a node's job that is about to be fired or to expire. Its caller does it.
+type Verdict struct {
+	Step job.Step
+	Why  job.Reason // of job.StepFinishStop
+}
+
+// Reconciled is the step of a job whose run must be reconciled first: an operation still lacks its second write, or the
+// run has expired and is not stopped yet.
+const Reconciled job.Step = "reconcile"
+
+// Admit says what the run of a node's job wants, before the job is fired or expires. A job whose run is stopped or has
+// ended, or whose generation is no longer the current one, ends; one whose run is paused is parked.
+func (r *Controller) Admit(ctx context.Context, row job.Row, step job.Step, now time.Time) (Verdict, error) {
+	of, err := r.Store.Run(ctx, run.Of(row))
+	switch {
+	case fault.KindOf(err) == fault.NotFound: // only a run that has ended is forgotten
+		return Verdict{job.StepFinishStop, job.Reason{Code: run.ReasonCancelled}}, nil
+	case err != nil:
+		return Verdict{Step: step}, err
+	case of.MayStart(row, now) == "":
+		return Verdict{Step: step}, nil
+	case of.Superseded(row):
+		return Verdict{job.StepFinishStop, supersededBy(of, row)}, nil
+	case of.Operation != nil || of.Expired(now):
+		return Verdict{Step: Reconciled}, nil
+	case step == job.StepExpire: // no pause holds up a deadline
+		return Verdict{Step: step}, nil
 	}
-	for range tries {
-		of, err := r.Store.Run(ctx, run.Of(row))
-		switch {
-		case fault.KindOf(err) == fault.NotFound: // only a run that has ended is forgotten
-			return job.StepFinishStop, true, d.Stop(ctx, row, job.Reason{Code: run.ReasonCancelled}, now)
-		case err != nil:
-			return step, true, err
-		case of.MayStart(row, now) == "":
-			return step, false, nil
-		case of.Superseded(row):
-			return job.StepFinishStop, true, d.Stop(ctx, row, supersededBy(of, row), now)
-		case of.Operation == nil && !of.Expired(now) && step == job.StepExpire: // no pause holds up a deadline
-			return step, false, nil
-		case of.Operation == nil && !of.Expired(now): // it is paused
-			step, err := d.Park(ctx, row, now, func() (bool, error) {
-				of, err := r.Store.Run(ctx, of.Key)
-				return err == nil && of.Paused && of.MayStart(row, now) != "", err
-			})
-			return step, true, err
-		}
-		// An operation still lacks its second write, or the run has expired and is not stopped yet: Reconcile does
-		// that.
-		if err := r.Reconcile(ctx, of.Key); err != nil {
-			return step, true, err
-		}
-	}
-	return step, true, changed(run.Of(row))
+	return Verdict{Step: job.StepPark}, nil
+}
+
+// Paused says whether the run of a node's job is paused, as the table has it now.
+func (r *Controller) Paused(ctx context.Context, row job.Row, now time.Time) (bool, error) {
+	of, err := r.Store.Run(ctx, run.Of(row))
+	return err == nil && of.Paused && of.MayStart(row, now) != "", err
 }
 
 // supersededBy is the reason with which a job ends that its run does not let start any more.
@@ -63,42 +62,46 @@ func supersededBy(of run.Run, row job.Row) job.Reason {
 	return job.Reason{Code: run.ReasonCancelled, Message: "the run is over"}
 }
 
-// unpark unparks a job of a run that is not paused any more.
-func (r *Controller) unpark(ctx context.Context, f *facts, row job.Row) error {
+// unpark has a job of a run decided about that is not paused any more.
+func (f *facts) unpark(row job.Row) {
 	if !row.Parked || !row.Status.Open() || f.run.Paused {
-		return nil
+		return
 	}
-	return r.Jobs.Unpark(ctx, row)
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.todo.Wake = append(f.todo.Wake, effect.Wake{Jobs: []job.Key{row.Key}})
 }
 
 // Redrive brings back the dead job of a node: it retries the node. by is the id of the new job, which may not be there
 // yet. already says that the node was retried before. A job that is gone is a fault.NotFound, and one whose run cannot
 // be retried a fault.Refused.
-func (r *Controller) Redrive(ctx context.Context, k job.Key) (by job.ID, already bool, err error) {
+func (r *Controller) Redrive(
+	ctx context.Context, k job.Key,
+) (by job.ID, already bool, todo effect.List, err error) {
 	rows, err := r.Store.Nodes(ctx, []job.Key{k})
 	if err != nil {
-		return "", false, err
+		return "", false, todo, err
 	}
 	row := rows[0]
 	if row.RunID == "" {
-		return "", false, fault.New(fault.NotFound, nil, "reading the node of job %s", k.ID)
+		return "", false, todo, fault.New(fault.NotFound, nil, "reading the node of job %s", k.ID)
 	}
 	is, err := r.Store.Run(ctx, run.Of(row))
 	if err != nil {
-		return "", false, err
+		return "", false, todo, err
 	}
 	if already = is.Generation(row.Node) > row.Generation; !already {
-		_, err = r.RetryNode(ctx, is.Key, row.Node,
+		todo, err = r.RetryNode(ctx, is.Key, row.Node,
 			By{Who: "redrive", Reason: fmt.Sprintf("job %s was redriven", k.ID)})
 		if wrong := new(WrongState); errors.As(err, &wrong) {
 			already, err = r.refusal(ctx, row, wrong)
 		}
 		if err != nil {
-			return "", false, err
+			return "", false, todo, err
 		}
 	}
 	next := is.Key.Job(row.Node, row.Generation+1, row.ItemNo)
-	return next.ID, already, r.linkRedriven(ctx, row, next)
+	return next.ID, already, todo, r.linkRedriven(ctx, row, next, &todo)
 }
 
 // refusal is the error of a redrive that the run did not allow. already says that another process has just retried the
@@ -119,9 +122,9 @@ func (r *Controller) refusal(ctx context.Context, row job.Row, why *WrongState) 
 // linkRedriven links a dead job to the one that replaces it, so that its dead letter is no longer pending. accept does
 // so in one transaction with the new row; but while the run is paused or has no free slot there is no such row. It will
 // be put before the run ends, unless it is that of an item, whose node may end without it.
-func (r *Controller) linkRedriven(ctx context.Context, row job.Row, by job.Key) error {
+func (r *Controller) linkRedriven(ctx context.Context, row job.Row, by job.Key, todo *effect.List) error {
 	if row.ItemNo > 0 {
-		return r.linkItem(ctx, row, by)
+		return r.linkItem(ctx, row, by, todo)
 	}
 	_, _, err := r.rewrite(ctx, row, unlinked,
 		func(row job.Row, now time.Time) (job.Row, item.Write) { return job.Redriven(row, by.ID, now) })
@@ -136,7 +139,7 @@ func unlinked(row job.Row) bool {
 // linkItem is linkRedriven for an item. The node's next row decides: while it has not ended, the process that ends it
 // finds the link, which is only written together with a check that it has not; after its end the replacement is put
 // here.
-func (r *Controller) linkItem(ctx context.Context, row job.Row, by job.Key) error {
+func (r *Controller) linkItem(ctx context.Context, row job.Row, by job.Key, todo *effect.List) error {
 	own := run.Of(row).Job(row.Node, row.Generation+1, 0)
 	for range tries {
 		rows, err := r.Store.Nodes(ctx, []job.Key{row.Key, own, by})
@@ -152,12 +155,13 @@ func (r *Controller) linkItem(ctx context.Context, row job.Row, by job.Key) erro
 			err = r.Store.Put(ctx, link)
 		case node.Status.Final() && row.ItemNo > node.Items:
 			var f *facts
-			if f, err = r.read(ctx, run.Of(row)); err != nil {
+			if f, err = r.read(ctx, run.Of(row), todo); err != nil {
 				return err
 			}
 			var ended []job.Row
 			if ended, err = r.replaceItem(ctx, f, node, row.ItemNo); err == nil {
-				return r.propagateAll(ctx, ended)
+				f.end(ended)
+				return nil
 			}
 		default:
 			err = r.Store.Commit(ctx, link, job.CheckNotEnded(own))

@@ -82,7 +82,7 @@ func (b *bench) wakesUp(root int) {
 		b.Errorf("the run wakes up %s later", wait)
 	}
 	b.now = at
-	b.must(b.rel.Due(context.Background(), b.key.Tenant, b.key.ID))
+	b.must(b.rel.Due(context.Background(), b.key))
 	if n := b.waiting(root); n > 0 {
 		b.Errorf("%d nodes wait after the wake-up of the run", n)
 	}

@@ -1,4 +1,4 @@
-package decide
+package pause
 
 import (
 	"context"
@@ -25,8 +25,8 @@ type Pauses struct {
 	kept *cache.Cache[tenant.ID, job.Pauses]
 }
 
-// NewPauses returns Pauses that are read by read.
-func NewPauses(read func(ctx context.Context, owner tenant.ID) (job.Pauses, error), c clock.Clock) *Pauses {
+// New returns Pauses that are read by read.
+func New(read func(ctx context.Context, owner tenant.ID) (job.Pauses, error), c clock.Clock) *Pauses {
 	return &Pauses{read, cache.New[tenant.ID](cache.Options[job.Pauses]{Age: FactAge, Most: MaxFacts, Now: c.Now})}
 }
 

@@ -1,0 +1,55 @@
+package arm
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"punctual/shared/contract"
+	"punctual/shared/horizon"
+	"punctual/shared/job"
+	"punctual/shared/message"
+	"punctual/shared/run"
+)
+
+// later is the least wait of work that is handed to another invocation, mostly because it failed: without a delay, what
+// fails for minutes would hand itself on as fast as messages travel.
+const later = time.Second
+
+// Asker asks for work in invocations of their own.
+type Asker struct{ Queue Sender }
+
+// ReevaluateAfter has a job decided about after that time, in whole seconds, and after the reports that already wait.
+// If the job is final, that does its pending effects.
+func (a Asker) ReevaluateAfter(ctx context.Context, row job.Row, wait time.Duration) error {
+	body := message.Encode(message.Report{V: message.V, Kind: message.Reevaluate, Tenant: string(row.Tenant),
+		JobID: string(row.ID), Version: row.Version, Attempt: row.Attempt})
+	err := a.Queue.Send(ctx, contract.ReportQueue,
+		message.Outgoing{Group: string(row.Tenant), Delay: wait, Body: body})
+	if err != nil {
+		return fmt.Errorf("deferring the children of job %s: %w", row.ID, err)
+	}
+	return nil
+}
+
+// EndedLater has the children of an ended job evaluated soon.
+func (a Asker) EndedLater(ctx context.Context, row job.Row) error {
+	return a.ReevaluateAfter(ctx, row, later)
+}
+
+// ReconcileLater has a run reconciled soon.
+func (a Asker) ReconcileLater(ctx context.Context, k run.Key) error {
+	return a.ReconcileAfter(ctx, k, 0)
+}
+
+// ReconcileAfter has a run reconciled after a wait, or earlier if it is a long one.
+func (a Asker) ReconcileAfter(ctx context.Context, k run.Key, wait time.Duration) error {
+	wait = min(max(wait.Truncate(time.Second)+time.Second, later), contract.MaxDelay)
+	body := message.Encode(message.Dispatch{V: message.V, Slice: horizon.Reconciling(string(k.Tenant), string(k.ID))})
+	err := a.Queue.Send(ctx, contract.DispatchQueue,
+		message.Outgoing{Group: string(k.Tenant), Body: body, Delay: wait})
+	if err != nil {
+		return fmt.Errorf("asking for run %s to be reconciled: %w", k.ID, err)
+	}
+	return nil
+}

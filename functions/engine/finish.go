@@ -1,0 +1,156 @@
+package engine
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+
+	"punctual/functions/engine/effect"
+	"punctual/shared/contract"
+	"punctual/shared/fault"
+	"punctual/shared/job"
+	"punctual/shared/message"
+	"punctual/shared/store"
+	"punctual/shared/telemetry"
+)
+
+// Ended does what follows the end of a job, for a process that may not have done it. It may be repeated.
+func (e *Engine) Ended(ctx context.Context, row job.Row) error {
+	return e.follow(ctx, effect.List{Ended: []effect.End{{Row: row, Counted: true}}})
+}
+
+// finish does what follows the end of a job, in this order:
+//
+//  1. its dead letter is sent, if it failed for good;
+//  2. its end is counted;
+//  3. its schedule counts failures in a row, and names the job that is queued behind it;
+//  4. what waits for it is evaluated: the jobs after it, or the nodes below it and their run.
+//
+// Each step may be repeated, after a crash or a lost answer; a second time it changes nothing. An error of one step
+// keeps no other from being done. The job is final all the same: its pending effects bring steps 1 and 4 back, and the
+// sweeper finds the jobs that are queued behind it. What the steps bring about in turn is returned.
+func (e *Engine) finish(ctx context.Context, end effect.End) (todo effect.List, err error) {
+	row := end.Row
+	var errs []error
+	if row.PendingEffects.DeadLetter() {
+		err := e.sendDeadLetter(ctx, row)
+		if err != nil && end.Unopened {
+			e.log.WarnContext(ctx, "the dead letter of a node waits for the node's wake-up",
+				telemetry.Tenant, row.Tenant, telemetry.JobID, row.ID, telemetry.Err, err.Error())
+			err = nil
+		}
+		errs = append(errs, err)
+	}
+	if !end.Counted && !end.Unopened {
+		e.count(row)
+	}
+	switch {
+	case end.Notified:
+		return todo, errors.Join(errs...)
+	case end.Later:
+		return todo, errors.Join(append(errs, e.ask.ReevaluateAfter(ctx, row, 0))...)
+	}
+	todo.Wake, err = e.Recur.Ended(ctx, row)
+	errs = append(errs, err)
+	more, err := e.runs.Ended(ctx, row)
+	todo.Add(more)
+	return todo, errors.Join(append(errs, err)...)
+}
+
+// follow carries out what a call has left to be done, and what that brings about, until nothing more does: first what
+// follows the ends of jobs, then those of runs, then the jobs to be decided about, then the runs to be reconciled.
+func (e *Engine) follow(ctx context.Context, todo effect.List) error {
+	var errs []error
+	for !todo.Empty() {
+		var more effect.List
+		var err error
+		switch {
+		case len(todo.Ended) > 0:
+			more, err = e.finish(ctx, todo.Ended[0])
+			todo.Ended = todo.Ended[1:]
+		case len(todo.Over) > 0:
+			err = e.runOver(ctx, todo.Over[0])
+			todo.Over = todo.Over[1:]
+		case len(todo.Wake) > 0:
+			more, err = e.wake(ctx, todo.Wake[0])
+			todo.Wake = todo.Wake[1:]
+		default:
+			more, err = e.runs.BringOn(ctx, todo.Reconcile[0])
+			todo.Reconcile = todo.Reconcile[1:]
+		}
+		todo.Add(more)
+		errs = append(errs, err)
+	}
+	return errors.Join(errs...)
+}
+
+// deadLetterSend bounds one send of a dead letter. The letter carries the time of the send: if it arrived later than
+// this, it would be taken for one that was redriven.
+const deadLetterSend = contract.DeadLetterCameBackAfter - contract.SkewMargin
+
+// sendDeadLetter sends the dead letter of a DEAD row to the redrive queue. Until it is buried, each wake-up of the job
+// repeats that.
+func (e *Engine) sendDeadLetter(ctx context.Context, row job.Row) error {
+	ctx, cancel := context.WithTimeout(ctx, deadLetterSend)
+	defer cancel()
+	labels, err := e.store.LabelsOf(ctx, row)
+	if err != nil {
+		return fmt.Errorf("reading the labels for the dead letter of job %s: %w", row.ID, err)
+	}
+	letter := message.Outgoing{
+		Body: message.Encode(job.DeadLetterOf(row, labels[0], e.clock.Now())), Group: string(row.Tenant),
+	}
+	if err := e.queue.Send(ctx, contract.RedriveQueue, letter); err != nil {
+		return fmt.Errorf("sending the dead letter of job %s: %w", row.ID, err)
+	}
+	e.meter.Count(telemetry.DeadLetters, 1)
+	return nil
+}
+
+// count counts a job that has become final.
+func (e *Engine) count(row job.Row) {
+	e.meter.Count(telemetry.JobsSettled, 1, telemetry.Dim{Key: "outcome", Value: strings.ToLower(string(row.Status))})
+	if row.Heartbeat() && row.Status == job.Succeeded {
+		e.meter.Count(telemetry.Heartbeats, 1, telemetry.Dim{Key: "pool", Value: row.Pool})
+	}
+}
+
+// runOver ends the row of a run that has ended, does what follows that, and only then clears the run's wake-up: after a
+// crash in between, the wake-up repeats it. The first time, an error is only logged.
+func (e *Engine) runOver(ctx context.Context, over effect.Over) error {
+	err := e.closeRun(ctx, over)
+	if err == nil || over.Repeated {
+		return err
+	}
+	e.log.WarnContext(ctx, "the schedule of a run will be notified of its end at the run's wake-up",
+		telemetry.Tenant, over.Run.Tenant, telemetry.RunID, over.Run.ID, telemetry.Err, err.Error())
+	return nil
+}
+
+func (e *Engine) closeRun(ctx context.Context, over effect.Over) error {
+	row, found, err := e.Recur.CloseRow(ctx, over.Run)
+	if found && err == nil {
+		err = e.Ended(ctx, row)
+	}
+	if err != nil {
+		return fmt.Errorf("notifying the schedule of run %s: %w", over.Run.ID, err)
+	}
+	if err := e.runs.Notified(ctx, over.Run); err != nil && store.Refused(err) == nil {
+		return err
+	}
+	return nil // refused: the run has changed, and keeps its wake-up
+}
+
+// wake decides about the first of some parked jobs that can be read.
+func (e *Engine) wake(ctx context.Context, w effect.Wake) (todo effect.List, err error) {
+	for _, k := range w.Jobs {
+		if _, todo, err = e.decide.Parked(ctx, k); fault.KindOf(err) != fault.Undecodable {
+			return todo, err
+		}
+	}
+	if w.Else == nil {
+		return todo, err
+	}
+	return todo, e.queue.Send(ctx, contract.DispatchQueue, *w.Else)
+}

@@ -1,0 +1,6 @@
+// Package pause reads the pauses that hold a tenant's jobs, and keeps them for a moment.
+//
+// What always holds: a copy is never older than FactAge.
+//
+// How it fails: with the error of the read. Without its pauses a job is not decided about.
+package pause

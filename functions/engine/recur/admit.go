@@ -1,0 +1,355 @@
+package recur
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"punctual/functions/engine/effect"
+	"punctual/shared/contract"
+	"punctual/shared/fault"
+	"punctual/shared/item"
+	"punctual/shared/job"
+	"punctual/shared/schedule"
+	"punctual/shared/store"
+	"punctual/shared/telemetry"
+)
+
+// The steps of a wake-up that only the jobs of schedules have.
+const (
+	Skipped job.Step = "skip"  // the schedule skips the job
+	Left    job.Step = "leave" // promotion decides about the job, or it is too early
+	Began   job.Step = "begin" // the run that the row represents begins
+	Queued  job.Step = "queue" // the job is queued behind another of its schedule
+)
+
+// keyOf names the schedule that the row belongs to.
+func keyOf(r job.Row) schedule.Key { return schedule.KeyOfJob(r) }
+
+// known returns a schedule as it was at most a second ago.
+func (r *Recurrer) known(ctx context.Context, k schedule.Key) (schedule.Schedule, error) {
+	return r.schedules.Get(ctx, k,
+		func(ctx context.Context) (schedule.Schedule, error) { return r.Store.Schedule(ctx, k) })
+}
+
+// Verdict is what a schedule says of a job that is about to be fired or to expire. Its caller does it.
+type Verdict struct {
+	Step     job.Step
+	Schedule schedule.Schedule // as it applied to the job; the zero Schedule if none did
+	Why      job.Reason        // of Skipped and of job.StepFinishStop
+	// Uncounted says that the skipped job was never counted among the runs of its schedule, which has reached its
+	// max_runs: the schedule ends.
+	Uncounted bool
+	// WakeAt and Postponed are the next wake-up of a job that is Left; a zero WakeAt has it brought back at its due
+	// time by a message.
+	WakeAt    time.Time
+	Postponed int64
+	With      []item.Write // the schedule's part of the transaction in which a run that is Began begins
+	Queue     Queue        // of a job that is Queued
+}
+
+// Queue says what goes with queueing a job behind the one that holds the slot of its schedule.
+type Queue struct {
+	Waits     *item.Write // has the schedule know which job waits; nil under buffer_all
+	Displaced *job.Row    // a job that waited before, and is skipped; nil for none
+	Cancelled *job.Row    // the holder of the slot, if it is asked to end
+}
+
+// Admit says what the schedule of a job that is about to be fired or to expire wants: the job may have to be parked,
+// skipped, left to promotion, or queued behind another run.
+func (r *Recurrer) Admit(
+	ctx context.Context, row job.Row, claim job.Claim, step job.Step, now time.Time,
+) (Verdict, error) {
+	switch {
+	case schedule.Obeys(row) && step == job.StepFire && !job.HasStarted(row, claim):
+		return r.obey(ctx, row, now)
+	case row.ScheduleID == "" && row.StartsRun() && step == job.StepFire:
+		return Verdict{Step: Began}, nil // a run that was requested by REST
+	case row.ScheduleID == "":
+		return Verdict{Step: step}, nil
+	}
+	return r.admit(ctx, row, claim, step, now)
+}
+
+// Forget has the next verdict read the schedule of a job from the table: a write that followed the last one was
+// refused.
+func (r *Recurrer) Forget(row job.Row) { r.schedules.Drop(keyOf(row)) }
+
+// obey says what becomes of a job, or a run, that a person asked for and that obeys the overlap policy.
+func (r *Recurrer) obey(ctx context.Context, row job.Row, now time.Time) (Verdict, error) {
+	s, err := r.known(ctx, keyOf(row))
+	if err != nil {
+		return Verdict{Step: job.StepFire}, err
+	}
+	return r.overlap(ctx, s.For(row), row, now)
+}
+
+func (r *Recurrer) admit(
+	ctx context.Context, row job.Row, claim job.Claim, step job.Step, now time.Time,
+) (Verdict, error) {
+	s, err := r.known(ctx, keyOf(row))
+	if fault.KindOf(err) == fault.NotFound { // no item of a schedule is ever deleted, but an accepted job must run
+		return Verdict{Step: step}, nil
+	}
+	if fault.KindOf(err) == fault.Undecodable { // the job waits until its schedule can be read
+		r.Log.ErrorContext(ctx, "a job was deferred: its schedule cannot be read",
+			telemetry.Tenant, row.Tenant, telemetry.JobID, row.ID, telemetry.Err, err.Error())
+		return Verdict{Step: Left, WakeAt: now.Add(job.Postpone(row.Postponed)), Postponed: row.Postponed + 1}, nil
+	}
+	if err != nil {
+		return Verdict{Step: step}, err
+	}
+	s = s.For(row) // the rule of then
+	started := job.HasStarted(row, claim)
+	// Promotion decides about a job that is left, before the wake-up that it gets.
+	left := Verdict{Step: Left, Schedule: s, WakeAt: now.Add(contract.Grace)}
+	switch s.ValidityOf(row, started) {
+	case schedule.IsPaused:
+		if step != job.StepExpire {
+			step = job.StepPark
+		}
+		return Verdict{Step: step, Schedule: s}, nil
+	case schedule.IsDeleted, schedule.Passed:
+		if row.DueAt.After(now) { // until it is due, an edit may bring its nominal time back
+			return left, nil
+		}
+		if started {
+			return Verdict{Step: job.StepFinishStop, Schedule: s, Why: s.SkipReason(row)}, nil
+		}
+		return Verdict{Step: Skipped, Schedule: s, Why: s.SkipReason(row)}, nil
+	case schedule.ToBeAdopted:
+		return left, nil
+	}
+	if step != job.StepFire || row.Attempt > 1 {
+		return Verdict{Step: step, Schedule: s}, nil
+	}
+	if row.StartsRun() && tooEarly(s, row, now) {
+		if row.Parked { // firing it unparks it
+			return Verdict{Step: step, Schedule: s}, nil
+		}
+		return Verdict{Step: Left, Schedule: s}, nil
+	}
+	if started { // no rule ends it, but its worker may have been lost before it took the slot, or was counted
+		if v, used, err := r.usedUp(ctx, s, row); used || err != nil {
+			return v, err
+		}
+		return r.queueBehindOther(ctx, s, row)
+	}
+	if !row.QueuedBehind && !row.DueAt.After(now) { // a short pause may be lifted before it has parked the job
+		why, skipped, err := r.leftOut(ctx, s, row, now)
+		if skipped || err != nil {
+			return Verdict{Step: Skipped, Schedule: s, Why: why}, err
+		}
+	}
+	if v, used, err := r.usedUp(ctx, s, row); used || err != nil {
+		return v, err
+	}
+	return r.overlap(ctx, s, row, now)
+}
+
+// Paused says whether the job's schedule is paused, as the table has it now.
+func (r *Recurrer) Paused(ctx context.Context, row job.Row, claim job.Claim) (bool, error) {
+	r.Forget(row)
+	s, err := r.known(ctx, keyOf(row))
+	return err == nil && s.ValidityOf(row, job.HasStarted(row, claim)) == schedule.IsPaused, err
+}
+
+// leftOut says whether a late job is skipped: by what a pause said that has ended, or by the catch-up policy.
+func (r *Recurrer) leftOut(
+	ctx context.Context, s schedule.Schedule, row job.Row, now time.Time,
+) (why job.Reason, skipped bool, err error) {
+	lifted, err := r.Store.Lifted(ctx, row.Tenant, row.Task, now)
+	if err != nil {
+		return why, false, err
+	}
+	if why, skipped = dropped(s, row, lifted); skipped {
+		return why, true, nil
+	}
+	return r.missed(ctx, s, row, lifted, now)
+}
+
+// dropped says whether a job was due during a pause of its task, or of everything, that wanted it skipped. This is
+// decided after the pause: only then it is known which missed time was the last.
+func dropped(s schedule.Schedule, row job.Row, lifted job.Pauses) (why job.Reason, skipped bool) {
+	for _, p := range lifted {
+		if !s.DroppedBy(p, row) {
+			continue
+		}
+		says := p.Missed
+		if says == "" {
+			says = "catch_up " + string(s.CatchUp.Policy)
+		}
+		return job.Reason{Code: job.CodePaused,
+			Message: fmt.Sprintf("it passed under a pause of %s, which said: %s", p.Scope, says)}, true
+	}
+	return why, false
+}
+
+// missed says whether a job is late and left out by its catch-up policy.
+func (r *Recurrer) missed(
+	ctx context.Context, s schedule.Schedule, row job.Row, lifted job.Pauses, now time.Time,
+) (why job.Reason, missed bool, err error) {
+	why, missed = s.Missed(row, lifted, now)
+	if !missed && s.Asks(row, lifted, now) {
+		last, err := r.Store.CaughtUp(ctx, s.Key)
+		if err != nil {
+			return why, false, err
+		}
+		if missed = last.Decides(row); missed {
+			why = s.MissedForAnother(last)
+		}
+	}
+	return why, missed, nil
+}
+
+// usedUp says whether the schedule of a job has reached its max_runs without it.
+func (r *Recurrer) usedUp(ctx context.Context, s schedule.Schedule, row job.Row) (v Verdict, used bool, err error) {
+	if s.MaxRuns() == 0 {
+		return v, false, nil
+	}
+	counted, left, err := r.Store.RunsLeft(ctx, s, row.ID)
+	if err != nil || counted || left {
+		return Verdict{Step: Skipped}, false, err
+	}
+	why := job.Reason{Code: job.CodeMaxRuns,
+		Message: fmt.Sprintf("the schedule has run %d times, which is its max_runs", s.MaxRuns())}
+	return Verdict{Step: Skipped, Schedule: s, Why: why, Uncounted: true}, true, nil
+}
+
+// End ends a schedule that has reached its max_runs. One that has ended is left as it is.
+func (r *Recurrer) End(ctx context.Context, s schedule.Schedule, now time.Time) error {
+	if s.Next.IsZero() {
+		return nil
+	}
+	_, write := schedule.End(s, job.CodeMaxRuns, now)
+	return unlessRefused(r.Store.Put(ctx, write))
+}
+
+// unlessRefused returns nil for a refusal: another process has done the same, or undone it.
+func unlessRefused(err error) error {
+	if store.Refused(err) != nil {
+		return nil
+	}
+	return err
+}
+
+// fires says that nothing holds a job back; the run that a row represents begins.
+func (r *Recurrer) fires(ctx context.Context, s schedule.Schedule, row job.Row, now time.Time) (Verdict, error) {
+	if row.StartsRun() {
+		return r.begin(ctx, s, row, now)
+	}
+	return Verdict{Step: job.StepFire, Schedule: s}, nil
+}
+
+// overlap says what becomes of a job while another run of its schedule may not be over.
+func (r *Recurrer) overlap(ctx context.Context, s schedule.Schedule, row job.Row, now time.Time) (Verdict, error) {
+	if !s.Limited() {
+		return r.fires(ctx, s, row, now)
+	}
+	slot, holder, err := r.holder(ctx, s, row)
+	if err != nil {
+		return Verdict{Step: job.StepFire}, err
+	}
+	if holder == nil { // in turn: while the job of an earlier time is open, it queues
+		next, err := r.ahead(ctx, s, slot, row.NominalAt)
+		if err != nil || next != nil {
+			return Verdict{Step: Queued, Schedule: s}, err
+		}
+		return r.fires(ctx, s, row, now)
+	}
+	waiting, err := r.waiting(ctx, row, slot)
+	if err != nil {
+		return Verdict{Step: job.StepFire}, err
+	}
+	action, displaced := s.OnOverlap(row, waiting)
+	v := Verdict{Step: Queued, Schedule: s, Why: job.Reason{Code: job.CodeOverlap,
+		Message: fmt.Sprintf("job %s of the schedule was not over, and overlap is %s", holder.ID, s.Overlap)}}
+	if action == schedule.ActionSkip {
+		v.Step = Skipped
+		return v, nil
+	}
+	if s.Overlap != schedule.OverlapBufferAll && slot.Waiting != row.ID {
+		v.Queue.Waits = new(s.Wait(row.ID, slot))
+	}
+	if displaced && waiting.Status != "" {
+		v.Queue.Displaced = waiting
+	}
+	if action == schedule.ActionCancel && holder.Status != "" {
+		v.Queue.Cancelled = holder
+	}
+	return v, nil
+}
+
+// queueBehindOther queues a job that has started, and was lost, behind another one that holds the slot. With the slot
+// free, or its own, the job is fired.
+func (r *Recurrer) queueBehindOther(ctx context.Context, s schedule.Schedule, row job.Row) (Verdict, error) {
+	if !s.Limited() {
+		return Verdict{Step: job.StepFire, Schedule: s}, nil
+	}
+	_, holder, err := r.holder(ctx, s, row)
+	if err != nil || holder == nil {
+		return Verdict{Step: job.StepFire, Schedule: s}, err
+	}
+	return Verdict{Step: Queued, Schedule: s}, nil
+}
+
+// InTurn returns what is to be decided about once a job was queued, as the holder of the slot may have ended before
+// that: the first job that waits, or nothing.
+func (r *Recurrer) InTurn(ctx context.Context, s schedule.Schedule, row job.Row) ([]effect.Wake, error) {
+	slot, holder, err := r.holder(ctx, s, row)
+	if err != nil || holder != nil {
+		return nil, err
+	}
+	next, err := r.ahead(ctx, s, slot, row.NominalAt)
+	switch {
+	case err != nil:
+		return nil, err
+	case next == nil:
+		return wake(row.Key), nil
+	case !next.QueuedBehind: // its firing is on its way
+		return nil, nil
+	}
+	return wake(next.Key), nil
+}
+
+// ahead returns the open job of the earliest time before at that has not held the slot, under buffer_all; nil for none.
+func (r *Recurrer) ahead(
+	ctx context.Context, s schedule.Schedule, slot schedule.Slot, at time.Time,
+) (*job.Row, error) {
+	return schedule.FirstOpen(ctx, r.Store.Rows, s, slot, at, r.Clock.Now())
+}
+
+// holder reads the schedule's slot and the other job that holds it, nil if there is none or it has ended.
+func (r *Recurrer) holder(ctx context.Context, s schedule.Schedule, row job.Row) (schedule.Slot, *job.Row, error) {
+	slot, err := r.Store.Slot(ctx, s.Key)
+	if err != nil || slot.Holder == "" || slot.Holder == row.ID {
+		return slot, nil, err
+	}
+	holder, err := r.open(ctx, job.Key{Tenant: row.Tenant, ID: slot.Holder})
+	return slot, holder, err
+}
+
+// waiting reads the other job that is queued behind the holder of the slot, nil if there is none or it has ended.
+func (r *Recurrer) waiting(ctx context.Context, row job.Row, slot schedule.Slot) (*job.Row, error) {
+	if slot.Waiting == "" || slot.Waiting == row.ID || slot.Waiting == slot.Holder {
+		return nil, nil
+	}
+	return r.open(ctx, job.Key{Tenant: row.Tenant, ID: slot.Waiting})
+}
+
+// open reads a job, nil if it has ended or is gone. If its row cannot be read, no attempt can start, so the job counts
+// as over unless a worker holds its claim; it is then returned with its key only.
+func (r *Recurrer) open(ctx context.Context, k job.Key) (*job.Row, error) {
+	row, err := r.Store.Row(ctx, k)
+	switch {
+	case fault.KindOf(err) == fault.NotFound || err == nil && row.Status.Final():
+		return nil, nil
+	case fault.KindOf(err) == fault.Undecodable:
+		c, err := r.Store.Claim(ctx, k)
+		if fault.KindOf(err) == fault.Undecodable || err == nil && !c.MayRun(r.Clock.Now()) {
+			return nil, nil
+		}
+		return &job.Row{Key: k}, err
+	}
+	return &row, err
+}

@@ -1,0 +1,105 @@
+package stop
+
+import (
+	"context"
+	"log/slog"
+	"time"
+
+	"punctual/shared/item"
+	"punctual/shared/job"
+	"punctual/shared/store"
+	"punctual/shared/telemetry"
+)
+
+// Jobs is what a Stopper reads and writes. A write whose condition does not hold is an *item.Refused with the item as
+// it was.
+type Jobs interface {
+	// Claim reads a job's claim; the zero Claim is the absent one.
+	Claim(ctx context.Context, k job.Key) (job.Claim, error)
+	Put(ctx context.Context, w item.Write) error
+	// PutRow does the write w, which turns the row into after. If the answer is lost, it reads the row to see
+	// whether its write arrived.
+	PutRow(ctx context.Context, after job.Row, w item.Write) error
+	Commit(ctx context.Context, writes ...item.Write) error
+}
+
+// Stopper ends open jobs. It is safe for concurrent use.
+type Stopper struct {
+	Jobs Jobs
+	Log  *slog.Logger
+}
+
+// Stop asks a job to end as cancelled, for the reason that its schedule or run gives. If the row has a stop already,
+// that one is kept. ended says that the job is final now, as after; if not, the worker that owns the attempt was asked.
+func (s Stopper) Stop(
+	ctx context.Context, row job.Row, why job.Reason, now time.Time,
+) (after job.Row, ended bool, err error) {
+	if row.Stop == job.NoStop {
+		after, write := job.RequestStop(row, job.StopCancel, why, now)
+		if err := s.Jobs.Put(ctx, write); err != nil {
+			return row, false, err
+		}
+		row = after
+	}
+	c, asked, err := s.AskOwner(ctx, row, now)
+	switch {
+	case store.Refused(err) != nil: // the attempt ended just now; settling its report finds the stop
+		return row, false, nil
+	case asked || err != nil:
+		return row, false, err
+	}
+	after, err = s.Finish(ctx, row, c, now)
+	return after, err == nil, err
+}
+
+// AskOwner asks the worker that owns the attempt to stop it, and returns the claim. asked is false if no worker owns
+// the attempt.
+func (s Stopper) AskOwner(ctx context.Context, row job.Row, now time.Time) (c job.Claim, asked bool, err error) {
+	c, err = s.Jobs.Claim(ctx, row.Key)
+	if err != nil || !c.Live(row.Attempt, now) {
+		return c, false, err
+	}
+	if c.Cancel || c.Outcome != nil {
+		return c, true, nil
+	}
+	return c, true, s.Jobs.Put(ctx, job.FlagCancel(row.Key, c.Attempt, c.Token))
+}
+
+// Finish fences the attempt, so that no worker can start it any more, notes the starts that it had, and ends the job as
+// its stop says. c is the claim as it was read.
+func (s Stopper) Finish(ctx context.Context, row job.Row, c job.Claim, now time.Time) (job.Row, error) {
+	if err := s.Jobs.Put(ctx, job.Fence(row, c, row.DueAt, now)); err != nil {
+		return row, err
+	}
+	starts := c.Starts(row.Attempt, row.DueAt)
+	after, write := job.FinishStopAfter(row, starts, now)
+	for _, start := range after.PutStarts(starts) {
+		if err := s.Jobs.Put(ctx, start); err != nil {
+			return row, err
+		}
+	}
+	return after, s.Jobs.PutRow(ctx, after, write)
+}
+
+// Skip fences the attempt and ends the job as skipped if holds is not refused: the condition under which its schedule
+// decided so. It is one transaction, because nothing on the row would warn a worker that claims in between. A job that
+// has started is not skipped: that is a refusal, so that the caller decides anew. A job that was never counted among
+// the runs of its schedule has not started, even if its claim had an owner: a worker counts a job before it starts it.
+func (s Stopper) Skip(
+	ctx context.Context, row job.Row, why job.Reason, uncounted bool, holds item.Write, now time.Time,
+) (job.Row, error) {
+	c, err := s.Jobs.Claim(ctx, row.Key)
+	if err != nil {
+		return row, err
+	}
+	if !uncounted && job.HasStarted(row, c) {
+		return row, &item.Refused{}
+	}
+	after, write := job.Skip(row, why, now)
+	if err := s.Jobs.Commit(ctx, write, holds, job.Fence(row, c, row.DueAt, now)); err != nil {
+		return row, err
+	}
+	s.Log.InfoContext(ctx, "a schedule's job was skipped",
+		telemetry.Tenant, row.Tenant, telemetry.JobID, row.ID, "schedule", row.ScheduleID, "reason", why.Code)
+	return after, nil
+}
