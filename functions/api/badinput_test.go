@@ -50,6 +50,7 @@ func TestCreateJob_RefusesBadJobsWithCodeAndPointer(t *testing.T) {
 		{"an array", `[]`, 400, "invalid_value", ""},
 		{"null", `null`, 400, "invalid_value", ""},
 		{"an unknown field", with("colour", `"red"`), 400, "unknown_field", "/colour"},
+		//proof:of S39
 		{"somebody else's tenant", with("tenant_id", `"globex"`), 400, "unknown_field", "/tenant_id"},
 		{"a case variant", `{"Task":"echo","task":"echo"}`, 400, "unknown_field", "/Task"},
 		{"a field twice", `{"task":"echo","task":"http"}`, 400, "duplicate_field", "/task"},
@@ -70,6 +71,7 @@ func TestCreateJob_RefusesBadJobsWithCodeAndPointer(t *testing.T) {
 		{"run_at without a zone", with("run_at", `"2027-03-01T12:00:05"`), 400, "invalid_value", "/run_at"},
 		{"run_at as a number", with("run_at", `1803902405`), 400, "invalid_value", "/run_at"},
 		{"run_at an hour ago", with("run_at", `"2027-03-01T11:00:00Z"`), 400, "in_the_past", "/run_at"},
+		//proof:of S12
 		{"run_at 61 s ago", with("run_at", `"2027-03-01T11:58:59Z"`), 400, "in_the_past", "/run_at"},
 		{"run_at in 2020", with("run_at", `"2020-01-01T00:00:00Z"`), 400, "in_the_past", "/run_at"},
 		{"run_at 2 years and 1 s ahead", with("run_at", `"2029-03-01T12:00:01Z"`), 400, "out_of_range", "/run_at"},
@@ -100,6 +102,7 @@ func TestCreateJob_RefusesBadJobsWithCodeAndPointer(t *testing.T) {
 		{"retry that is a number", with("retry", `3`), 400, "invalid_value", "/retry"},
 		{"an unknown field of retry", with("retry", `{"attempts":3}`), 400, "unknown_field", "/retry/attempts"},
 		{"no attempts", with("retry", `{"max_attempts":0}`), 400, "out_of_range", "/retry/max_attempts"},
+		//proof:of 112
 		{"51 attempts", with("retry", `{"max_attempts":51}`), 400, "out_of_range", "/retry/max_attempts"},
 		{"half an attempt", with("retry", `{"max_attempts":1.5}`), 400, "invalid_value", "/retry/max_attempts"},
 		{"attempts as text", with("retry", `{"max_attempts":"3"}`), 400, "invalid_value", "/retry/max_attempts"},
@@ -202,6 +205,7 @@ func TestCreateJob_NamesAllMistakesOfABodyTogether(t *testing.T) {
 	}
 }
 
+//proof:of S38
 func TestHTTPPayload_IsCheckedWhenAJobIsMadeAndChanged(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
@@ -355,6 +359,7 @@ func TestSQSPayload_IsChecked(t *testing.T) {
 	}
 }
 
+//proof:of 48 187 S41
 func TestCreateJob_RefusesSecretsAndNeverRepeatsThem(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
@@ -615,6 +620,7 @@ func TestBatch_AcceptsGoodItemsDespiteABadOne(t *testing.T) {
 	}
 }
 
+//proof:of 189
 func TestAPI_RefusesACallerWithoutIdentityOrScope(t *testing.T) {
 	t.Parallel()
 	b := setup(t)

@@ -24,6 +24,7 @@ const etl = `{"nodes":{
 	"merge":{"task":"echo","depends_on":["b","a"],"payload":{"all":"${nodes.a.result}","url":"${params.url}"}},
 	"report":{"task":"echo","depends_on":["merge"],"run_if":"all_done"}},"params":{"url":"https://example.com"}}`
 
+//proof:of 46 66
 func TestDag_MakesAVersionOfEachNewDefinition(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
@@ -96,6 +97,7 @@ func TestDag_IsListedByNameForItsTenantOnly(t *testing.T) {
 	b.want(t, 404, "DELETE", "/v1/dags/a", "")
 }
 
+//proof:of 131
 func TestDag_IsCheckedAsADraft(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
@@ -158,6 +160,7 @@ func TestDag_ReportsOneMistakeOfEachKindInOneAnswer(t *testing.T) {
 	}
 }
 
+//proof:of 47 131 132
 func TestDag_ReportsEveryMistakeByPointer(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
@@ -228,6 +231,7 @@ func TestDag_AcceptsAPayloadWithExpressions(t *testing.T) {
 	}
 }
 
+//proof:of F61
 func TestDag_RefusesSecretsInExpressionsAndAroundThem(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
@@ -280,6 +284,7 @@ func TestDag_RefusesSecretsInExpressionsAndAroundThem(t *testing.T) {
 	}
 }
 
+//proof:of F61
 func TestDag_LetsNoExpressionChooseAHostOrASecret(t *testing.T) {
 	t.Parallel()
 	b := setup(t)

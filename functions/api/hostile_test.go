@@ -279,6 +279,8 @@ func slowDags(size int) map[string]slowBody {
 const maxAnswer = 1 << 20
 
 // BenchmarkSlowBodies measures each body; one that took minutes would end this test.
+//
+//proof:of F33
 func TestAPI_AnswersBodiesMadeToBeSlowQuickly(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
@@ -297,6 +299,7 @@ func TestAPI_AnswersBodiesMadeToBeSlowQuickly(t *testing.T) {
 	}
 }
 
+//proof:of F33
 func TestBatch_AcknowledgesAcceptedJobsDespiteManyMistakes(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
@@ -323,6 +326,7 @@ func TestBatch_AcknowledgesAcceptedJobsDespiteManyMistakes(t *testing.T) {
 	}
 }
 
+//proof:of F33
 func TestLists_EndAPageBeforeItIsTooLarge(t *testing.T) {
 	t.Parallel()
 	b := setup(t)

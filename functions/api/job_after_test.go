@@ -43,6 +43,7 @@ func (b *bench) fired(t *testing.T) int {
 	return len(b.sent(t, contract.FiringQueue("short", "normal")))
 }
 
+//proof:of 32
 func TestCreateJob_WaitsForTheJobsThatItComesAfter(t *testing.T) {
 	t.Parallel()
 	t.Run("makes a blocked job due a delay after its last parent has ended", func(t *testing.T) {
@@ -106,6 +107,7 @@ func TestCreateJob_WaitsForTheJobsThatItComesAfter(t *testing.T) {
 	})
 }
 
+//proof:of 32
 func TestCreateJob_DecidesByParentsThatAreOver(t *testing.T) {
 	t.Parallel()
 	failure := job.Outcome{Kind: job.OutcomeFailed, Permanent: true, Error: &job.Reason{Code: "no"}}
@@ -149,6 +151,7 @@ func TestCreateJob_DecidesByParentsThatAreOver(t *testing.T) {
 	}
 }
 
+//proof:of 32
 func TestCreateJob_RefusesBadParents(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
@@ -189,6 +192,7 @@ func TestCreateJob_AcceptsAnEmptyListOfParents(t *testing.T) {
 	}
 }
 
+//proof:of 32
 func TestBatch_LinksJobsToEarlierOnes(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
@@ -284,6 +288,7 @@ func TestIdempotencyKey_DecidesAboutABlockedJobWhenRepeated(t *testing.T) {
 	}
 }
 
+//proof:of 39
 func TestCancelJob_EndsABlockedJobAndWhatComesAfterIt(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
@@ -357,6 +362,7 @@ func TestDeleteJob_RefusesAJobWithPendingEffects(t *testing.T) {
 	}
 }
 
+//proof:of 39
 func TestPatchJob_ChangesABlockedJob(t *testing.T) {
 	t.Parallel()
 	b := setup(t)

@@ -19,6 +19,7 @@ import (
 	"punctual/shared/telemetry"
 )
 
+//proof:of 19 69
 func TestPatchJob_MakesANewVersionAndFiresIt(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
@@ -55,6 +56,7 @@ func TestPatchJob_MakesANewVersionAndFiresIt(t *testing.T) {
 	}
 }
 
+//proof:of S48
 func TestPatchJob_NeverRacesAnAttempt(t *testing.T) {
 	t.Parallel()
 	for _, path := range []string{"PATCH ", "POST /run-now"} {
@@ -102,6 +104,7 @@ func TestPatchJob_NeverRacesAnAttempt(t *testing.T) {
 	})
 }
 
+//proof:of 5 24 36
 func TestRunJobNow_DoesNotWait(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
@@ -113,6 +116,7 @@ func TestRunJobNow_DoesNotWait(t *testing.T) {
 	}
 }
 
+//proof:of 21 42
 func TestCancelJob_EndsAtOnceAJobThatNobodyRuns(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
@@ -163,6 +167,7 @@ func TestCancelJob_AsksARunningJobToStop(t *testing.T) {
 	}
 }
 
+//proof:of F13
 func TestAPI_AnnouncesTheEndOfAJobThatItCancels(t *testing.T) {
 	t.Parallel()
 	b, ctx := setup(t), context.Background()
@@ -218,6 +223,7 @@ func TestCancelJob_TreatsAnUnsettledOutcomeAsRunning(t *testing.T) {
 	}
 }
 
+//proof:of S47
 func TestCancelJob_DecidesOnceMoreWhenSomebodyWasFaster(t *testing.T) {
 	t.Parallel()
 	for _, at := range []string{"row.stop", "claim.fence", "row.finish_stop", "claim.cancel"} {
@@ -256,6 +262,7 @@ func TestCancelJob_DecidesOnceMoreWhenSomebodyWasFaster(t *testing.T) {
 	}
 }
 
+//proof:of 23 44
 func TestRedriveJob_BringsADeadJobBackOnce(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
@@ -286,6 +293,7 @@ func TestRedriveJob_BringsADeadJobBackOnce(t *testing.T) {
 	}
 }
 
+//proof:of 22 35 52
 func TestDeleteJob_DeletesAllItemsOfTheJob(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
@@ -313,6 +321,7 @@ func TestDeleteJob_DeletesAllItemsOfTheJob(t *testing.T) {
 	b.want(t, 204, "DELETE", "/v1/jobs/"+dead, "")
 }
 
+//proof:of F16
 func TestAPI_ListsEachStartOfAnAttemptInPages(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
@@ -364,6 +373,7 @@ func TestAPI_ListsEachStartOfAnAttemptInPages(t *testing.T) {
 	}
 }
 
+//proof:of 25 34 165 192 S35
 func TestListAttempts_PagesFromTheOldest(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
@@ -401,6 +411,7 @@ func TestListAttempts_PagesFromTheOldest(t *testing.T) {
 	}
 }
 
+//proof:of F09
 func TestAPI_DeletesTheBlobOfAPayloadThatAPatchReplaces(t *testing.T) {
 	t.Parallel()
 	b := setup(t)

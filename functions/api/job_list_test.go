@@ -50,6 +50,7 @@ func (b *bench) pages(t *testing.T, path, field string) [][]string {
 
 func flat(pages [][]string) []string { return slices.Concat(pages...) }
 
+//proof:of 25 27
 func TestListJobs_BeginsWithTheNewest(t *testing.T) {
 	t.Parallel()
 	for name, change := range map[string]func(*memory.Options, *api.Deps){
@@ -84,6 +85,7 @@ func TestListJobs_BeginsWithTheNewest(t *testing.T) {
 	}
 }
 
+//proof:of 26
 func TestListJobs_ShowsTheStatusOfRowAndClaim(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
@@ -140,6 +142,7 @@ func (b *bench) crowd(t *testing.T, like job.Row, n int) {
 	}
 }
 
+//proof:of F27
 func TestListJobs_FindsDeadJobsAtOnceAmongManyOthers(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
@@ -165,6 +168,7 @@ func TestListJobs_FindsDeadJobsAtOnceAmongManyOthers(t *testing.T) {
 	}
 }
 
+//proof:of F27
 func TestListJobs_FindsRunningJobsAtOnceAmongManyOthers(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
@@ -196,6 +200,7 @@ func TestListJobs_FindsRunningJobsAtOnceAmongManyOthers(t *testing.T) {
 	}
 }
 
+//proof:of S33 F27
 func TestListJobs_BoundsWhatAPageReadsAndReachesTheRest(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -222,6 +227,7 @@ func TestListJobs_BoundsWhatAPageReadsAndReachesTheRest(t *testing.T) {
 	})
 }
 
+//proof:of F20
 func TestListJobs_EndsAtNowAndFiltersByCreatedAt(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
@@ -303,6 +309,7 @@ func TestCursor_IsRefusedForAnotherListOrFilter(t *testing.T) {
 	}
 }
 
+//proof:of 27 28 73 106
 func TestListDeadLetters_ShowsContextNewestFirst(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
@@ -341,6 +348,7 @@ func TestListDeadLetters_ShowsContextNewestFirst(t *testing.T) {
 	}
 }
 
+//proof:of 107 180
 func TestRedriveDeadLetters_TakesIDsOrAFilter(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
@@ -391,6 +399,7 @@ func TestRedriveDeadLetters_TakesIDsOrAFilter(t *testing.T) {
 	}
 }
 
+//proof:of F27
 func TestListJobs_FindsJobsOfATaskAtOnceAmongManyOthers(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
@@ -428,6 +437,7 @@ func TestListJobs_FindsJobsOfATaskAtOnceAmongManyOthers(t *testing.T) {
 	}
 }
 
+//proof:of F27
 func TestCreateJob_RecordsATaskOncePerStretchOfTime(t *testing.T) {
 	t.Parallel()
 	b := setup(t)

@@ -8,6 +8,7 @@ import (
 
 const ownSecret = "arn:aws:secretsmanager:eu-central-1:123456789012:secret:punctual/punctual/acme/t-AbCdEf"
 
+//proof:of F35
 func TestCreateJob_RefusesSecretsOverPlainHTTP(t *testing.T) {
 	t.Parallel()
 	for name, field := range map[string]struct{ payload, pointer string }{
@@ -39,6 +40,7 @@ func TestCreateJob_RefusesSecretsOverPlainHTTP(t *testing.T) {
 		`{"task":"http","payload":{"url":"http://example.com/","sign_with":"`+ownSecret+`"}}`)
 }
 
+//proof:of F35
 func TestAPI_RefusesSecretsInEveryStoredField(t *testing.T) {
 	t.Parallel()
 	token := "ghp_" + strings.Repeat("aB3", 12)
@@ -84,6 +86,8 @@ func TestAPI_RefusesSecretsInEveryStoredField(t *testing.T) {
 }
 
 // A value in the wrong field may be a secret in any form.
+//
+//proof:of F35
 func TestProblems_DoNotRepeatValuesThatMayBeSecrets(t *testing.T) {
 	t.Parallel()
 	b := setup(t)

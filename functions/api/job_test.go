@@ -21,6 +21,7 @@ import (
 	"punctual/shared/tenant"
 )
 
+//proof:of 5 17 33 40 41
 func TestCreateJob_FiresAJobThatIsDueNow(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
@@ -50,6 +51,7 @@ func TestCreateJob_FiresAJobThatIsDueNow(t *testing.T) {
 	}
 }
 
+//proof:of 2 201
 func TestCreateJob_LeavesALaterJobToTheStream(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
@@ -75,6 +77,7 @@ func TestCreateJob_LeavesALaterJobToTheStream(t *testing.T) {
 	}
 }
 
+//proof:of 92 99
 func TestCreateJob_TakesDefaultsFromTheTask(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
@@ -98,6 +101,7 @@ func TestCreateJob_TakesDefaultsFromTheTask(t *testing.T) {
 	}
 }
 
+//proof:of S12
 func TestCreateJob_RunsAJobAtOnceThatIsJustPast(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
@@ -112,6 +116,7 @@ func TestCreateJob_RunsAJobAtOnceThatIsJustPast(t *testing.T) {
 	}
 }
 
+//proof:of 6 70
 func TestCreateJob_AcceptsEachLimit(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
@@ -165,6 +170,7 @@ func TestCreateJob_KeepsPayloadsWithoutWhiteSpace(t *testing.T) {
 	}
 }
 
+//proof:of 84 171
 func TestCreateJob_AcceptsWhenTheFiringCannotBeSent(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
@@ -182,6 +188,7 @@ func TestCreateJob_AcceptsWhenTheFiringCannotBeSent(t *testing.T) {
 	}
 }
 
+//proof:of 40
 func TestCreateJob_AnswersAfterPayloadAndRowAreWritten(t *testing.T) {
 	t.Parallel()
 	for name, body := range map[string]string{"the row": `{"task":"echo"}`,
@@ -217,6 +224,7 @@ func TestCreateJob_AnswersAfterPayloadAndRowAreWritten(t *testing.T) {
 	}
 }
 
+//proof:of 30 80 S12 S43
 func TestIdempotencyKey_WithTheSameBodyGivesTheFirstJob(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
@@ -331,6 +339,7 @@ func TestIdempotencyKey_IsSharedBySingleJobsAndBatches(t *testing.T) {
 	}
 }
 
+//proof:of 30 S43
 func TestIdempotencyKey_MakesOneJobOfConcurrentRequests(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
@@ -355,6 +364,7 @@ func TestIdempotencyKey_MakesOneJobOfConcurrentRequests(t *testing.T) {
 	}
 }
 
+//proof:of S43
 func TestIdempotencyKey_FindsTheJobAfterALostAnswer(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
@@ -373,6 +383,7 @@ func TestIdempotencyKey_FindsTheJobAfterALostAnswer(t *testing.T) {
 	}
 }
 
+//proof:of 17
 func TestBatch_IsWrittenAndFiredByQueue(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
@@ -397,6 +408,7 @@ func TestBatch_IsWrittenAndFiredByQueue(t *testing.T) {
 	}
 }
 
+//proof:of 18 193
 func TestGetJob_WaitsForTheEndOrTheTimeout(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -443,6 +455,7 @@ func TestGetJob_StopsWaitingWhenTheClientHasLeft(t *testing.T) {
 	})
 }
 
+//proof:of 186 S39
 func TestJobs_OfAnotherTenantAreNotFound(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
@@ -506,6 +519,7 @@ func TestAPI_AnswersAPanicWithAProblemAndNoTrace(t *testing.T) {
 	}
 }
 
+//proof:of 186 S39
 func TestAPI_TakesTheTenantFromTheIdentityAlone(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
@@ -519,6 +533,7 @@ func TestAPI_TakesTheTenantFromTheIdentityAlone(t *testing.T) {
 	}
 }
 
+//proof:of F16
 func TestAPI_KeepsThePolicyForALostWorker(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
@@ -548,6 +563,7 @@ func TestAPI_KeepsThePolicyForALostWorker(t *testing.T) {
 	}
 }
 
+//proof:of F30
 func TestAPI_ListsTheTasksWhenOneIsUnknown(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
@@ -558,6 +574,7 @@ func TestAPI_ListsTheTasksWhenOneIsUnknown(t *testing.T) {
 	}
 }
 
+//proof:of F28
 func TestAPI_RunsATaskByTheEchoExecutor(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
@@ -569,6 +586,7 @@ func TestAPI_RunsATaskByTheEchoExecutor(t *testing.T) {
 	b.want(t, 400, "POST", "/v1/jobs", `{"task":"rehearsal","payload":{"sleep":"soon"}}`)
 }
 
+//proof:of F30
 func TestAPI_ShowsThatAJobWaitsForAHandler(t *testing.T) {
 	t.Parallel()
 	b := setup(t)

@@ -40,6 +40,7 @@ func TestKeys_NameTheRedriveOfADeadJob(t *testing.T) {
 	b.want(t, 202, "POST", "/v1/jobs/"+id+"/redrive", "")
 }
 
+//proof:of F79
 func TestKeys_AreFreeOnceTheirJobIsDeleted(t *testing.T) {
 	t.Parallel()
 	for name, forget := range map[string]func(b *bench, id string){

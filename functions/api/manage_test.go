@@ -23,6 +23,7 @@ import (
 	"punctual/shared/telemetry"
 )
 
+//proof:of 67
 func TestTasks_AreDefinedReplacedListedAndDeleted(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
@@ -60,6 +61,7 @@ func TestTasks_AreDefinedReplacedListedAndDeleted(t *testing.T) {
 	b.want(t, 404, "GET", "/v1/tasks/a", "")
 }
 
+//proof:of F41
 func TestCreateJob_RefusesAPayloadThatDoesNotFitItsSchema(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
@@ -120,6 +122,7 @@ func TestPutTask_GivesConcurrentPutsOneVersionEach(t *testing.T) {
 	}
 }
 
+//proof:of 36 52 192
 func TestPauses_AnswerWhenTheyHoldAndWakeParkedJobs(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
@@ -191,6 +194,8 @@ func TestPauses_AnswerWhenTheyHoldAndWakeParkedJobs(t *testing.T) {
 }
 
 // The function may stop between choosing the time and its write; nothing may start after what it answers then.
+//
+//proof:of F37
 func TestPause_CountsFromItsWrite(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct{ method, path, write, header string }{
@@ -251,6 +256,7 @@ func TestPutPause_HoldsWhenItsWakeUpCannotBeSent(t *testing.T) {
 	}
 }
 
+//proof:of 43 50 51
 func TestDocument_NamesEveryRouteAndCode(t *testing.T) {
 	t.Parallel()
 	b := setup(t)

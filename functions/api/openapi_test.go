@@ -51,6 +51,7 @@ func eachOperation(doc map[string]any) func(yield func(string, map[string]any) b
 	}
 }
 
+//proof:of F29
 func TestDocument_BoundsEveryValueThatIsRead(t *testing.T) {
 	t.Parallel()
 	doc := served(t, Deps{Store: &store.Store{}})
@@ -189,6 +190,7 @@ func TestDocument_AsksForATokenOnlyWhereOneIsNeeded(t *testing.T) {
 	}
 }
 
+//proof:of F29
 func TestDocument_AcceptsExactlyWhatTheReadersAccept(t *testing.T) {
 	t.Parallel()
 	c := jsonschema.NewCompiler()

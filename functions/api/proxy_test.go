@@ -12,6 +12,7 @@ import (
 	"punctual/shared/telemetry"
 )
 
+//proof:of 51
 func TestProxy_TakesTheGatewaysStageAsPartOfThePath(t *testing.T) {
 	t.Parallel()
 	for name, ev := range map[string]events.APIGatewayProxyRequest{

@@ -12,6 +12,7 @@ import (
 	"punctual/shared/tenant"
 )
 
+//proof:of F18
 func TestCreateJob_AnswersTheViewThatGetAnswers(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
@@ -57,6 +58,7 @@ func without(view map[string]any, field string) map[string]any {
 	return view
 }
 
+//proof:of F28
 func TestLists_TakeLimitAndCursor(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
@@ -101,6 +103,7 @@ func violationOf(r reply) map[string]any {
 	return list[0].(map[string]any)
 }
 
+//proof:of F28
 func TestCreateJob_SaysWhereAPayloadMissesItsSchema(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
@@ -131,6 +134,7 @@ func TestCreateJob_SaysWhereAPayloadMissesItsSchema(t *testing.T) {
 	}
 }
 
+//proof:of F31
 func TestPutTask_SaysWhyASchemaDoesNotCompile(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
@@ -155,6 +159,7 @@ func TestPutTask_SaysWhyASchemaDoesNotCompile(t *testing.T) {
 	}
 }
 
+//proof:of F31
 func TestCreateJob_ProposesAUnitForABareNumber(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
@@ -176,6 +181,7 @@ func TestCreateJob_ProposesAUnitForABareNumber(t *testing.T) {
 	}
 }
 
+//proof:of F28
 func TestAPI_RefusesPatchTypesThatMeanSomethingElse(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
@@ -199,6 +205,7 @@ func TestAPI_RefusesPatchTypesThatMeanSomethingElse(t *testing.T) {
 	}
 }
 
+//proof:of F28
 func TestCreateJob_RefusesControlCharactersInTags(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
@@ -212,6 +219,7 @@ func TestCreateJob_RefusesControlCharactersInTags(t *testing.T) {
 	}
 }
 
+//proof:of F28
 func TestHTTPPayload_MayNotNameOurOwnPort(t *testing.T) {
 	t.Parallel()
 	b := setup(t, func(_ *memory.Options, d *api.Deps) {
@@ -259,6 +267,7 @@ func TestDocument_Has201ForEveryPut(t *testing.T) {
 	}
 }
 
+//proof:of F31
 func TestRedriveDeadLetters_MatchesNothingByAnUnknownID(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
@@ -279,6 +288,7 @@ func TestRedriveDeadLetters_MatchesNothingByAnUnknownID(t *testing.T) {
 	}
 }
 
+//proof:of F31
 func TestRedriveDeadLetters_SkipsRedrivenJobs(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
@@ -297,6 +307,7 @@ func TestRedriveDeadLetters_SkipsRedrivenJobs(t *testing.T) {
 	}
 }
 
+//proof:of F36
 func TestDeleteJob_NeedsTheScopeOfAPurgeForADeadJob(t *testing.T) {
 	t.Parallel()
 	b := setup(t)

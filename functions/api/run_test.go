@@ -35,6 +35,7 @@ func states(r reply) string {
 	return r.str("status") + " " + strings.Join(all, " ")
 }
 
+//proof:of 46 56 58 129 134 139 144
 func TestRun_StartsItsFirstNodes(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
@@ -74,6 +75,7 @@ func TestRun_StartsItsFirstNodes(t *testing.T) {
 	b.want(t, 404, "GET", r.header.Get("Location")+"/nodes/x", "")
 }
 
+//proof:of 46
 func TestRun_OfADagKeepsItsVersion(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
@@ -221,6 +223,7 @@ func TestRun_IsVisibleToItsTenantOnly(t *testing.T) {
 	}
 }
 
+//proof:of 29 37 59
 func TestRun_FollowsTheOperationsOfAnOperator(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
@@ -283,6 +286,7 @@ func TestRun_FollowsTheOperationsOfAnOperator(t *testing.T) {
 	}
 }
 
+//proof:of 139
 func TestRun_ShowsTheItemsOfAMappedNode(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
@@ -310,6 +314,7 @@ func TestRun_ShowsTheItemsOfAMappedNode(t *testing.T) {
 	}
 }
 
+//proof:of 140
 func TestRun_IsDrawn(t *testing.T) {
 	t.Parallel()
 	b := setup(t)

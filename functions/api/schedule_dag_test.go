@@ -42,6 +42,7 @@ func TestScheduleOfDag_ShowsItsTemplate(t *testing.T) {
 	}
 }
 
+//proof:of 8
 func TestScheduleOfDag_RefusesBadTemplates(t *testing.T) {
 	t.Parallel()
 	b := setup(t)

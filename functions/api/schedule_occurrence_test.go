@@ -78,6 +78,7 @@ func history(t *testing.T) (*bench, schedule.Schedule) {
 	return b, s
 }
 
+//proof:of 25 34 45 192 S35 F37
 func TestOccurrences_ShowEachTimeNewestFirst(t *testing.T) {
 	t.Parallel()
 	b, s := history(t)
@@ -318,6 +319,7 @@ func TestPauseSchedule_NamesTheJobsInFlight(t *testing.T) {
 	}
 }
 
+//proof:of F40
 func TestPauseSchedule_ResumesAtItsEnd(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
@@ -341,6 +343,7 @@ func TestPauseSchedule_ResumesAtItsEnd(t *testing.T) {
 	}
 }
 
+//proof:of 4 14 S10
 func TestPreview_TakesAScheduleByName(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
@@ -365,6 +368,7 @@ func TestPreview_TakesAScheduleByName(t *testing.T) {
 	}
 }
 
+//proof:of F25
 func TestOccurrences_ShowExcludedTimesBeforeTheyAreRecorded(t *testing.T) {
 	t.Parallel()
 	b := setup(t)

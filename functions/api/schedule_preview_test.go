@@ -13,6 +13,7 @@ func quote(s string) string {
 	return string(b)
 }
 
+//proof:of 3 S06
 func TestPreview_AnswersEveryPublicVector(t *testing.T) {
 	t.Parallel()
 	raw, err := os.ReadFile("../../shared/calendar/testdata/cron-shared.json")

@@ -41,6 +41,7 @@ func (r reply) at(path ...string) string {
 	return fmt.Sprint(v)
 }
 
+//proof:of 9 10 26
 func TestPutSchedule_ShowsTheNextTimes(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
@@ -80,6 +81,7 @@ func TestPutSchedule_ShowsTheNextTimes(t *testing.T) {
 	}
 }
 
+//proof:of 45
 func TestPutSchedule_ChangesNothingWhenRepeated(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
@@ -292,6 +294,7 @@ func TestDeleteSchedule_KeepsTheEpochOfTheName(t *testing.T) {
 	}
 }
 
+//proof:of 4 S10 F26
 func TestPatchSchedule_MergesTheNamedFields(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
@@ -358,6 +361,7 @@ func TestPatchSchedule_NamesTheSameErrorFirstEachTime(t *testing.T) {
 	}
 }
 
+//proof:of F26
 func TestPatchSchedule_MergesPayloadsByteForByteAndTasksBringTheirSettings(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
@@ -488,6 +492,7 @@ func TestDryRun_WritesNothing(t *testing.T) {
 	}
 }
 
+//proof:of S06 S07 F22
 func TestPutSchedule_RefusesBadSchedules(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
@@ -567,6 +572,8 @@ func TestPutSchedule_RefusesBadSchedules(t *testing.T) {
 }
 
 // S40: a tenant's schedules have a quota, also for edits.
+//
+//proof:of S40
 func TestQuota_BoundsTheSchedulesOfOneTenant(t *testing.T) {
 	t.Parallel()
 	b := setup(t, func(_ *memory.Options, d *api.Deps) { d.ScheduleQuota = 70 })
@@ -618,6 +625,7 @@ func manyDates(n int) string {
 	return strings.Join(dates, ",")
 }
 
+//proof:of 36
 func TestPauseSchedule_HoldsItUntilItIsResumed(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
@@ -662,6 +670,7 @@ func TestPauseSchedule_HoldsItUntilItIsResumed(t *testing.T) {
 	b.want(t, 404, "POST", "/v1/schedules/none/pause", "")
 }
 
+//proof:of 36
 func TestRunScheduleNow_MakesAJobInAdditionToTheTimes(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
@@ -715,6 +724,7 @@ func TestRunScheduleNow_MakesAJobInAdditionToTheTimes(t *testing.T) {
 	}
 }
 
+//proof:of S39
 func TestSchedules_OfAnotherTenantAreNotFound(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
@@ -864,6 +874,7 @@ func TestPutSchedule_IsWrittenOnceAndWhole(t *testing.T) {
 	}
 }
 
+//proof:of F23
 func TestDeleteSchedule_ShowsItsJobsAsSkippedAndUnchangeable(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
@@ -926,6 +937,8 @@ func TestDryRunSchedule_SaysWhatPuttingWouldDo(t *testing.T) {
 }
 
 // A trial that lets through what the change does not is worse than none.
+//
+//proof:of F54
 func TestDryRunSchedule_RefusesWhatPuttingWould(t *testing.T) {
 	t.Parallel()
 	b := setup(t, func(_ *memory.Options, d *api.Deps) { d.ScheduleQuota = 70 })
@@ -998,6 +1011,8 @@ func TestSchedules_AnswerFromWhenAnEditCounts(t *testing.T) {
 }
 
 // After an outage of the promoter an edit comes before it: the times that were due are decided by the catch-up of then.
+//
+//proof:of F73
 func TestSchedules_PromoteWhatWasDueBeforeAnEdit(t *testing.T) {
 	t.Parallel()
 	for name, change := range map[string]func(b *bench){

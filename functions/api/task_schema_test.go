@@ -23,6 +23,7 @@ func doubling(levels int) string {
 	}), levels)
 }
 
+//proof:of F32
 func TestPutTask_RefusesSchemasThatCostTooMuch(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
@@ -79,6 +80,7 @@ func TestPutTask_RefusesSchemasThatCostTooMuch(t *testing.T) {
 	}
 }
 
+//proof:of F32
 func TestPutTask_TakesSchemasOfTheUsualSize(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
@@ -103,6 +105,8 @@ func within(open, inner, shut string, levels int) string {
 }
 
 // PUT accepts each of these schemas, and each payload would take minutes to years to check.
+//
+//proof:of F32
 func TestCreateJob_RefusesPayloadsThatTakeTooMuchWorkToCheck(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
@@ -239,6 +243,7 @@ func TestDag_NotesFormatsThatAreNotChecked(t *testing.T) {
 	}
 }
 
+//proof:of F32
 func TestBatch_GivesEachJobItsShareOfTheWork(t *testing.T) {
 	t.Parallel()
 	b := setup(t)

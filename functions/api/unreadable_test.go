@@ -10,6 +10,7 @@ import (
 	"punctual/shared/job"
 )
 
+//proof:of F03
 func TestAPI_RepairsAnUnreadableItemByAPut(t *testing.T) {
 	t.Parallel()
 	b := setup(t)

@@ -22,6 +22,7 @@ func waiting(t *testing.T) *bench {
 	return b
 }
 
+//proof:of F77
 func TestWait_BoundsTheWaitingRequestsOfATenant(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

@@ -40,6 +40,7 @@ func (b *bench) used(t *testing.T) int64 {
 	return n
 }
 
+//proof:of F84
 func TestWeight_DrawsOnTheRateLimitOfTheTenantAlone(t *testing.T) {
 	t.Parallel()
 	t.Run("a tenant that writes 10 MB in bulk waits, and its neighbour does not", func(t *testing.T) {

@@ -53,6 +53,7 @@ func TestHandle_NamesATokenWithoutSubjectByItsTenant(t *testing.T) {
 	}
 }
 
+//proof:of S36 F36
 func TestHandle_RefusesAllInTheSameWay(t *testing.T) {
 	t.Parallel()
 	b := setup(t)

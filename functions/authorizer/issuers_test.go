@@ -72,6 +72,7 @@ func TestAuthorizer_TakesAccessTokensOfCognito(t *testing.T) {
 	}
 }
 
+//proof:of 195
 func TestAuthorizer_TakesThePersonsTenantFromAGroup(t *testing.T) {
 	t.Parallel()
 	b := setup(t, cognito)

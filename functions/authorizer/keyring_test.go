@@ -16,6 +16,8 @@ import (
 )
 
 // S37: rotation locks no caller out, and made-up key ids do not make us hammer the issuer.
+//
+//proof:of S37
 func TestKeyring_FollowsARotation(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
@@ -66,6 +68,7 @@ func TestKeyring_SeesARotationRightAfterTheFirstFetch(t *testing.T) {
 	b.requireAccepted(t, seal(t, jwa.RS256(), otherRSA(), "rsa-2", good()))
 }
 
+//proof:of S37
 func TestKeyring_FetchesOnceForAFloodBeforeAnyGoodToken(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
@@ -89,6 +92,7 @@ func TestKeyring_FetchesNothingForTokensRefusedWithoutAKey(t *testing.T) {
 	}
 }
 
+//proof:of S37
 func TestKeyring_KeepsKnownKeysWhileTheIssuerIsDown(t *testing.T) {
 	t.Parallel()
 	b := setup(t)

@@ -34,6 +34,8 @@ func TestToken_OfEachAlgorithmIsAccepted(t *testing.T) {
 }
 
 // S36: what a token says of its own algorithm is never believed.
+//
+//proof:of 185 S36
 func TestToken_DoesNotChooseHowItIsVerified(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
@@ -99,6 +101,7 @@ func TestToken_DoesNotChooseHowItIsVerified(t *testing.T) {
 	b.requireRefused(t, "no key id", seal(t, jwa.RS256(), rsaKey(), "", good()), "names no key")
 }
 
+//proof:of S36
 func TestToken_WithAnyByteChangedIsRefused(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
@@ -151,6 +154,7 @@ func must(b []byte, err error) []byte {
 	return b
 }
 
+//proof:of 185 S36
 func TestToken_NeedsTheRegisteredClaims(t *testing.T) {
 	t.Parallel()
 	at := func(d time.Duration) int64 { return noon.Add(d).Unix() }
@@ -224,6 +228,7 @@ func TestAuthorizer_TrustsNobodyByDefault(t *testing.T) {
 	b.requireRefused(t, "no keys", rs(t, good()), "could not be fetched")
 }
 
+//proof:of S42
 func TestToken_TakesTheTenantFromTheNamedClaimOnly(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {

@@ -38,6 +38,7 @@ func failed(resp events.SQSEventResponse) string {
 	return ids
 }
 
+//proof:of S21
 func TestSQS_RedeliversOnlyTheBadMessages(t *testing.T) {
 	t.Parallel()
 	meter, logged := new(telemetry.Meter), new(bytes.Buffer)
@@ -291,6 +292,7 @@ func TestAside_IsSendableWithAnyKeys(t *testing.T) {
 	}
 }
 
+//proof:of F62
 func TestSQS_AnswersForTheOthersWhenARecordDoesNotEnd(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

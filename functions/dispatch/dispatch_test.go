@@ -155,6 +155,7 @@ func TestDispatch_RepeatsAFailedFiringAfterSeconds(t *testing.T) {
 	})
 }
 
+//proof:of S21
 func TestDispatch_RedeliversOnlyTheBadMessageOfTen(t *testing.T) {
 	t.Parallel()
 	for name, poison := range map[string]string{
@@ -197,6 +198,7 @@ func (b *bundle) crowd(ahead time.Duration, n int) horizon.Slice {
 	return horizon.SliceOf(minute, 0)
 }
 
+//proof:of 15 S19
 func TestDispatch_MakesATimerForASlice(t *testing.T) {
 	t.Parallel()
 	// asked gives the stage the message for a slice.
@@ -278,6 +280,7 @@ func TestDispatch_MakesATimerForASlice(t *testing.T) {
 		}
 		once(b, fired(b, slice), 0)
 	})
+	//proof:of S20
 	bubble(t, "a slice without a timer waits in the queue, and other messages do not wait for it", memory.Options{},
 		func(b *bundle) {
 			slice, other := b.crowd(20*time.Minute, 40),
@@ -335,6 +338,7 @@ func TestDispatch_MakesATimerForASlice(t *testing.T) {
 func TestDispatch_FiresASlice(t *testing.T) {
 	t.Parallel()
 	crowd := func(b *bundle, n int) string { return b.crowd(2*time.Minute, n).String() }
+	//proof:of 15 203
 	bubble(t, "each job of a slice is sent just before it is due", memory.Options{EmptyPages: true}, func(b *bundle) {
 		b.dispatch(message.Dispatch{Slice: crowd(b, 350)})
 		got := 0
@@ -355,6 +359,7 @@ func TestDispatch_FiresASlice(t *testing.T) {
 			b.Errorf("%d calls: it did not send in tens", calls)
 		}
 	})
+	//proof:of 178
 	bubble(t, "a slice continues in another message when time runs short", memory.Options{}, func(b *bundle) {
 		slice := crowd(b, 350)
 		short := func() context.Context {
@@ -571,6 +576,7 @@ func TestDispatch_UnparksJobs(t *testing.T) {
 	})
 }
 
+//proof:of F09
 func TestDispatch_DeletesTheContentsOfAnExpiredRow(t *testing.T) {
 	t.Parallel()
 	// full puts a job with all contents that a row may have.

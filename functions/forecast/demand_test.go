@@ -36,6 +36,7 @@ func TestDemand_CountsTheMostThatRunAtOnce(t *testing.T) {
 	}
 }
 
+//proof:of 127
 func TestDemand_NeverFallsShortOfAnyMoment(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {

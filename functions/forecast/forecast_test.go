@@ -56,6 +56,7 @@ func (b *bundle) ran(r job.Row, took time.Duration) {
 	b.Put(r)
 }
 
+//proof:of 127
 func TestForecast_MakesAPass(t *testing.T) {
 	t.Parallel()
 	bubble(t, "counts what is due in the next half hour, by pool", func(b *bundle) {

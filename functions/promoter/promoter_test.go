@@ -74,8 +74,10 @@ func (b *bundle) requireAsked(rows ...job.Row) {
 	}
 }
 
+//proof:of 88
 func TestPromoter_AsksForSlicesThatEnterTheHorizon(t *testing.T) {
 	t.Parallel()
+	//proof:of 6
 	bubble(t, "asks for each slice when it enters the horizon, and only then", memory.Options{}, func(b *bundle) {
 		r := b.far(1, 45*time.Minute+30*time.Second)
 		b.promote()
@@ -119,6 +121,7 @@ func TestPromoter_AsksForSlicesThatEnterTheHorizon(t *testing.T) {
 			b.Errorf("another pass took %v read units of the jobs table", units)
 		}
 	})
+	//proof:of 182 S16
 	bubble(t, "continues after a pass of 75 s where it ended, not at the clock", memory.Options{},
 		func(b *bundle) {
 			b.promote()
@@ -141,6 +144,7 @@ func TestPromoter_AsksForSlicesThatEnterTheHorizon(t *testing.T) {
 			}
 			b.requireAsked(rows...)
 		})
+	//proof:of 169
 	bubble(t, "catches up after an outage, and leaves jobs that are long overdue to the sweeper",
 		memory.Options{}, func(b *bundle) {
 			b.promote()
@@ -174,6 +178,7 @@ func TestPromoter_AsksForSlicesThatEnterTheHorizon(t *testing.T) {
 		}
 		b.requireAsked(r)
 	})
+	//proof:of S33
 	bubble(t, "does not take an empty page for the end", memory.Options{EmptyPages: true}, func(b *bundle) {
 		at := time.Now().Truncate(time.Minute).Add(20 * time.Minute)
 		for n := range 120 {
@@ -183,6 +188,7 @@ func TestPromoter_AsksForSlicesThatEnterTheHorizon(t *testing.T) {
 		b.promote()
 		b.requireAsked(r)
 	})
+	//proof:of 181 197
 	bubble(t, "covers all recorded shards although the deployment has fewer", memory.Options{},
 		func(b *bundle) {
 			if _, err := b.Store.Shards(b.Context(), 9); err != nil {
@@ -194,6 +200,7 @@ func TestPromoter_AsksForSlicesThatEnterTheHorizon(t *testing.T) {
 		})
 }
 
+//proof:of F04
 func TestPromoter_LeavesJobsToOtherStages(t *testing.T) {
 	t.Parallel()
 	bubble(t, "asks for no slice of a job that the sweeper has put off", memory.Options{}, func(b *bundle) {
@@ -221,6 +228,7 @@ func TestPromoter_LeavesJobsToOtherStages(t *testing.T) {
 	})
 }
 
+//proof:of S20
 func TestPromoter_LosesNothingWhenAQueueFails(t *testing.T) {
 	t.Parallel()
 	bubble(t, "asks for each slice although every third call fails", memory.Options{}, func(b *bundle) {
@@ -259,6 +267,7 @@ func TestPromoter_LosesNothingWhenAQueueFails(t *testing.T) {
 	})
 }
 
+//proof:of S11
 func TestPromoter_PassesOverABadEntry(t *testing.T) {
 	t.Parallel()
 	bubble(t, "asks for the slice of an unreadable entry if it has another job", memory.Options{}, func(b *bundle) {
@@ -279,6 +288,7 @@ func TestPromoter_PassesOverABadEntry(t *testing.T) {
 	})
 }
 
+//proof:of 178
 func TestPromoter_LeavesTheRestToTheNextPass(t *testing.T) {
 	t.Parallel()
 	bubble(t, "stops a pass without time, and says so", memory.Options{}, func(b *bundle) {

@@ -116,6 +116,7 @@ func (b *bundle) requireDepths(redriveQueue, deadLetters, firings int) {
 
 func TestRedrive_BuriesANewDeadLetter(t *testing.T) {
 	t.Parallel()
+	//proof:of S23
 	bubble(t, "a new dead letter is buried and moved into the DLQ by the queue's own policy", func(b *bundle) {
 		r := b.dead(1)
 		start := time.Now()
@@ -166,6 +167,7 @@ func TestRedrive_BuriesANewDeadLetter(t *testing.T) {
 		b.drain()
 		b.requireDepths(0, 0, 0)
 	})
+	//proof:of 180
 	bubble(t, "a new dead letter of a redriven job is deleted", func(b *bundle) {
 		r := b.dead(1, func(r *job.Row) { r.RedrivenBy = jobtest.Key(2).ID })
 		b.send(r)
@@ -198,6 +200,7 @@ func TestRedrive_MakesANewJobForARedrivenDeadLetter(t *testing.T) {
 		time.Sleep(time.Hour)
 		return r
 	}
+	//proof:of 108
 	bubble(t, "a redrive to source makes one new job and deletes the dead letter", func(b *bundle) {
 		r := buried(b, 1)
 		b.redriveToSource()
@@ -254,6 +257,7 @@ func TestRedrive_MakesANewJobForARedrivenDeadLetter(t *testing.T) {
 		b.drain()
 		b.requireDepths(0, 0, 0)
 	})
+	//proof:of S23
 	bubble(t, "a dead letter goes back to the DLQ when its redrive fails, and works the next time", func(b *bundle) {
 		buried(b, 1)
 		b.redriveToSource()
@@ -290,6 +294,7 @@ func TestRedrive_MakesANewJobForARedrivenDeadLetter(t *testing.T) {
 	})
 }
 
+//proof:of S21
 func TestRedrive_HandlesNineDespiteABadDeadLetter(t *testing.T) {
 	t.Parallel()
 	for name, poison := range map[string]string{

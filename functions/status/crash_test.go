@@ -11,6 +11,7 @@ import (
 	"punctual/shared/job"
 )
 
+//proof:of 170
 func TestStatus_SettlesAReportAfterACrash(t *testing.T) {
 	t.Parallel()
 	large := success()

@@ -14,6 +14,8 @@ import (
 )
 
 // A report that has waited long shows that the queue is busy.
+//
+//proof:of 143
 func TestStatus_SettlesReportsBeforeChildrenInABacklog(t *testing.T) {
 	t.Parallel()
 	for name, late := range map[string]bool{

@@ -109,6 +109,7 @@ func (b *bundle) requireNothingSent() {
 	}
 }
 
+//proof:of 122
 func TestStatus_SettlesASuccess(t *testing.T) {
 	t.Parallel()
 	bubble(t, "a success ends the job and takes it out of the index", func(b *bundle) {
@@ -136,6 +137,7 @@ func TestStatus_SettlesASuccess(t *testing.T) {
 			b.Errorf("it is %s", after.Status)
 		}
 	})
+	//proof:of 204
 	bubble(t, "a large result is written before the row that refers to it", func(b *bundle) {
 		r := b.running(1)
 		body := `"` + strings.Repeat("x", 5000) + `"`
@@ -154,6 +156,7 @@ func TestStatus_SettlesASuccess(t *testing.T) {
 			b.Errorf("it is %s with its result in %q", after.Status, after.ResultIn)
 		}
 	})
+	//proof:of 78
 	bubble(t, "a success reported twice is recorded once", func(b *bundle) {
 		r := b.running(1)
 		body := b.ended(r, 1, success())
@@ -174,6 +177,7 @@ func TestStatus_SettlesASuccess(t *testing.T) {
 
 func TestStatus_SettlesAFailure(t *testing.T) {
 	t.Parallel()
+	//proof:of 62
 	bubble(t, "a failure with attempts left is due later, and is fired if that is now", func(b *bundle) {
 		r := b.running(1)
 		b.report(b.ended(r, 1, failure()))
@@ -236,6 +240,7 @@ func TestStatus_SettlesAFailure(t *testing.T) {
 			b.requireNothingSent()
 		})
 	}
+	//proof:of S47
 	bubble(t, "a failure of a job with a stop ends it, with no retry and no dead letter", func(b *bundle) {
 		r := b.running(1, func(r *job.Row) { r.Stop, r.CancelRequestedAt = job.StopCancel, time.Now() })
 		b.report(b.ended(r, 1, failure()))
@@ -296,6 +301,7 @@ func TestStatus_SnoozesWithoutCostingATry(t *testing.T) {
 
 func TestStatus_SettlesADeadJob(t *testing.T) {
 	t.Parallel()
+	//proof:of 63 73 110
 	bubble(t, "a row becomes DEAD before its dead letter is sent and stamped", func(b *bundle) {
 		labels := job.Labels{Metadata: `{"ticket":7}`}
 		r := b.running(1, func(r *job.Row) { r.Labelled = labels.Labelled() })
@@ -325,6 +331,7 @@ func TestStatus_SettlesADeadJob(t *testing.T) {
 			b.Errorf("counted %v dead letters", n)
 		}
 	})
+	//proof:of 111
 	bubble(t, "the report of a dead job whose dead letter cannot be sent is redelivered", func(b *bundle) {
 		r := b.running(1)
 		b.Fail(memory.QueueSend, contract.RedriveQueue)
@@ -362,6 +369,7 @@ func TestStatus_SettlesADeadJob(t *testing.T) {
 	})
 }
 
+//proof:of 76 S47
 func TestStatus_DropsALateReport(t *testing.T) {
 	t.Parallel()
 	for _, s := range []job.Status{job.Cancelled, job.Expired, job.Succeeded, job.Dead} {
@@ -390,6 +398,7 @@ func TestStatus_DropsALateReport(t *testing.T) {
 	})
 }
 
+//proof:of 60
 func TestStatus_MarksRunning(t *testing.T) {
 	t.Parallel()
 	report := func(r job.Row, outcome string) string {
@@ -451,6 +460,7 @@ func TestStatus_ReevaluatesAtOnce(t *testing.T) {
 	})
 }
 
+//proof:of 87 S21
 func TestStatus_RedeliversOnlyTheBadReportOfTen(t *testing.T) {
 	t.Parallel()
 	for name, poison := range map[string]string{
@@ -527,6 +537,8 @@ func TestStatus_WritesARowOnceForASuccess(t *testing.T) {
 }
 
 // A sender to the report queue that does not hold the claim changes nothing.
+//
+//proof:of F34
 func TestStatus_SettlesOnlyWhatTheClaimSays(t *testing.T) {
 	t.Parallel()
 	outcome := map[string]any{"outcome": job.EncodeOutcome(failure())}

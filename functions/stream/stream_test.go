@@ -99,8 +99,10 @@ func due(n int, in time.Duration, change ...func(*job.Row)) job.Row {
 	return jobtest.Row(n, time.Now().Add(in), time.Now(), change...)
 }
 
+//proof:of 84
 func TestStream_FiresChangedJobs(t *testing.T) {
 	t.Parallel()
+	//proof:of 7
 	bubble(t, "sends a job that is due soon with the delay that is left", func(b *bundle) {
 		r := due(1, 10*time.Second)
 		b.requireAllDone(b.write(job.Accept(r)))
@@ -191,6 +193,7 @@ func TestStream_FiresChangedJobs(t *testing.T) {
 			b.Errorf("%d firings", len(got))
 		}
 	})
+	//proof:of S32
 	bubble(t, "never writes the table", func(b *bundle) {
 		b.write(job.Accept(due(1, time.Minute)), job.Accept(due(2, 20*time.Minute)))
 		changes, err := b.World.Table().Stream(b.Context(), b.seen, 1000, time.Hour)
@@ -198,6 +201,7 @@ func TestStream_FiresChangedJobs(t *testing.T) {
 			b.Errorf("%d records followed, %v", len(changes), err)
 		}
 	})
+	//proof:of S18
 	bubble(t, "asks once more for a batch that is redelivered", func(b *bundle) {
 		r := due(1, 20*time.Minute)
 		ev := batch.StreamEventOf(item.Change{Seq: "1", New: r.Item()})
@@ -211,6 +215,7 @@ func TestStream_FiresChangedJobs(t *testing.T) {
 			b.Errorf("asked by %v", got)
 		}
 	})
+	//proof:of S22
 	bubble(t, "names only the records that were throttled", func(b *bundle) {
 		b.World.SetFaults(func(c memory.Call) memory.Fault {
 			if c.Op == memory.QueueSend && c.N == 1 {
@@ -247,6 +252,7 @@ func TestStream_IgnoresWhatTheFilterDrops(t *testing.T) {
 	})
 }
 
+//proof:of S31
 func TestStream_SetsAPoisonRecordAside(t *testing.T) {
 	t.Parallel()
 	for name, poison := range map[string]func(events.DynamoDBStreamRecord){
@@ -299,6 +305,7 @@ func TestStream_SetsAPoisonRecordAside(t *testing.T) {
 	}
 }
 
+//proof:of F09
 func TestStream_AsksToDeleteTheContentsOfAnExpiredRow(t *testing.T) {
 	t.Parallel()
 	over := func(r *job.Row) {

@@ -15,6 +15,8 @@ import (
 )
 
 // Whatever holds a job, and by whichever lane it came, its deadline ends it in the pass that follows.
+//
+//proof:of F74
 func TestSweeper_EndsWhatWaitsAtItsDeadline(t *testing.T) {
 	t.Parallel()
 	within := func(d time.Duration) func(*job.Row) { return func(r *job.Row) { r.StartWithin = d } }

@@ -39,6 +39,8 @@ func (b *bundle) stuck(heeds bool) run.Key {
 }
 
 // TestSweeper_GoesOnWithoutARunThatDoesNotEnd sweeps for hours while the reconcile of one run never returns.
+//
+//proof:of F62
 func TestSweeper_GoesOnWithoutARunThatDoesNotEnd(t *testing.T) {
 	t.Parallel()
 	for _, heeds := range []bool{true, false} {

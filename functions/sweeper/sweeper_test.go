@@ -80,6 +80,7 @@ const lost = -(contract.Grace + 10*time.Second) // due that long ago, and its fi
 
 func TestSweeper_RecoversLostJobs(t *testing.T) {
 	t.Parallel()
+	//proof:of 150
 	bubble(t, "recovers a lost job after the grace, and leaves younger jobs alone", memory.Options{},
 		func(b *bundle) {
 			b.sweep()
@@ -134,6 +135,7 @@ func TestSweeper_RecoversLostJobs(t *testing.T) {
 			b.Errorf("fired %v", got)
 		}
 	})
+	//proof:of 88 S14
 	bubble(t, "resumes at its watermark after an outage of hours, oldest first", memory.Options{}, func(b *bundle) {
 		b.sweep()
 		old, young := b.lost(1, time.Minute), b.lost(2, 3*time.Hour)
@@ -165,6 +167,7 @@ func TestSweeper_RecoversLostJobs(t *testing.T) {
 			b.Errorf("fired %v", got)
 		}
 	})
+	//proof:of 89
 	bubble(t, "finds within the hour a job that the index shows hours late", memory.Options{}, func(b *bundle) {
 		b.sweep()
 		time.Sleep(20 * time.Hour)
@@ -187,6 +190,7 @@ func TestSweeper_RecoversLostJobs(t *testing.T) {
 			b.Errorf("brought on %v", sum.Came)
 		}
 	})
+	//proof:of 169 S28
 	bubble(t, "two passes at once fire once", memory.Options{}, func(b *bundle) {
 		for n := range 50 {
 			b.lost(n, lost)
@@ -219,6 +223,7 @@ func TestSweeper_RecoversLostJobs(t *testing.T) {
 			b.Errorf("%d of 50 were fired", len(got))
 		}
 	})
+	//proof:of 156
 	bubble(t, "a pass counts its steps", memory.Options{}, func(b *bundle) {
 		b.lost(1, lost)
 		b.lost(2, lost, func(r *job.Row) { r.Stop = job.StopCancel })
@@ -228,6 +233,7 @@ func TestSweeper_RecoversLostJobs(t *testing.T) {
 			b.Errorf("%+v, %v", sum, b.Meter.Total(telemetry.Swept))
 		}
 	})
+	//proof:of S33
 	bubble(t, "does not take an empty page for the end", memory.Options{EmptyPages: true}, func(b *bundle) {
 		for n := range 300 {
 			b.lost(n, lost, func(r *job.Row) { r.Shard = 0 })
@@ -250,9 +256,11 @@ func TestSweeper_RecoversLostJobs(t *testing.T) {
 	})
 }
 
+//proof:of 87 S11
 func TestSweeper_SetsAnUnreadableRowAside(t *testing.T) {
 	t.Parallel()
 	for name, poison := range map[string]func(b *bundle, i item.Item){
+		//proof:of 191
 		"an unknown version":           func(_ *bundle, i item.Item) { i["schema_v"] = int64(99) },
 		"an unknown status":            func(_ *bundle, i item.Item) { i["status"] = "LOST" },
 		"attempts that are not a list": func(_ *bundle, i item.Item) { i["attempts"] = "{" },
@@ -509,6 +517,7 @@ func TestSweeper_ReadsEachSliceOfADayOnceAnHour(t *testing.T) {
 	})
 }
 
+//proof:of F10
 func TestSweeper_ForgetsNoJob(t *testing.T) {
 	t.Parallel()
 	bubble(t, "a job that cannot be fired for more than a day is fired once it can be", memory.Options{},
@@ -560,6 +569,7 @@ func TestSweeper_ForgetsNoJob(t *testing.T) {
 	}
 }
 
+//proof:of F03
 func TestSweeper_KeepsAnUnreadablePause(t *testing.T) {
 	t.Parallel()
 	for _, owner := range []tenant.ID{job.Everyone, jobtest.Tenant} {
@@ -588,6 +598,7 @@ func TestSweeper_KeepsAnUnreadablePause(t *testing.T) {
 	}
 }
 
+//proof:of F10
 func TestSweeper_SharesItsTimeFairly(t *testing.T) {
 	t.Parallel()
 	bubble(t, "a backlog of slices does not delay parked jobs and late slices", memory.Options{}, func(b *bundle) {

@@ -57,6 +57,7 @@ func at(t *testing.T, o Object, path string) any {
 	return v
 }
 
+//proof:of 128
 func TestWorker_GetsTheEnvironmentThatItReads(t *testing.T) {
 	t.Parallel()
 	for _, p := range pools() {
@@ -79,6 +80,7 @@ func TestWorker_GetsTheEnvironmentThatItReads(t *testing.T) {
 	}
 }
 
+//proof:of S29
 func TestPod_HasTimeToDrainBeforeItsNodeEnds(t *testing.T) {
 	t.Parallel()
 	for _, drain := range []time.Duration{10 * time.Second, 55 * time.Second, 2 * time.Hour, 12 * time.Hour,
@@ -124,6 +126,7 @@ func TestNodePool_KeepsNodesOfLongJobsUntilTheirEnd(t *testing.T) {
 	}
 }
 
+//proof:of 98
 func TestPool_RunsOnItsOwnNodesOnly(t *testing.T) {
 	t.Parallel()
 	for _, p := range pools() {
@@ -141,6 +144,7 @@ func TestPool_RunsOnItsOwnNodesOnly(t *testing.T) {
 	}
 }
 
+//proof:of 121
 func TestWorker_HasNoMoreRightsThanItNeeds(t *testing.T) {
 	t.Parallel()
 	for _, p := range pools() {
@@ -215,6 +219,7 @@ func TestLogShipper_KeepsItsPositionOnTheHost(t *testing.T) {
 	t.Errorf("%s lies in %q, which is not the host's", db[1], mounted)
 }
 
+//proof:of 121
 func TestWorker_AcceptsNoConnections(t *testing.T) {
 	t.Parallel()
 	switchedOn, policy := Isolation()[0], at(t, Isolation()[1], "spec").(Object)
@@ -241,6 +246,7 @@ func TestWorker_GetsItsSizeAndNoMore(t *testing.T) {
 	}
 }
 
+//proof:of 190 198
 func TestPool_IsSpreadAndKeptByABudget(t *testing.T) {
 	t.Parallel()
 	for _, p := range pools() {
@@ -266,6 +272,7 @@ func TestPool_IsSpreadAndKeptByABudget(t *testing.T) {
 	}
 }
 
+//proof:of 98 125 126 127 S29
 func TestPool_IsScaledByItsQueuesAndTheForecast(t *testing.T) {
 	t.Parallel()
 	for _, p := range pools() {

@@ -215,6 +215,8 @@ var alsoAs = map[string][]string{
 
 // TestRoles_MayDoWhatTheirFunctionsDoAndNothingElse compares the roles with what was seen: a call
 // without a grant would fail in AWS, and a grant without a call is one too many.
+//
+//proof:of 189
 func TestRoles_MayDoWhatTheirFunctionsDoAndNothingElse(t *testing.T) {
 	t.Parallel()
 	seen := done(t)
@@ -274,6 +276,7 @@ func TestWorkers_MayDoWhatTheyDo(t *testing.T) {
 	}
 }
 
+//proof:of 27
 func TestAPIRead_MayNotWrite(t *testing.T) {
 	t.Parallel()
 	for a := range mayDo(prod(), APIRead) {

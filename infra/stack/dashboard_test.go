@@ -46,6 +46,8 @@ func board(t *testing.T, suffix string) (titles []string, body string) {
 
 // TestDashboard_ShowsTheExpectedPanels holds the panels that the person on call needs, by what
 // they show.
+//
+//proof:of 166
 func TestDashboard_ShowsTheExpectedPanels(t *testing.T) {
 	t.Parallel()
 	titles, body := board(t, "")
@@ -81,6 +83,7 @@ func TestDashboard_ShowsTheExpectedPanels(t *testing.T) {
 	}
 }
 
+//proof:of 166
 func TestQueries_AskTheLogsForTenants(t *testing.T) {
 	t.Parallel()
 	byTenant := 0

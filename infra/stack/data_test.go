@@ -9,6 +9,7 @@ import (
 	"punctual/shared/contract"
 )
 
+//proof:of 68 188
 func TestTables_AreThoseOfTheContract(t *testing.T) {
 	t.Parallel()
 	tables := map[string]object{}
@@ -70,6 +71,7 @@ func TestTables_AreThoseOfTheContract(t *testing.T) {
 	}
 }
 
+//proof:of 75 188 S24
 func TestQueues_AreThoseOfTheContract(t *testing.T) {
 	t.Parallel()
 	queues, ids := map[string]object{}, map[string]string{}
@@ -104,6 +106,7 @@ func TestQueues_AreThoseOfTheContract(t *testing.T) {
 	}
 }
 
+//proof:of 188
 func TestData_IsReachedByTLSOnly(t *testing.T) {
 	t.Parallel()
 	denied := 0
@@ -117,6 +120,7 @@ func TestData_IsReachedByTLSOnly(t *testing.T) {
 	}
 }
 
+//proof:of S24
 func TestBucket_IsPrivateAndKeepsPayloadsLongEnough(t *testing.T) {
 	t.Parallel()
 	prod().each("AWS::S3::Bucket", func(_ template, id string, r object) {

@@ -90,6 +90,7 @@ func TestCluster_HasAllObjectsOfThePools(t *testing.T) {
 	}
 }
 
+//proof:of 128
 func TestPods_HaveTheSizesOfTheSettings(t *testing.T) {
 	t.Parallel()
 	have, _ := prod().applied(t)
@@ -392,6 +393,7 @@ func someLog(scope constructs.Construct, name string) awslogs.ILogGroup {
 	return awslogs.LogGroup_FromLogGroupName(scope, jsii.String(name), jsii.String(name))
 }
 
+//proof:of 198
 func TestNetwork_TakesTheFirstZonesOfTheRegionUnlessTheyAreNamed(t *testing.T) {
 	t.Parallel()
 	one.Lock()

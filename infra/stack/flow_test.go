@@ -312,6 +312,7 @@ func TestQueues_FeedTheirConsumersAtOnceInBatchesOfTen(t *testing.T) {
 	}
 }
 
+//proof:of S31
 func TestStream_IsFilteredAndNeverBlockedForLong(t *testing.T) {
 	t.Parallel()
 	s := sources(t, prod())[Stream]
@@ -363,6 +364,7 @@ func TestTick_CallsEachPassEveryMinute(t *testing.T) {
 	}
 }
 
+//proof:of 27 201
 func TestAPI_ReadsAndWritesWithSeparateConcurrency(t *testing.T) {
 	t.Parallel()
 	read, write := prod().function(t, APIRead), prod().function(t, APIWrite)
@@ -374,6 +376,7 @@ func TestAPI_ReadsAndWritesWithSeparateConcurrency(t *testing.T) {
 	}
 }
 
+//proof:of 49
 func TestGateway_HasTheExpectedRoutes(t *testing.T) {
 	t.Parallel()
 	flow := prod().template("flow")
@@ -449,6 +452,7 @@ func TestGateway_AnswersWithProblems(t *testing.T) {
 	}
 }
 
+//proof:of 49 192
 func TestGateway_ThrottlesAndLogsWithoutSecrets(t *testing.T) {
 	t.Parallel()
 	prod().each("AWS::ApiGateway::Stage", func(_ template, _ string, r object) {

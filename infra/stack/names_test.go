@@ -63,6 +63,8 @@ var unordered = []struct{ kind, path, why string }{
 
 // TestTemplates_OrderResourcesThatUseALiteralName finds resources that CloudFormation may create before the resource
 // whose name they use. Emulators create one resource after another, so no deploy to one can show this.
+//
+//proof:of F82
 func TestTemplates_OrderResourcesThatUseALiteralName(t *testing.T) {
 	t.Parallel()
 	used := map[int]bool{}

@@ -18,6 +18,7 @@ var sections = []string{"## What it means", "## How to see", "## What to do", "#
 // pages without an alarm of their own.
 var more = []string{"redrive", "restore", "README"}
 
+//proof:of M2
 func TestAlarms_HaveARunbookPageEach(t *testing.T) {
 	t.Parallel()
 	named := map[string]bool{}
@@ -72,6 +73,7 @@ var thresholds = map[string]float64{
 	"timers-dropped":  0,       // 167
 }
 
+//proof:of 107 141 153 154 155 156 157 158 159 160 161 163 164 S24
 func TestAlarms_HaveTheChecklistsThresholds(t *testing.T) {
 	t.Parallel()
 	have := map[string]float64{}
@@ -87,6 +89,8 @@ func TestAlarms_HaveTheChecklistsThresholds(t *testing.T) {
 }
 
 // SQS counts the retention of a message in a DLQ from its first send, and its age from the move.
+//
+//proof:of 75 S24
 func TestAlarms_RingBeforeADeadLetterIsLost(t *testing.T) {
 	t.Parallel()
 	const day, twoDays = 24 * 60 * 60.0, 2 * 24 * 60 * 60.0
@@ -121,6 +125,8 @@ func TestAlarms_RingBeforeADeadLetterIsLost(t *testing.T) {
 }
 
 // Two deployments of an account must not see each other's numbers.
+//
+//proof:of M1
 func TestMetrics_HaveANamespaceForEachDeployment(t *testing.T) {
 	t.Parallel()
 	for _, d := range []*synthesized{prod(), emulator(), other()} {
@@ -145,6 +151,7 @@ func TestMetrics_HaveANamespaceForEachDeployment(t *testing.T) {
 // namespaceIs finds our namespaces in alarms ("Namespace":"…"), boards (["…","name"…) and scalers.
 var namespaceIs = regexp.MustCompile(`(?:"[Nn]amespace":|\[)"(Punctual(?:/[^"]*)?)"`)
 
+//proof:of 167
 func TestAlarms_WatchExistingResources(t *testing.T) {
 	t.Parallel()
 	d := prod()
@@ -180,6 +187,7 @@ func TestAlarms_WatchExistingResources(t *testing.T) {
 	d.each("AWS::CloudWatch::Alarm", func(_ template, id string, r object) { check(id, r["Properties"]) })
 }
 
+//proof:of 164 167 S31
 func TestAlarms_CoverEveryFunctionAndQueue(t *testing.T) {
 	t.Parallel()
 	d := prod()
@@ -227,6 +235,7 @@ func TestThrottles_OfEveryTableAndIndexAreSeen(t *testing.T) {
 	})
 }
 
+//proof:of 113 154
 func TestAlarm_NotifiesByItself(t *testing.T) {
 	t.Parallel()
 	d := prod()
@@ -282,6 +291,7 @@ func TestObservability_IsDeployedAfterTheWorkers(t *testing.T) {
 	}
 }
 
+//proof:of S44
 func TestMetrics_HaveNoTenant(t *testing.T) {
 	t.Parallel()
 	for _, r := range prod().template("watch").resources {

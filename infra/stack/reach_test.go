@@ -158,6 +158,8 @@ func (d *synthesized) reachOf(p any) (reach, bool) {
 }
 
 // An alarm whose threshold lies beyond what its metric can be rings for nothing, however bad it is.
+//
+//proof:of F83
 func TestAlarms_CanRing(t *testing.T) {
 	t.Parallel()
 	for _, d := range []*synthesized{dev(), prod(), held(), signed(), ownTokens()} {

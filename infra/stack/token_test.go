@@ -154,6 +154,7 @@ func TestSignatures_AreVerifiedByTheGateway(t *testing.T) {
 	}
 }
 
+//proof:of 195
 func TestConsole_HasAClientOfTheUserPool(t *testing.T) {
 	t.Parallel()
 	d, n := ownTokens(), 0

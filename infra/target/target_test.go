@@ -30,6 +30,7 @@ func named(name string, more ...string) func(string) string {
 	return say(append(append(more, "target", name), known...)...)
 }
 
+//proof:of 196
 func TestLoad_AcceptsEveryNamedTarget(t *testing.T) {
 	t.Parallel()
 	for _, name := range Names() {

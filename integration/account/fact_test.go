@@ -55,6 +55,8 @@ func TestCheck_SaysWhetherAFactHolds(t *testing.T) {
 }
 
 // Whether each way of looking works; what is seen is the emulator's own.
+//
+//proof:of M3
 func TestFacts_AreLookedAtOverMiniStack(t *testing.T) {
 	t.Parallel()
 	cfg := environment.MiniStack(t).Config()

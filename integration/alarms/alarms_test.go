@@ -208,6 +208,7 @@ func (b *bench) requireRings(want ...string) {
 	}
 }
 
+//proof:of F83
 func TestAlarms_RingForWhatFails(t *testing.T) {
 	t.Parallel()
 	for _, pass := range []struct{ stage, alarm string }{

@@ -127,6 +127,7 @@ func (r rest) startETL() string {
 	return id
 }
 
+//proof:of 195
 func TestConsole_ServesItsUsers(t *testing.T) {
 	t.Parallel()
 	b := chromium(t)
@@ -135,17 +136,18 @@ func TestConsole_ServesItsUsers(t *testing.T) {
 		"tells a job's life, each attempt with its lateness and error":     describesALife,
 		"cancels a job by the keyboard, after asking":                      cancelsByKeyboard,
 		"redrives dead letters by clicks, after a dry run":                 redrives,
-		"retries the failed node of a run and skips another, by clicks":    retriesANode,
-		"shows a cron's times and its mistakes while it is typed":          previews,
-		"shows what became of each time of a schedule":                     showsALedger,
-		"pauses a task with a reason, and lifts the pause":                 pauses,
-		"shows what the API refused, with code and detail":                 showsRefusals,
-		"scrolls through ten thousand jobs with a hundred rows":            scrolls,
-		"rests while its tab is hidden":                                    rests,
-		"loads at most 150 KB, and asks little before it can be used":      loadsLittle,
-		"counts each of many waiting jobs in the next hour":                charts,
-		"shows of what runs what is known, and no lateness that is not":    showsWhatRuns,
-		"pauses and resumes its refreshing":                                holdsStill,
+		//proof:of 140
+		"retries the failed node of a run and skips another, by clicks": retriesANode,
+		"shows a cron's times and its mistakes while it is typed":       previews,
+		"shows what became of each time of a schedule":                  showsALedger,
+		"pauses a task with a reason, and lifts the pause":              pauses,
+		"shows what the API refused, with code and detail":              showsRefusals,
+		"scrolls through ten thousand jobs with a hundred rows":         scrolls,
+		"rests while its tab is hidden":                                 rests,
+		"loads at most 150 KB, and asks little before it can be used":   loadsLittle,
+		"counts each of many waiting jobs in the next hour":             charts,
+		"shows of what runs what is known, and no lateness that is not": showsWhatRuns,
+		"pauses and resumes its refreshing":                             holdsStill,
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -607,6 +609,7 @@ func (r rest) views() map[string]string {
 	}
 }
 
+//proof:of 195
 func TestViews_AreAccessibleInLightAndDarkNarrowAndWide(t *testing.T) {
 	t.Parallel()
 	b := chromium(t)
@@ -669,6 +672,7 @@ func TestPicture_ScrollsByKeyboardAndShowsThatItDoes(t *testing.T) {
 	p.await("document.querySelector('.graph').scrollLeft > 0")
 }
 
+//proof:of 195
 func TestPolicy_StopsWhatIsNotThePages(t *testing.T) {
 	t.Parallel()
 	r := serve(t)

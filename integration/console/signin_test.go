@@ -145,6 +145,7 @@ func guarded(t *testing.T, r rest, s console.Settings, believed func(token strin
 	return server.URL
 }
 
+//proof:of 195
 func TestSignIn_GoesByTheIssuerWithPKCEAndKeepsTokensInMemory(t *testing.T) {
 	t.Parallel()
 	b := chromium(t)

@@ -324,6 +324,7 @@ func optional() string {
 	)
 }
 
+//proof:of 151
 func TestCost_MatchesThePage(t *testing.T) {
 	var rows, crowds strings.Builder
 	counted := map[string]float64{}

@@ -93,6 +93,7 @@ func deployment() contract.Env {
 	return contract.Env{Prefix: "c" + strings.ToLower(rand.Text()[:10])}
 }
 
+//proof:of 68 82
 func TestTable_ConformsOverMiniStack(t *testing.T) {
 	t.Parallel()
 	cfg, k := counted(t, environment.MiniStack(t).Config())

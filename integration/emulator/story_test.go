@@ -112,6 +112,7 @@ func buildOver(t *testing.T, queuesAt aws.Config, tune func(*system.Ports), chan
 	return &shop{API: story.Over(t, sys.API), env: env, queues: queues}
 }
 
+//proof:of 70
 func TestJob_RunsOverMiniStack(t *testing.T) {
 	t.Parallel()
 	h := build(t, environment.MiniStack(t).Config())
@@ -160,6 +161,8 @@ func TestJob_RunsOverMiniStack(t *testing.T) {
 // A dead letter on its way through SQS: into the DLQ by the redrive policy, marked with its source,
 // and back by a move task without a destination. It becomes exactly one new job, also when it was
 // sent twice and when it is redriven twice.
+//
+//proof:of 107 108 S23
 func TestRedrive_FromTheConsoleOverLocalStack(t *testing.T) {
 	t.Parallel()
 	at := environment.LocalStack(t).Config()
@@ -286,6 +289,8 @@ func workerBinary(t *testing.T) string {
 
 // A killed worker reports nothing. Another one finishes the job within lease and grace, as the same
 // attempt, with a higher token.
+//
+//proof:of 116 174 184
 func TestWorker_LosesItsJobToAnotherWhenKilled(t *testing.T) {
 	t.Parallel()
 	h := build(t, environment.MiniStack(t).Config(), func(o *system.Options) { o.NoWorker = true })
@@ -311,6 +316,8 @@ func TestWorker_LosesItsJobToAnotherWhenKilled(t *testing.T) {
 }
 
 // SIGTERM under load: running jobs finish or are given back; none is lost or done twice.
+//
+//proof:of 119 190 S29
 func TestWorker_LosesNothingWhenTerminated(t *testing.T) {
 	t.Parallel()
 	h := build(t, environment.MiniStack(t).Config(), func(o *system.Options) { o.NoWorker = true })

@@ -48,6 +48,8 @@ func ignored(name string) bool {
 }
 
 // A meter without the deployment's namespace writes where no alarm looks, and nothing fails.
+//
+//proof:of M1
 func TestMains_NameTheNamespaceOfEachMeter(t *testing.T) {
 	t.Parallel()
 	files, err := read(os.DirFS(root))
@@ -108,6 +110,7 @@ var encodesJSON = map[string]string{
 // ownMachine lists the programs that print JSON, or keep it in files of the machine on which they are started.
 var ownMachine = []string{"workers/cmd/punctual", "shared/calendar/cmd"}
 
+//proof:of F01
 func TestJSON_IsEncodedByTextWhenStoredOrSent(t *testing.T) {
 	t.Parallel()
 	files, err := read(os.DirFS(root))

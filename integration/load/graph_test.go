@@ -252,6 +252,7 @@ func BenchmarkChainNodes(b *testing.B) {
 	}
 }
 
+//proof:of 133 S34
 func BenchmarkJoins(b *testing.B) {
 	for b.Loop() {
 		one, _ := alone(b, chain(1)) // the run's item, its definition, its events
@@ -315,6 +316,7 @@ func BenchmarkNodes(b *testing.B) {
 	}
 }
 
+//proof:of 142
 func BenchmarkRunsAtATime(b *testing.B) {
 	for b.Loop() {
 		runs := 100

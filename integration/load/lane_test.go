@@ -15,6 +15,8 @@ import (
 
 // A timer fires anywhere in its minute, and a job's lateness must not depend on it. In virtual time
 // only the protocol adds lateness, not the machine.
+//
+//proof:of 145 S19
 func TestLateness_OfTimersStaysInBounds(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const n = 300

@@ -21,6 +21,7 @@ const within = 10 * time.Minute
 // goGenerator makes clients in Go. It runs from the module cache, so that its dependencies are not ours.
 const goGenerator = "github.com/oapi-codegen/oapi-codegen/v2/cmd/oapi-codegen@v2.8.2"
 
+//proof:of F29
 func TestAPI_KeepsItsOpenAPIDocument(t *testing.T) {
 	t.Parallel()
 	python := tools(t)
@@ -38,6 +39,7 @@ func TestAPI_KeepsItsOpenAPIDocument(t *testing.T) {
 	t.Log(strings.TrimSpace(summary))
 }
 
+//proof:of F29
 func TestDocument_MakesAClientInPython(t *testing.T) {
 	t.Parallel()
 	python := tools(t)
@@ -54,6 +56,8 @@ func TestDocument_MakesAClientInPython(t *testing.T) {
 }
 
 // The folder is a package of Node.js: client.ts with the types of the document, and what it imports.
+//
+//proof:of F29
 func TestDocument_MakesAClientInTypeScript(t *testing.T) {
 	t.Parallel()
 	if testing.Short() {
@@ -98,6 +102,7 @@ func TestDocument_MakesAClientInTypeScript(t *testing.T) {
 	}
 }
 
+//proof:of F29
 func TestDocument_MakesAClientInGo(t *testing.T) {
 	t.Parallel()
 	if testing.Short() {

@@ -66,6 +66,8 @@ func quint(t *testing.T, args ...string) (said string, err error) {
 }
 
 // TestProtocol_KeepsItsInvariants follows random traces, the same each time: SEED=n follows others.
+//
+//proof:of 135
 func TestProtocol_KeepsItsInvariants(t *testing.T) {
 	t.Parallel()
 	for _, s := range specifications {

@@ -15,6 +15,7 @@ func TestAfter_EndsWellForTwoTenantsAtOnce(t *testing.T) {
 	forTwoTenants(t, Afters)
 }
 
+//proof:of 39
 func TestAfter_EndsWellInAnyWeather(t *testing.T) {
 	t.Parallel()
 	inAnyWeather(t, Afters, 4*time.Hour)

@@ -35,11 +35,13 @@ func seeds(t *testing.T) (list []uint64) {
 	return list
 }
 
+//proof:of 77
 func TestChaos_SettlesEveryJob(t *testing.T) {
 	t.Parallel()
 	playAll(t, "chaos", Chaos)
 }
 
+//proof:of 77 F37
 func TestTimetable_GivesEachTimeOneOutcome(t *testing.T) {
 	t.Parallel()
 	playAll(t, "timetable", Timetable)

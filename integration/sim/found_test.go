@@ -41,6 +41,8 @@ func TestJob_MovedDuringItsParkingRunsAfterThePause(t *testing.T) {
 
 // The client repeats its request until it is answered. Wherever the API has crashed meanwhile, the job starts soon
 // after the answer, not when the sweeper finds it.
+//
+//proof:of F81
 func TestJob_StartsSoonAfterTheAnswerWhereverTheAPICrashed(t *testing.T) {
 	t.Parallel()
 	var story Story

@@ -115,18 +115,22 @@ func atEachPoint(t *testing.T, f Fault, after time.Duration, skip func(Point) bo
 // fed reports whether a point belongs to what feeds the stages: it never crashes.
 func fed(p Point) bool { return p.Stage == Source }
 
+//proof:of 149 168 S17
 func TestStory_SurvivesACrashBeforeAnyCall(t *testing.T) {
 	atEachPoint(t, CrashBefore, 0, fed)
 }
 
+//proof:of 77 168
 func TestStory_SurvivesACrashAfterAnyCall(t *testing.T) {
 	atEachPoint(t, CrashAfter, 0, fed)
 }
 
 func TestStory_SurvivesAnyFailedCall(t *testing.T) { atEachPoint(t, Fail, 0, nil) }
 
+//proof:of 77
 func TestStory_SurvivesAnyLostAnswer(t *testing.T) { atEachPoint(t, Lost, 0, nil) }
 
+//proof:of 172
 func TestStory_SurvivesAnyRepeatedCall(t *testing.T) { atEachPoint(t, Twice, 0, nil) }
 
 func TestStory_SurvivesAnyHangingCall(t *testing.T) { atEachPoint(t, Hang, 12*time.Second, nil) }

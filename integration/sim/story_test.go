@@ -57,6 +57,8 @@ func (o Options) deferral() time.Duration {
 	return contract.RetryEvery
 }
 
+//proof:of 104 by timeout, then dead
+//proof:of S47 by cancel at due
 func TestStory_EndsWellWithoutFaults(t *testing.T) {
 	t.Parallel()
 	nothingFails(t, Stories)
@@ -78,6 +80,7 @@ func nothingFails(t *testing.T, stories []Story) {
 	}
 }
 
+//proof:of 186
 func TestStory_EndsWellForTwoTenantsAtOnce(t *testing.T) {
 	t.Parallel()
 	forTwoTenants(t, Stories)

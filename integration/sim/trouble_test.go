@@ -9,6 +9,12 @@ import (
 
 // Each trouble runs in a world without random faults, and with SIM_SEEDS in as many others: with
 // more shards, different clocks, and indexes that lag a little.
+//
+//proof:of F02 by the table is away for a minute during a long attempt
+//proof:of F01 by text that SQS refuses
+//proof:of F05 by one at a time, five minutes each
+//proof:of F03 by a schedule cannot be read for twenty minutes
+//proof:of S20
 func TestTroubles_EndWell(t *testing.T) {
 	t.Parallel()
 	for _, s := range Troubles {

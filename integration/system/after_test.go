@@ -13,6 +13,7 @@ import (
 	"punctual/shared/tenant"
 )
 
+//proof:of 39
 func TestAfter_RunsOnceItsParentsHaveEnded(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -79,6 +80,7 @@ func TestAfter_IsReleasedByItsOwnWakeUp(t *testing.T) {
 	})
 }
 
+//proof:of 39
 func TestAfter_FollowsNodesOfARun(t *testing.T) {
 	t.Parallel()
 	ofGraphs(t, func(g *graphs) {

@@ -14,6 +14,7 @@ import (
 	"punctual/workers/worker"
 )
 
+//proof:of F30
 func TestSystem_DefinesATaskForEachHandler(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -43,6 +44,8 @@ func TestSystem_DefinesATaskForEachHandler(t *testing.T) {
 
 // Jobs that wait for hours because few may run at the same time are not lost: the sweeper must not
 // repeat their firings endlessly, and none may end in a dead-letter queue.
+//
+//proof:of F05
 func TestSystem_HoldsOneFiringForEachWaitingJob(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {

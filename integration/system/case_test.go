@@ -67,6 +67,8 @@ func held(t *testing.T, w *memory.World) (n int) {
 }
 
 // S26: a long delay is not spent in a queue, and one just above a queue's limit works, too.
+//
+//proof:of 2 183 S26
 func TestSystem_SendsNoMessageForALongDelay(t *testing.T) {
 	t.Parallel()
 	for _, delay := range []time.Duration{901 * time.Second, 6 * time.Hour} {
@@ -97,6 +99,8 @@ func TestSystem_SendsNoMessageForALongDelay(t *testing.T) {
 }
 
 // S32: a stage's writes must not call the stage once more.
+//
+//proof:of 147 S32
 func TestSystem_WritesNothingForAWaitingJob(t *testing.T) {
 	t.Parallel()
 	for _, delay := range []string{"20m", "26h"} { // one with a timer, one that is only stored
@@ -131,6 +135,8 @@ func TestSystem_WritesNothingForAWaitingJob(t *testing.T) {
 }
 
 // S17: the period is longer than any process lives, and most of the time no process runs.
+//
+//proof:of S17
 func TestSystem_RunsAWeeklyScheduleOverShortProcesses(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -175,6 +181,8 @@ func TestSystem_RunsAWeeklyScheduleOverShortProcesses(t *testing.T) {
 }
 
 // S22: of ten firings two are not sent, one by SQS's fault and one by ours.
+//
+//proof:of 84 S22
 func TestSystem_RepeatsAFiringThatAQueueRefused(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -211,6 +219,8 @@ func TestSystem_RepeatsAFiringThatAQueueRefused(t *testing.T) {
 }
 
 // S48: a job with a timer is moved three times, the last time in its last second.
+//
+//proof:of S48
 func TestSystem_RunsOnlyTheLastOfSeveralEdits(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -239,6 +249,8 @@ func TestSystem_RunsOnlyTheLastOfSeveralEdits(t *testing.T) {
 }
 
 // S44: the number of series must not depend on how many jobs and tenants there are.
+//
+//proof:of 161 165 S44 M1
 func TestMetrics_KeepTheirNumberOfSeries(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -322,6 +334,8 @@ func (b *bench) as(id tenant.ID) {
 }
 
 // S41: a target repeats the credential that it received until the job is dead.
+//
+//proof:of 187 S41
 func TestSystem_StoresNoSecretThatATargetRepeats(t *testing.T) {
 	t.Parallel()
 	// Real sockets need real time; this takes about a second.

@@ -12,6 +12,8 @@ import (
 )
 
 // S34: two hundred parents that end within 100 ms, and one child.
+//
+//proof:of 133 S34
 func TestRun_OpensAJoinOnceWhenAllItsParentsEndAtOnce(t *testing.T) {
 	t.Parallel()
 	ofGraphs(t, func(g *graphs) {
@@ -55,6 +57,8 @@ func TestRun_OpensAJoinOnceWhenAllItsParentsEndAtOnce(t *testing.T) {
 }
 
 // S45: A → C, B → C; A fails, or is cancelled, or its job is deleted while B runs.
+//
+//proof:of 176 S45
 func TestRun_EndsAJoinWhoseParentFailed(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
@@ -97,6 +101,8 @@ func TestRun_EndsAJoinWhoseParentFailed(t *testing.T) {
 }
 
 // S46: A, B succeed, C fails for good, D waits for B and C; then the run, or C, is retried.
+//
+//proof:of 86 S46
 func TestRun_RetriesNothingThatHasSucceeded(t *testing.T) {
 	t.Parallel()
 	for name, path := range map[string]string{
@@ -127,6 +133,8 @@ func TestRun_RetriesNothingThatHasSucceeded(t *testing.T) {
 }
 
 // S47: a run is cancelled while a node runs, which then fails, or succeeds.
+//
+//proof:of 29 S47
 func TestRun_StaysCancelledWhateverItsNodesReport(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {

@@ -268,6 +268,7 @@ func TestRun_RunsAGraphThroughTheWholeProduct(t *testing.T) {
 			}
 		})
 	})
+	//proof:of 29
 	t.Run("a paused run starts nothing, and continues at once when it is resumed", func(t *testing.T) {
 		t.Parallel()
 		ofGraphs(t, func(g *graphs) {

@@ -144,6 +144,7 @@ func TestScheduleOfDag_SkipsRunsWhoseParamsNoLongerFit(t *testing.T) {
 	})
 }
 
+//proof:of 8
 func TestScheduleOfDag_RunsAtEachNominalTime(t *testing.T) {
 	t.Parallel()
 	ofGraphs(t, func(g *graphs) {
@@ -199,6 +200,7 @@ func TestScheduleOfDag_RunsAtEachNominalTime(t *testing.T) {
 	})
 }
 
+//proof:of 8
 func TestScheduleOfDag_KeepsRunsFromOverlapping(t *testing.T) {
 	t.Parallel()
 	for overlap, want := range map[string][]string{

@@ -30,6 +30,7 @@ func (b *bench) occurrences(name, query string) []object {
 	}
 }
 
+//proof:of 3
 func TestSchedule_RunsOverRESTFromStartToEnd(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -96,6 +97,7 @@ func TestSchedule_RunsOverRESTFromStartToEnd(t *testing.T) {
 	})
 }
 
+//proof:of F40
 func TestPauseSchedule_EndsAtItsUntilOverREST(t *testing.T) {
 	t.Parallel()
 	for name, lasts := range map[string]time.Duration{

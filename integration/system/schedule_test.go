@@ -335,6 +335,7 @@ func (f fates) ran() []time.Time {
 
 func (r *rules) fates(k schedule.Key) fates { return fatesOf(r.t, r.store, k) }
 
+//proof:of 11 S13
 func TestSchedule_RunsEveryFiveSeconds(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -361,6 +362,7 @@ func TestSchedule_RunsEveryFiveSeconds(t *testing.T) {
 	})
 }
 
+//proof:of 20
 func TestPause_StopsExactlyAndDecidesByPolicy(t *testing.T) {
 	t.Parallel()
 	for missed, made := range map[string]int{schedule.MissedDrop: 0, schedule.MissedLast: 1, schedule.MissedAll: 20,
@@ -430,6 +432,8 @@ func TestPause_WithAnEndResumesByItself(t *testing.T) {
 }
 
 // S48: the old time still fires after an update.
+//
+//proof:of S10 S48
 func TestSchedule_RunsOnlyAtItsNewTimeAfterAnEdit(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -476,10 +480,12 @@ func TestSchedule_AccountsForTimesOfAnOutage(t *testing.T) {
 			func(n int) bool {
 				return n == 0
 			}, -1},
+		//proof:of S14
 		{"promoter and sweeper down for three hours", []string{"promoter", "sweeper"}, 3 * time.Hour,
 			func(*schedule.Schedule) {}, func(n int) bool {
 				return n > 140
 			}, 1},
+		//proof:of S15
 		{"promoter and sweeper down for three days", []string{"promoter", "sweeper"}, 72 * time.Hour,
 			func(s *schedule.Schedule) {
 				s.CatchUp = schedule.CatchUp{Policy: schedule.CatchUpAll, Window: 24 * time.Hour, Cap: 50}
@@ -525,6 +531,7 @@ func TestSchedule_AccountsForTimesOfAnOutage(t *testing.T) {
 	}
 }
 
+//proof:of 13
 func TestSchedule_FollowsItsOverlapPolicy(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
@@ -721,6 +728,8 @@ func TestPause_OfEverythingHoldsSchedulesUntilLifted(t *testing.T) {
 }
 
 // S11: one bad zone must not stop the others.
+//
+//proof:of S06 S07 S11
 func TestSchedule_IsSetAsideWhenUnreadable(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

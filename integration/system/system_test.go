@@ -101,6 +101,7 @@ func (l testLog) Write(p []byte) (int, error) {
 
 type object = story.Object
 
+//proof:of 1 145 S19
 func TestJob_RunsOnTimeInEveryLane(t *testing.T) {
 	t.Parallel()
 	for _, delay := range []string{"1ms", "1500ms", "3s", "59s", "10m", "14m1s", "20m", "30m", "31m", "33m", "2h",
@@ -129,6 +130,7 @@ func TestJob_RunsOnTimeInEveryLane(t *testing.T) {
 	}
 }
 
+//proof:of 175
 func TestJob_IsRetriedBuriedAndRedriven(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -193,6 +195,7 @@ func TestJob_IsRetriedBuriedAndRedriven(t *testing.T) {
 	})
 }
 
+//proof:of 19 21
 func TestJob_CanBeCancelledAndMoved(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -235,6 +238,7 @@ func TestJob_CanBeCancelledAndMoved(t *testing.T) {
 	})
 }
 
+//proof:of 20
 func TestPause_HoldsJobsAndUnparksThemWithinFiveSeconds(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -271,6 +275,7 @@ func TestPause_HoldsJobsAndUnparksThemWithinFiveSeconds(t *testing.T) {
 	})
 }
 
+//proof:of S12
 func TestJob_IsCreatedOnceForAKey(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

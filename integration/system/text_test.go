@@ -15,6 +15,8 @@ import (
 )
 
 // Payloads, results and errors may contain any character; SQS accepts fewer.
+//
+//proof:of F01
 func TestSystem_SettlesJobsWithTextThatQueuesRefuse(t *testing.T) {
 	t.Parallel()
 	const odd = "x\uffffy\ufffe\x00 <&>"

@@ -41,6 +41,8 @@ func schedulesOfTheYear(t *testing.T) int {
 // A year of mixed schedules, each with its own outages, edits, pauses and failing calls: every
 // nominal time ends in one job or one entry of the ledger, and only times of the calendar run. Time
 // jumps from event to event, and the parts of the worker and the sweeper are called directly.
+//
+//proof:of 12 77 S14
 func TestSchedule_AccountsForEachTimeOfAYear(t *testing.T) {
 	t.Parallel()
 	var mu sync.Mutex

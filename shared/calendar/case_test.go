@@ -19,19 +19,23 @@ func TestCalendar_NextReturns(t *testing.T) {
 		want       []string
 	}{
 		{
+			//proof:of S01
 			name: "the first instant after the gap for a daily run in a missing hour", // S01
 			spec: Spec{Cron: new("0 2 * * *"), Timezone: new("America/Los_Angeles")}, after: "2025-03-08T12:00:00Z",
 			want: []string{"2025-03-09T10:00:00Z", "2025-03-10T09:00:00Z"},
 		}, {
+			//proof:of S02
 			name: "one run in a night with a repeated hour", // S02
 			spec: Spec{Cron: new("30 1 * * *"), Timezone: new("America/New_York")}, after: "2025-11-01T12:00:00Z",
 			want: []string{"2025-11-02T05:30:00Z", "2025-11-03T06:30:00Z"},
 		}, {
+			//proof:of S03
 			name: "every thirty real minutes through a repeated hour", // S03
 			spec: Spec{Cron: new("*/30 * * * *"), Timezone: new("Australia/Melbourne")}, after: "2024-04-06T15:20:00Z",
 			want: []string{"2024-04-06T15:30:00Z", "2024-04-06T16:00:00Z", "2024-04-06T16:30:00Z",
 				"2024-04-06T17:00:00Z"},
 		}, {
+			//proof:of S04
 			name: "noon on a Friday without a midnight", // S04
 			spec: Spec{Cron: new("0 12 * * 5"), Timezone: new("Africa/Cairo")}, after: "2025-04-20T00:00:00Z",
 			want: []string{"2025-04-25T09:00:00Z"},
@@ -40,15 +44,18 @@ func TestCalendar_NextReturns(t *testing.T) {
 			spec: Spec{Cron: new("0 12 * * 6"), Timezone: new("America/Santiago")}, after: "2026-09-05T00:00:00Z",
 			want: []string{"2026-09-05T16:00:00Z", "2026-09-12T15:00:00Z"},
 		}, {
+			//proof:of S05
 			name: "noon on the day of a half-hour change", // S05
 			spec: Spec{Cron: new("0 12 * * *"), Timezone: new("Australia/Lord_Howe")}, after: "2025-10-03T12:00:00Z",
 			want: []string{"2025-10-04T01:30:00Z", "2025-10-05T01:00:00Z", "2025-10-06T01:00:00Z"},
 		}, {
+			//proof:of S08
 			name: "the 13th and every Friday, because the day fields are ORed", // S08
 			spec: Spec{Cron: new("0 0 13 * 5")}, after: "2026-02-10T00:00:00Z",
 			want: []string{"2026-02-13T00:00:00Z", "2026-02-20T00:00:00Z", "2026-02-27T00:00:00Z",
 				"2026-03-06T00:00:00Z", "2026-03-13T00:00:00Z"},
 		}, {
+			//proof:of S49
 			name: "both Sundays around a day of 23 hours", // S49
 			spec: Spec{Cron: new("0 12 * * 0"), Timezone: new("Europe/Berlin")}, after: "2022-03-24T11:00:00Z",
 			want: []string{"2022-03-27T10:00:00Z", "2022-04-03T10:00:00Z"},
@@ -319,6 +326,7 @@ func TestCalendar_CountsAnIntervalFromItsSchedule(t *testing.T) {
 		[]string{"2026-03-08T06:30:00Z"})
 }
 
+//proof:of 14
 func TestCalendar_DerivesSpreadFromIdentity(t *testing.T) {
 	t.Parallel()
 	c := mustParse(t, Spec{Cron: new("*/10 * * * *"), Spread: new("5m")}, nil)
@@ -399,6 +407,7 @@ func TestOccurrence_CarriesFlags(t *testing.T) {
 	}
 }
 
+//proof:of S08
 func TestCalendar_NotesThatDayFieldsAreORed(t *testing.T) {
 	t.Parallel()
 	if notes := mustParse(t, Spec{Cron: new("0 0 13 * 5")}, nil).Notes(); len(notes) != 1 {

@@ -59,6 +59,8 @@ func TestCompare_ListsAddedLostAndMovedTimes(t *testing.T) {
 }
 
 // A schedule that has made its last run has no coming times, nor has one that is not there.
+//
+//proof:of F54
 func TestCompare_TakesScheduleWithoutTimes(t *testing.T) {
 	t.Parallel()
 	daily := cronIn(t, "0 10 * * *", "UTC")

@@ -199,6 +199,8 @@ func changesOf(loc *time.Location, from, to time.Time) (hours []time.Time) {
 
 // Covers 1970 to 2120 with one clock change per zone; with CALENDAR_FULL set, with every clock
 // change.
+//
+//proof:of 4 S04
 func TestCalendar_AgreesWithASecondAlgorithmInEveryZone(t *testing.T) {
 	t.Parallel()
 	full := os.Getenv("CALENDAR_FULL") != ""

@@ -8,6 +8,7 @@ import (
 	"time"
 )
 
+//proof:of S07 S09 F24
 func TestParse_RefusesByFieldAndCode(t *testing.T) {
 	t.Parallel()
 	weekend := Exclusions{
@@ -252,6 +253,7 @@ func describe(s Spec) string {
 	return b.String()
 }
 
+//proof:of S09
 func TestParse_SuggestsWhatWasMeant(t *testing.T) {
 	t.Parallel()
 	for name, want := range map[string]string{
@@ -308,6 +310,7 @@ func TestParse_SuggestsWhatWasMeant(t *testing.T) {
 	}
 }
 
+//proof:of F21
 func TestParse_AcceptsLastAndNthDaysWithAStar(t *testing.T) {
 	t.Parallel()
 	for star, question := range map[string]string{
@@ -323,6 +326,7 @@ func TestParse_AcceptsLastAndNthDaysWithAStar(t *testing.T) {
 	}
 }
 
+//proof:of F24
 func TestRRule_KeepsMinuteIntervalsThroughClockChanges(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {

@@ -74,6 +74,7 @@ func TestZones_AgreeWithASecondSource(t *testing.T) {
 	}
 }
 
+//proof:of F75
 func TestZones_KnowTheRulesOfThisYear(t *testing.T) {
 	t.Parallel()
 	for zone, want := range map[string]string{

@@ -53,6 +53,7 @@ var suiteRules = []suiteRule{
 // takesNearestInLists is the rule by which this package takes what a suite refuses.
 const takesNearestInLists = "a list may hold nW"
 
+//proof:of F75
 func TestParse_AgreesWithPublicSuites(t *testing.T) {
 	t.Parallel()
 	for _, suite := range []struct {

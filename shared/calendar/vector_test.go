@@ -18,6 +18,7 @@ type vector struct {
 	Note        string   `json:"note"`
 }
 
+//proof:of 3 S01 S02
 func TestCalendar_AnswersThePublicVectors(t *testing.T) {
 	t.Parallel()
 	raw, err := os.ReadFile("testdata/cron-shared.json")

@@ -80,6 +80,7 @@ func TestClient_CallsBelowThePathOfItsAddress(t *testing.T) {
 	}
 }
 
+//proof:of 50
 func TestClient_RepeatsOnlyWhatIsSafe(t *testing.T) {
 	t.Parallel()
 	get := func(ctx context.Context, c *client.Client) error { _, err := c.Job(ctx, "j"); return err }
@@ -332,6 +333,7 @@ func TestCode_ListsEveryCodeOfTheDocument(t *testing.T) {
 	}
 }
 
+//proof:of F78
 func TestClient_FollowsNoRedirect(t *testing.T) {
 	t.Parallel()
 	for _, status := range []int{301, 302, 303, 307, 308} {

@@ -38,6 +38,7 @@ func fifty(t *testing.T) (*dag.Graph, map[string]dag.NodeView) {
 	return g, appearances
 }
 
+//proof:of 140
 func TestSVG_ShowsEachNodeOnceWithoutOverlap(t *testing.T) {
 	t.Parallel()
 	g, appearances := fifty(t)
@@ -79,6 +80,7 @@ func TestSVG_ShowsEachNodeOnceWithoutOverlap(t *testing.T) {
 	}
 }
 
+//proof:of 140
 func TestMermaid_ShowsNodesEdgesAndStates(t *testing.T) {
 	t.Parallel()
 	g, err := dag.Compile(dag.Definition{Nodes: map[string]dag.Node{

@@ -44,6 +44,7 @@ func violationsOf(t *testing.T, d dag.Definition) fault.Violations {
 	return m
 }
 
+//proof:of 130
 func TestCompile_SortsNodesIntoLevels(t *testing.T) {
 	t.Parallel()
 	g := mustCompile(t, graph("extract", "split: extract", "part: split", "report: part extract", "alone"))
@@ -62,6 +63,7 @@ func TestCompile_SortsNodesIntoLevels(t *testing.T) {
 	}
 }
 
+//proof:of 132 142
 func TestCompile_RefusesByPointerAndCode(t *testing.T) {
 	t.Parallel()
 	many := dag.Definition{Nodes: map[string]dag.Node{}}
@@ -109,6 +111,7 @@ func TestCompile_RefusesByPointerAndCode(t *testing.T) {
 	}
 }
 
+//proof:of 47 131 184
 func TestCompile_NamesEveryNodeOfACycleOnce(t *testing.T) {
 	t.Parallel()
 	for want, lines := range map[string][]string{
@@ -184,6 +187,7 @@ func TestHash_IsTheSameForDefinitionsThatMeanTheSame(t *testing.T) {
 
 func state(s job.Status) dag.NodeState { return dag.NodeState{Status: s} }
 
+//proof:of 59 144
 func TestOutcome_ReturnsTheStatusOfARun(t *testing.T) {
 	t.Parallel()
 	three := []string{"a", "b: a", "c: b"}

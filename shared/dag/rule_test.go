@@ -10,6 +10,7 @@ import (
 	"punctual/shared/run"
 )
 
+//proof:of 58
 func TestEvaluate_AgreesWithTheTableForAllEndsOfUpToFourParents(t *testing.T) {
 	t.Parallel()
 	ends := []dag.End{dag.NotEnded, dag.Succeeded, dag.Failed, dag.Skipped}
@@ -58,6 +59,7 @@ func TestEvaluate_DoesNotDependOnTheOrderOfParents(t *testing.T) {
 	}
 }
 
+//proof:of 136
 func TestOutcome_AgreesWithTheTableForAllEndsOfThreeNodes(t *testing.T) {
 	t.Parallel()
 	d := dag.Definition{Nodes: map[string]dag.Node{

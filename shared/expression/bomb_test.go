@@ -129,6 +129,8 @@ func (x explosion) tooMuch() string {
 }
 
 // TestProgram_IsBoundedWhateverTheText runs alone, because it counts what the process allocates.
+//
+//proof:of F60
 func TestProgram_IsBoundedWhateverTheText(t *testing.T) { //nolint:paralleltest // see above
 	facts := largeFacts()
 	most := map[string]explosion{}

@@ -455,6 +455,8 @@ func TestProgram_DiffersFromCELInFewThings(t *testing.T) {
 }
 
 // TestProgram_GivesWhatCELGivesForAnyExpression compares random expressions.
+//
+//proof:of F60
 func TestProgram_GivesWhatCELGivesForAnyExpression(t *testing.T) {
 	t.Parallel()
 	r := newReference(t)

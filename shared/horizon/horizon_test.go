@@ -74,6 +74,7 @@ func TestSlices_CoverEachMinuteOnce(t *testing.T) {
 	}
 }
 
+//proof:of 197
 func TestShardOf_DistributesEvenly(t *testing.T) {
 	t.Parallel()
 	var counts [64]int

@@ -34,6 +34,7 @@ func owner(name string, until time.Time) Owner {
 	return Owner{Worker: name, Nonce: name + "-1", LeaseUntil: until, DueAt: noon}
 }
 
+//proof:of 82
 func TestClaim_IsWonByOneWorkerAndFenced(t *testing.T) {
 	t.Parallel()
 	k := scheduled().Key
@@ -45,6 +46,7 @@ func TestClaim_IsWonByOneWorkerAndFenced(t *testing.T) {
 		}
 		return b
 	}
+	//proof:of 80 81
 	t.Run("claim, new attempt: one of two workers wins, and not twice", func(t *testing.T) {
 		t.Parallel()
 		b := held(t)

@@ -12,6 +12,7 @@ import (
 // nasty holds what no queue takes, and markup.
 const nasty = "a\x00b\x0b\x1f \uffff\ufffe \xff\xed\xa0\x80 <&>"
 
+//proof:of F11
 func TestContents_KeepMarkupUnescaped(t *testing.T) {
 	t.Parallel()
 	markup := strings.Repeat("<", 10_000)
@@ -38,6 +39,7 @@ func TestContents_KeepMarkupUnescaped(t *testing.T) {
 	}
 }
 
+//proof:of F01
 func TestEncodeOutcome_IsSendableAndFitsAMessageWhateverItHolds(t *testing.T) {
 	t.Parallel()
 	long := strings.Repeat(nasty, contract.MaxErrorMessage)[:contract.MaxErrorMessage]

@@ -42,6 +42,7 @@ func TestSliceTimer_IsNeverSoNearThatItCouldBePast(t *testing.T) {
 	}
 }
 
+//proof:of 183
 func TestSliceTimer_IsOneForEachSlice(t *testing.T) {
 	t.Parallel()
 	allowed := regexp.MustCompile(`^[0-9a-zA-Z-_.]{1,64}$`)

@@ -7,6 +7,7 @@ import (
 
 func TestID_IsAULIDOfItsTime(t *testing.T) {
 	t.Parallel()
+	//proof:of 31
 	t.Run("sort as their instants do, and give them back", func(t *testing.T) {
 		t.Parallel()
 		full := [10]byte{255, 255, 255, 255, 255, 255, 255, 255, 255, 255}
@@ -19,6 +20,7 @@ func TestID_IsAULIDOfItsTime(t *testing.T) {
 			t.Errorf("got %s", got)
 		}
 	})
+	//proof:of 79 S42
 	t.Run("derived ones keep their parts apart (S42)", func(t *testing.T) {
 		t.Parallel()
 		seen := map[ID]bool{}

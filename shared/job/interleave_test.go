@@ -36,6 +36,7 @@ func reads() map[string]Row {
 	}
 }
 
+//proof:of F07
 func TestSettle_WritesAllThatItDecidesWhateverWasWrittenSinceItsRead(t *testing.T) {
 	t.Parallel()
 	outcomes := map[string]Outcome{
@@ -83,6 +84,7 @@ func TestSettle_WritesAllThatItDecidesWhateverWasWrittenSinceItsRead(t *testing.
 	}
 }
 
+//proof:of F07
 func TestEveryTransition_EndsWhereTheTableSaysWhateverWasWrittenSinceItsRead(t *testing.T) {
 	t.Parallel()
 	for read, r := range reads() {

@@ -8,6 +8,7 @@ import (
 	"punctual/shared/contract"
 )
 
+//proof:of 75
 func TestRow_IsKeptAMonthWhenFinishedAndThreeWhenDead(t *testing.T) {
 	t.Parallel()
 	const day = 24 * time.Hour
@@ -26,6 +27,8 @@ func TestRow_IsKeptAMonthWhenFinishedAndThreeWhenDead(t *testing.T) {
 }
 
 // S24: a message keeps the time of its first send when it moves, and a redrive needs more than it.
+//
+//proof:of 75 S24
 func TestDeadLetter_OutlivesItsQueue(t *testing.T) {
 	t.Parallel()
 	kept := map[string]time.Duration{}
@@ -47,6 +50,7 @@ func TestDeadLetter_OutlivesItsQueue(t *testing.T) {
 	}
 }
 
+//proof:of F09
 func TestJob_ContentsAreForgottenWithTheirRow(t *testing.T) {
 	t.Parallel()
 	long := succeeded(`"` + strings.Repeat("x", contract.MaxInlineResult) + `"`)

@@ -6,8 +6,10 @@ import (
 	"time"
 )
 
+//proof:of 99
 func TestRetryPolicy_DelayGrowsToItsCap(t *testing.T) {
 	t.Parallel()
+	//proof:of 112 S30
 	t.Run("stays over 0 and within the cap, whatever is asked (S30)", func(t *testing.T) {
 		t.Parallel()
 		policies := []RetryPolicy{
@@ -24,6 +26,7 @@ func TestRetryPolicy_DelayGrowsToItsCap(t *testing.T) {
 			}
 		}
 	})
+	//proof:of 100
 	t.Run("doubles from the first delay, up to 30 percent later", func(t *testing.T) {
 		t.Parallel()
 		want := time.Second
@@ -35,6 +38,7 @@ func TestRetryPolicy_DelayGrowsToItsCap(t *testing.T) {
 			want *= 2
 		}
 	})
+	//proof:of S30
 	t.Run("is spread over jobs, at the cap too (S30)", func(t *testing.T) {
 		t.Parallel()
 		for _, failures := range []int64{1, 20} {

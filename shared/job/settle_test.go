@@ -76,12 +76,15 @@ func TestSettle_DecidesByOutcomeAndPolicy(t *testing.T) {
 			CodeHandler},
 		{"a failure of a running job is due again", scheduled(func(r *Row) { r.Status = Running }), failed(false),
 			Scheduled, 2, 1, NoPendingEffects, true, CodeHandler},
+		//proof:of 100
 		{"the last failure is death, and a letter is owed", scheduled(func(r *Row) { r.Failures = 5; r.Attempt = 6 }),
 			failed(false), Dead, 6, 6, PendingDeadLetter, true, CodeHandler},
+		//proof:of 103
 		{"a permanent failure is death at the first attempt", scheduled(), failed(true), Dead, 1, 1, PendingDeadLetter,
 			true, CodeHandler},
 		{"a dead node owes both", scheduled(func(r *Row) { r.RunID = "R" }), failed(true), Dead, 1, 1, PendingBoth,
 			true, CodeHandler},
+		//proof:of 101
 		{"a snooze grows the attempt and costs no failure", scheduled(),
 			Outcome{Kind: OutcomeSnoozed, RetryAfterMS: 60_000}, Scheduled, 2, 0, NoPendingEffects, true, ""},
 		{"a failure of a job that is to be cancelled cancels it", scheduled(func(r *Row) { r.Stop = StopCancel }),
@@ -173,6 +176,8 @@ func TestSettle_IsDeterministic(t *testing.T) {
 
 // Exactly one process sends a firing: the writer in the now lane, the stream
 // consumer when the row is near, the slice beyond.
+//
+//proof:of 102
 func TestSettle_GivesARetryExactlyOneSender(t *testing.T) {
 	t.Parallel()
 	for _, wait := range []time.Duration{0, time.Second, 2 * time.Second, 3 * time.Second, 13 * time.Minute,
@@ -209,6 +214,7 @@ func TestSettle_HonoursRetryAfterUpToTheCap(t *testing.T) {
 	}
 }
 
+//proof:of 64 199 S35
 func TestSettle_KeepsTheRowWithinOneWriteUnit(t *testing.T) {
 	t.Parallel()
 	long := strings.Repeat("x", 64)
@@ -251,6 +257,7 @@ func TestSettle_KeepsTheRowWithinOneWriteUnit(t *testing.T) {
 	}
 }
 
+//proof:of F12
 func TestSettle_SnoozesForAWhileEvenWhenAskedForNone(t *testing.T) {
 	t.Parallel()
 	d, err := Settle(new(scheduled()), 1, Outcome{Kind: OutcomeSnoozed}, noon)
@@ -262,6 +269,7 @@ func TestSettle_SnoozesForAWhileEvenWhenAskedForNone(t *testing.T) {
 	}
 }
 
+//proof:of F16
 func TestSettle_KeepsEachLostStartInAnItemOfItsOwn(t *testing.T) {
 	t.Parallel()
 	r := scheduled()
@@ -298,6 +306,8 @@ func TestSettle_GivesAnAttemptThatNeverStartedNoTimes(t *testing.T) {
 
 // No attempt and no result may be lost when the row is full: what leaves the row must be put
 // into an attached item.
+//
+//proof:of 65 S35
 func TestSettle_MovesNothingOutOfTheRowWithoutASibling(t *testing.T) {
 	t.Parallel()
 	r := scheduled()

@@ -80,6 +80,7 @@ func every(r Row, now time.Time) map[string]item.Write {
 	return writes
 }
 
+//proof:of 56 134
 func TestTransitions_StartOnlyWhereTheTableSays(t *testing.T) {
 	t.Parallel()
 	ofSchedule := func(r *Row) { r.ScheduleID, r.Epoch, r.NominalAt = "s", 3, noon }
@@ -114,6 +115,8 @@ func TestTransitions_StartOnlyWhereTheTableSays(t *testing.T) {
 }
 
 // Each clause of the protocol's row table: what must refuse the change.
+//
+//proof:of 69
 func TestTransitions_RefuseWhatTheProtocolSays(t *testing.T) {
 	t.Parallel()
 	attempt := func(r *Row) { r.Attempt++ }
@@ -269,6 +272,7 @@ func TestReschedule_MakesOlderFiringsStale(t *testing.T) {
 	}
 }
 
+//proof:of 109
 func TestRedriveOf_IsAlwaysTheSameNewJob(t *testing.T) {
 	t.Parallel()
 	dead := scheduled(func(r *Row) { r.Status, r.DeadAt, r.Attempt, r.Failures = Dead, noon, 6, 6 })
@@ -287,6 +291,7 @@ func TestRedriveOf_IsAlwaysTheSameNewJob(t *testing.T) {
 	}
 }
 
+//proof:of 64
 func TestRow_SurvivesBeingWrittenAndRead(t *testing.T) {
 	t.Parallel()
 	for _, r := range []Row{scheduled(), full()} {

@@ -118,6 +118,7 @@ func TestRow_WakesAtItsDeadline(t *testing.T) {
 	}
 }
 
+//proof:of F71
 func TestHasStarted_AsksRowAndClaim(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
@@ -209,6 +210,7 @@ func fresh(r *Row) {
 	r.Version, r.Attempt, r.DueAt, r.CreatedAt, r.Near = 1, 1, noon, noon, false
 }
 
+//proof:of 18 55
 func TestReadStatus_ReadsQueuedAndRunningFromTheClaim(t *testing.T) {
 	t.Parallel()
 	live := Claim{Attempt: 1, LeaseUntil: noon.Add(time.Minute)}

@@ -22,6 +22,7 @@ func open(t *testing.T, o memory.Options) *memory.World {
 	return w
 }
 
+//proof:of 68
 func TestWorld_ConformsToAWS(t *testing.T) {
 	t.Parallel()
 	for name, o := range map[string]memory.Options{

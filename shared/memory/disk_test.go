@@ -190,6 +190,7 @@ func TestOpen_GoesOnWithALogThatNoOtherCanFollow(t *testing.T) {
 	}
 }
 
+//proof:of F80
 func TestOpen_WritesNothingAfterAFailedSync(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -366,6 +367,7 @@ func refusedAt(t *testing.T, what string, files map[string][]byte, file string) 
 	}
 }
 
+//proof:of F80
 func TestOpen_RefusesAnyByteThatIsNotAsItWasWritten(t *testing.T) {
 	t.Parallel()
 	path := t.TempDir()

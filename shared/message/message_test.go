@@ -64,6 +64,7 @@ func decode(name, body string) (any, error) {
 	}
 }
 
+//proof:of 60 71 72 191 199
 func TestMessages_KeepTheirBytes(t *testing.T) {
 	for name, body := range golden() {
 		file := filepath.Join("testdata", name+".json")
@@ -88,6 +89,7 @@ func TestMessages_KeepTheirBytes(t *testing.T) {
 	}
 }
 
+//proof:of S41
 func TestDecode_NamesABadBodyAndNeverQuotesIt(t *testing.T) {
 	t.Parallel()
 	whole := Encode(firing())
@@ -162,6 +164,7 @@ func TestUnsent_IsRetryableIfAnyOfItIs(t *testing.T) {
 	}
 }
 
+//proof:of F01
 func TestEncode_IsSendableWhateverTextsABodyHolds(t *testing.T) {
 	t.Parallel()
 	nasty := "a\x00b\x0b\x1f \uffff\ufffe \xff\xed\xa0\x80 <&>"

@@ -195,6 +195,7 @@ func TestFinish_BeginsNewGenerationsAndNothingElse(t *testing.T) {
 	}
 }
 
+//proof:of F50
 func TestFinish_CountsExpireAfterAnewForARunThatWasOver(t *testing.T) {
 	t.Parallel()
 	operation := &run.Operation{ID: "x", Kind: run.OperationRetry}
@@ -229,6 +230,7 @@ func TestFinish_CountsExpireAfterAnewForARunThatWasOver(t *testing.T) {
 	}
 }
 
+//proof:of F53
 func TestFinish_LiftsThePauseThatARunWasStoppedUnder(t *testing.T) {
 	t.Parallel()
 	for status, paused := range map[run.Status]bool{run.Cancelled: false, run.Failed: false, run.Running: true} {

@@ -84,6 +84,7 @@ func TestLate_CountsOnlyOutagesAndBacklogs(t *testing.T) {
 	}
 }
 
+//proof:of F72
 func TestMissed_AppliesTheCatchUpOfTheJob(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
@@ -165,6 +166,7 @@ func TestFor_ReadsTheRuleThatAJobKeeps(t *testing.T) {
 	}
 }
 
+//proof:of F73
 func TestValidity_DecidesNothingThatWasDueBefore(t *testing.T) {
 	t.Parallel()
 	sec := func(n int) time.Time { return midnight.Add(time.Duration(n) * time.Second) }

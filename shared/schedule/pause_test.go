@@ -85,6 +85,7 @@ func TestPause_AddsNoTimesAfterMaxRuns(t *testing.T) {
 	}
 }
 
+//proof:of F19
 func TestPause_DecidesAboutEachTimeUnderIt(t *testing.T) {
 	t.Parallel()
 	for missed, want := range map[string][]int{
@@ -139,6 +140,7 @@ func TestPause_DecidesAboutEachTimeUnderIt(t *testing.T) {
 	}
 }
 
+//proof:of F19
 func TestPause_UsesTheDueTimeOfASpreadSchedule(t *testing.T) {
 	t.Parallel()
 	spread := "10m"
@@ -155,6 +157,7 @@ func TestPause_UsesTheDueTimeOfASpreadSchedule(t *testing.T) {
 	}
 }
 
+//proof:of F19
 func TestSchedule_DropsByThePolicyOfALiftedPause(t *testing.T) {
 	t.Parallel()
 	s := made(t, "@every 1s", noon, func(s *Schedule) { s.CatchUp.Cap = 3 })
@@ -173,6 +176,7 @@ func TestSchedule_DropsByThePolicyOfALiftedPause(t *testing.T) {
 	}
 }
 
+//proof:of F19
 func TestPause_UsesTheStricterOfTwoPolicies(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
@@ -207,6 +211,8 @@ func TestPause_UsesTheStricterOfTwoPolicies(t *testing.T) {
 }
 
 // The resume of the schedule may come minutes late.
+//
+//proof:of F40
 func TestPause_HoldsNothingThatIsDueAtItsUntilOrLater(t *testing.T) {
 	t.Parallel()
 	paused, until := noon.Add(10*time.Second+500*time.Millisecond), noon.Add(17*time.Second)

@@ -102,6 +102,7 @@ func account(t *testing.T, s Schedule, from, to time.Time, ran []time.Time, entr
 	}
 }
 
+//proof:of 11 13
 func TestPlan_MakesTheTimesInsideTheHorizon(t *testing.T) {
 	t.Parallel()
 	s := made(t, "* * * * *", noon)
@@ -162,6 +163,7 @@ func TestPlan_CatchesUpByPolicy(t *testing.T) {
 			[]string{ReasonCap},
 		},
 		{
+			//proof:of S15
 			"policy all after fourteen days",
 			"* * * * *",
 			CatchUp{Policy: CatchUpAll, Window: 24 * time.Hour, Cap: 100},
@@ -510,6 +512,7 @@ func TestSchedule_WakesUpBeforeATimeThatZoneRulesMayMove(t *testing.T) {
 	}
 }
 
+//proof:of S07
 func TestPlan_LeavesNoWakeUpAfterTheEnd(t *testing.T) {
 	t.Parallel()
 	end := noon.Add(2 * time.Minute).Format(time.RFC3339)
@@ -520,6 +523,7 @@ func TestPlan_LeavesNoWakeUpAfterTheEnd(t *testing.T) {
 	}
 }
 
+//proof:of S42
 func TestKey_GivesANominalTimeTheSameJobUnderEveryEpoch(t *testing.T) {
 	t.Parallel()
 	s := made(t, "* * * * *", noon)
@@ -544,6 +548,7 @@ func TestKey_GivesANominalTimeTheSameJobUnderEveryEpoch(t *testing.T) {
 	}
 }
 
+//proof:of 57
 func TestOfJob_ReturnsTheOutcome(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {

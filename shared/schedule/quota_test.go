@@ -19,6 +19,7 @@ func every(t *testing.T, expression string) calendar.Calendar {
 	return c.For("s", march)
 }
 
+//proof:of S40
 func TestQuota_CountsTheBusiestMinuteOfASchedule(t *testing.T) {
 	t.Parallel()
 	for expression, want := range map[string]int64{

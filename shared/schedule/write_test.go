@@ -135,6 +135,7 @@ func TestWrites_SetWhatTheySay(t *testing.T) {
 	}
 }
 
+//proof:of 9 67
 func TestSchedule_SurvivesItemAndParse(t *testing.T) {
 	t.Parallel()
 	zone, spread := "Europe/Berlin", "1m"

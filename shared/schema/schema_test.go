@@ -17,6 +17,7 @@ type left struct{ context.Context }
 
 func (left) Err() error { return context.Canceled }
 
+//proof:of F32
 func TestProgram_StopsJudgingWhenTheClientHasLeft(t *testing.T) {
 	t.Parallel()
 	p, err := NewCache().compile(json.RawMessage(`{"items":{"minimum":1}}`))
@@ -49,6 +50,7 @@ func TestProgram_WaitsNoLongerThanTheClient(t *testing.T) {
 	}
 }
 
+//proof:of F32
 func TestCache_IsBoundedByWeight(t *testing.T) {
 	t.Parallel()
 	c := NewCache()

@@ -16,6 +16,7 @@ const (
 // secretARN is the beginning of an ARN that names a secret.
 const secretARN = "arn:aws:secretsmanager:eu-central-1:123456789012:secret:punctual/punctual/acme/db"
 
+//proof:of F35
 func TestSearch_KnowsSecretsByTheirNames(t *testing.T) {
 	t.Parallel()
 	const given = "hunter2hunter2"
@@ -67,6 +68,7 @@ func TestSearch_KnowsSecretsByTheirNames(t *testing.T) {
 	}
 }
 
+//proof:of F35
 func TestSearch_KnowsSecretsByTheirFormAndPath(t *testing.T) {
 	t.Parallel()
 	letter := func(n int) string { return strings.Repeat("aB3", n)[:n] }

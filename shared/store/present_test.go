@@ -84,6 +84,7 @@ func isGone(t *testing.T, what string, err error) {
 	}
 }
 
+//proof:of F18
 func TestStore_HidesWhatHasExpired(t *testing.T) {
 	t.Parallel()
 	later(t, "an expired job is gone for every reader", func(t *testing.T, s *store.Store, ctx context.Context) {

@@ -90,6 +90,7 @@ func TestUpdateRun_WritesTheRunAndItsEventTogether(t *testing.T) {
 	}
 }
 
+//proof:of 74
 func TestNodes_ReadsRowsInOrderAndKnowsHowForgottenOnesEnded(t *testing.T) {
 	t.Parallel()
 	ctx := context.Background()

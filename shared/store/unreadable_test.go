@@ -24,6 +24,7 @@ func write(t *testing.T, s *store.Store, w item.Write) {
 	}
 }
 
+//proof:of F03
 func TestStore_ListsLeaveOutWhatCannotBeRead(t *testing.T) {
 	t.Parallel()
 	ctx := context.Background()
@@ -76,6 +77,7 @@ func TestStore_ListsLeaveOutWhatCannotBeRead(t *testing.T) {
 	}
 }
 
+//proof:of F03
 func TestStore_PauseThatCannotBeReadHoldsWhatItsKeyNames(t *testing.T) {
 	t.Parallel()
 	ctx := context.Background()
@@ -99,6 +101,7 @@ func TestStore_PauseThatCannotBeReadHoldsWhatItsKeyNames(t *testing.T) {
 	}
 }
 
+//proof:of F03
 func TestStore_MendsWhatItCannotReadOfItsOwn(t *testing.T) {
 	t.Parallel()
 	ctx := context.Background()
@@ -125,6 +128,7 @@ func TestStore_MendsWhatItCannotReadOfItsOwn(t *testing.T) {
 	}
 }
 
+//proof:of F10
 func TestStore_MarksKeepWhatFailed(t *testing.T) {
 	t.Parallel()
 	ctx := context.Background()
@@ -162,6 +166,7 @@ func TestStore_MarksKeepWhatFailed(t *testing.T) {
 	}
 }
 
+//proof:of F08
 func TestStore_NotesAreSpreadAndWrittenOnceInAWhile(t *testing.T) {
 	t.Parallel()
 	ctx := context.Background()

@@ -7,6 +7,7 @@ import (
 	"punctual/shared/target"
 )
 
+//proof:of S38
 func TestRefused_RefusesSpecialAddressesInAnySpelling(t *testing.T) {
 	t.Parallel()
 	for _, host := range []string{
@@ -97,6 +98,7 @@ func TestRanges_ParsesOrNamesTheMistake(t *testing.T) {
 	}
 }
 
+//proof:of F34
 func TestRefused_NeverAllowsLinkLocalAndMetadata(t *testing.T) {
 	t.Parallel()
 	everything := []netip.Prefix{netip.MustParsePrefix("0.0.0.0/0"), netip.MustParsePrefix("::/0"),

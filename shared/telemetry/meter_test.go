@@ -26,6 +26,7 @@ func flushed(t *testing.T, m *Meter) []map[string]any {
 	return all
 }
 
+//proof:of S44
 func TestMeter_BoundsTheSeriesOfADimension(t *testing.T) {
 	t.Parallel()
 	m := new(Meter)
@@ -43,6 +44,7 @@ func TestMeter_BoundsTheSeriesOfADimension(t *testing.T) {
 	}
 }
 
+//proof:of M1
 func TestMeter_FlushesWhatHappenedSinceTheLastFlush(t *testing.T) {
 	t.Parallel()
 	m := &Meter{Namespace: "Punctual/dev"}

@@ -16,6 +16,7 @@ func TestParse_AcceptsWhatIsSafeInEveryKey(t *testing.T) {
 	}
 }
 
+//proof:of F34
 func TestParse_RefusesWhatWouldBreakAKey(t *testing.T) {
 	t.Parallel()
 	for _, s := range []string{"", ".", "..", "...", strings.Repeat(".", 64), "a/b", "../a", "a#b", "a b", "a\n", "*",

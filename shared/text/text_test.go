@@ -60,6 +60,7 @@ func TestSendable_ReplacesOnlyInvalidUTF8(t *testing.T) {
 	}
 }
 
+//proof:of F11
 func TestJSON_DoesNotEscapeMarkup(t *testing.T) {
 	t.Parallel()
 	markup := strings.Repeat("<&>", 1000)

@@ -81,6 +81,7 @@ func (tr *trap) port() string {
 // everywhere is a trap on every address of the machine: whatever spelling of loopback is dialled falls into it.
 func everywhere(t *testing.T) *trap { return newTrap(t, "tcp", ":0") }
 
+//proof:of 121 S38
 func TestHTTP_ConnectsToNothingSpecialHoweverItIsSpelled(t *testing.T) {
 	t.Parallel()
 	tr := everywhere(t)

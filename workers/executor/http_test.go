@@ -111,6 +111,7 @@ func requireResult(t *testing.T, raw json.RawMessage, err error) result {
 	return r
 }
 
+//proof:of 16
 func TestHTTP_SendsWhatThePayloadSays(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct{ payload, method, body, contentType string }{
@@ -137,6 +138,7 @@ func TestHTTP_SendsWhatThePayloadSays(t *testing.T) {
 	}
 }
 
+//proof:of 85
 func TestHTTP_TellsTheTargetWhichWorkItIs(t *testing.T) {
 	t.Parallel()
 	tg := newTarget(t, ok)
@@ -157,6 +159,7 @@ func TestHTTP_TellsTheTargetWhichWorkItIs(t *testing.T) {
 	}
 }
 
+//proof:of 193
 func TestHTTP_SignsSoThatStandardWebhooksVerifies(t *testing.T) {
 	t.Parallel()
 	tg := newTarget(t, ok)
@@ -232,6 +235,7 @@ func TestHTTP_CutsABodyAtTheTasksLimit(t *testing.T) {
 	}
 }
 
+//proof:of F17
 func TestHTTP_MarksAnAnswerThatIsNoUTF8AndKeepsItsBytes(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
@@ -277,6 +281,7 @@ func TestHTTP_MarksAnAnswerThatIsNoUTF8AndKeepsItsBytes(t *testing.T) {
 	}
 }
 
+//proof:of F17
 func TestHTTP_TellsTheTargetTheTimes(t *testing.T) {
 	t.Parallel()
 	tg := newTarget(t, ok)
@@ -389,6 +394,7 @@ func TestHTTP_HonoursRetryAfter(t *testing.T) {
 	}
 }
 
+//proof:of 103
 func TestHTTP_RefusesPayloadsItCannotRead(t *testing.T) {
 	t.Parallel()
 	tg := newTarget(t, ok)

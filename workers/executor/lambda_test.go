@@ -39,6 +39,7 @@ func answering(output, functionError string, err error) function {
 	return function{tenant: "acme", answer: func(string) (string, string, error) { return output, functionError, err }}
 }
 
+//proof:of 16
 func TestLambda_AnswersWhatTheFunctionAnswers(t *testing.T) {
 	t.Parallel()
 	mirror := function{tenant: "acme", answer: func(in string) (string, string, error) { return in, "", nil }}

@@ -45,6 +45,7 @@ func asking(method, url, body string) executor.Work {
 		`"auth":{"bearer":%q},"sign_with":%q}`, method, url, body, arnOf("acme", "token"), arnOf("acme", "hook")))
 }
 
+//proof:of F17
 func TestHTTP_SaysWhereARefusedAddressCameFrom(t *testing.T) {
 	t.Parallel()
 	hosts := resolver{"a.test": {{"127.0.0.1"}}, "inside.test": {{"10.0.0.1"}}}
@@ -116,6 +117,7 @@ func TestHTTP_FollowsRedirectsThatKeepTheRequest(t *testing.T) {
 	}
 }
 
+//proof:of F70
 func TestHTTP_FailsOnARedirectThatChangesTheRequest(t *testing.T) {
 	t.Parallel()
 	for _, status := range []int{301, 302, 303} {
@@ -209,6 +211,7 @@ func TestHTTP_LeavesCredentialsBehindWhenARedirectChangesThePort(t *testing.T) {
 	}
 }
 
+//proof:of S38
 func TestHTTP_JudgesEveryRedirectAsItJudgedTheFirstTarget(t *testing.T) {
 	t.Parallel()
 	tr := newTrap(t, "tcp", "127.0.0.2:0")

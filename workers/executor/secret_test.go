@@ -17,6 +17,8 @@ import (
 )
 
 // S41: a target that hands back what it was sent must not put the secret into a result or an error.
+//
+//proof:of S41
 func TestHTTP_KeepsSecretsOutOfResultsAndErrors(t *testing.T) {
 	t.Parallel()
 	const token, apiKey = `t0p "secret" \ & <value>`, "another-s3cret"
@@ -88,6 +90,7 @@ func TestHTTP_KeepsPartsOfSecretsOutOfResultsToo(t *testing.T) {
 	requireWithout(t, "the body", requireResult(t, raw, err).Body, "kk")
 }
 
+//proof:of 121 187
 func TestHTTP_ResolvesOnlyTheTenantsOwnSecrets(t *testing.T) {
 	t.Parallel()
 	tg := newTarget(t, ok)
@@ -192,6 +195,7 @@ func TestHTTP_SendsASecretOverTLSOrToItsOwnMachineOnly(t *testing.T) {
 	}
 }
 
+//proof:of F35
 func TestHTTP_SendsABoundSecretToItsHostsOnly(t *testing.T) {
 	t.Parallel()
 	tg := newTarget(t, ok)
@@ -235,6 +239,8 @@ func TestHTTP_SendsABoundSecretToItsHostsOnly(t *testing.T) {
 }
 
 // A partner's answer that looks like the ARN of a secret is sent on as the text that it is.
+//
+//proof:of F69
 func TestHTTP_SendsWhatAnExpressionRenderedAsText(t *testing.T) {
 	t.Parallel()
 	tg := newTarget(t, ok)

@@ -7,6 +7,7 @@ import (
 	"punctual/workers/worker/workertest"
 )
 
+//proof:of 16
 func TestGreet_Greets(t *testing.T) {
 	t.Parallel()
 	t.Run("greets by name, under the same key on a retry", func(t *testing.T) {
@@ -25,6 +26,7 @@ func TestGreet_Greets(t *testing.T) {
 	})
 }
 
+//proof:of 114
 func TestAll_RegistersEveryHandler(t *testing.T) {
 	t.Parallel()
 	r := worker.NewRegistry()

@@ -95,6 +95,7 @@ func TestClaim_CountsItsLeaseFromTheFirstRequest(t *testing.T) {
 	})
 }
 
+//proof:of 160
 func TestClaim_WaitsForALiveOwnersLeaseToEnd(t *testing.T) {
 	within(t, func(b *bench) {
 		r := b.put(0)
@@ -130,6 +131,7 @@ func TestClaim_WaitsForALiveOwnersLeaseToEnd(t *testing.T) {
 	})
 }
 
+//proof:of 86
 func TestClaim_RepeatsTheReportOfARecordedOutcome(t *testing.T) {
 	within(t, func(b *bench) {
 		r := b.put(0)
@@ -149,6 +151,7 @@ func TestClaim_RepeatsTheReportOfARecordedOutcome(t *testing.T) {
 	})
 }
 
+//proof:of 76
 func TestClaim_DeletesTheMessageOfAnOlderAttempt(t *testing.T) {
 	within(t, func(b *bench) {
 		r := b.put(0)
@@ -180,6 +183,7 @@ func TestSettle_ReportsOnceAfterALostAnswer(t *testing.T) {
 	})
 }
 
+//proof:of 122
 func TestSettle_ReportsNothingWhenRefused(t *testing.T) {
 	within(t, func(b *bench) {
 		r := b.put(0)
@@ -204,6 +208,7 @@ func TestSettle_ReportsNothingWhenRefused(t *testing.T) {
 	})
 }
 
+//proof:of 83
 func TestSettle_RetriesUntilTheOutcomeIsRecorded(t *testing.T) {
 	within(t, func(b *bench) {
 		r := b.put(0)
@@ -228,6 +233,8 @@ func TestSettle_RetriesUntilTheOutcomeIsRecorded(t *testing.T) {
 }
 
 // S27: the same message on the queue twice within 10 ms, 200 times, with ten workers.
+//
+//proof:of 78 81 172 S27
 func TestWorker_RunsAMessageOnceThoughTenWorkersGetIt(t *testing.T) {
 	within(t, func(b *bench) {
 		b.sleeps(300 * time.Millisecond)
@@ -260,6 +267,8 @@ func TestWorker_RunsAMessageOnceThoughTenWorkersGetIt(t *testing.T) {
 }
 
 // S27, second half: the first worker dies before it finishes.
+//
+//proof:of 115 117 S27
 func TestWorker_RunsTheSecondCopyWhenTheFirstWorkerDied(t *testing.T) {
 	within(t, func(b *bench) {
 		b.sleeps(5 * time.Second)
@@ -293,6 +302,7 @@ func TestWorker_RunsTheSecondCopyWhenTheFirstWorkerDied(t *testing.T) {
 	})
 }
 
+//proof:of 177
 func TestWorker_RepeatsTheReportOfAWorkerThatDied(t *testing.T) {
 	within(t, func(b *bench) {
 		_, kill := b.killable("a")

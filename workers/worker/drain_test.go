@@ -57,7 +57,9 @@ func (u unbroken) Receive(
 	return got, err
 }
 
+//proof:of 119
 func TestWorker_Drains(t *testing.T) {
+	//proof:of S29
 	t.Run("no receive after SIGTERM, and what is held is back within five seconds", func(t *testing.T) {
 		within(t, func(b *bench) {
 			w, _ := drainBench(b, 80*time.Second)
@@ -91,6 +93,7 @@ func TestWorker_Drains(t *testing.T) {
 			}
 		})
 	})
+	//proof:of S29
 	t.Run("with 90 s of grace the running attempt finishes", func(t *testing.T) {
 		within(t, func(b *bench) {
 			w, long := drainBench(b, 85*time.Second)
@@ -112,6 +115,7 @@ func TestWorker_Drains(t *testing.T) {
 			}
 		})
 	})
+	//proof:of S29
 	t.Run("with 30 s of grace the job is handed back without costing an attempt", func(t *testing.T) {
 		within(t, func(b *bench) {
 			w, long := drainBench(b, 25*time.Second)
@@ -220,6 +224,7 @@ func TestWorker_Drains(t *testing.T) {
 			}
 		})
 	})
+	//proof:of 124
 	t.Run("reports are flushed, even through a queue that fails at first", func(t *testing.T) {
 		within(t, func(b *bench) {
 			b.sleeps(time.Second)

@@ -19,6 +19,7 @@ type invoice struct {
 	Due    time.Time `json:"due,omitzero"`
 }
 
+//proof:of F17
 func TestHandler_ReceivesTheNominalTime(t *testing.T) {
 	within(t, func(b *bench) {
 		r := NewRegistry()
@@ -39,6 +40,7 @@ func TestHandler_ReceivesTheNominalTime(t *testing.T) {
 	})
 }
 
+//proof:of F17
 func TestHandler_KeepsEveryDigitOfANumberInAny(t *testing.T) {
 	t.Parallel()
 	const payload = `{"a":[9007199254740993,1.10,1e400],"n":12345678901234567890.12345678901234567890}`
@@ -59,6 +61,7 @@ func TestHandler_KeepsEveryDigitOfANumberInAny(t *testing.T) {
 	}
 }
 
+//proof:of 85
 func TestRegistry_HandsAHandlerItsPayloadAndIdentity(t *testing.T) {
 	within(t, func(b *bench) {
 		r := NewRegistry()

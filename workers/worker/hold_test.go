@@ -58,6 +58,8 @@ func TestWorker_GivesBackAMessageThatIsFarTooEarly(t *testing.T) {
 }
 
 // S13: a firing delivered a moment early.
+//
+//proof:of S13
 func TestWorker_RunsAnEarlyFiringOnceAndNotBeforeItsTime(t *testing.T) {
 	within(t, func(b *bench) {
 		b.start("a")
@@ -70,6 +72,7 @@ func TestWorker_RunsAnEarlyFiringOnceAndNotBeforeItsTime(t *testing.T) {
 	})
 }
 
+//proof:of S13
 func TestWorker_StartsNoAttemptBeforeItIsDueByItsClock(t *testing.T) {
 	for name, offset := range map[string]time.Duration{"a clock behind": -3 * time.Second,
 		"a clock ahead": 3 * time.Second} {
@@ -88,6 +91,7 @@ func TestWorker_StartsNoAttemptBeforeItIsDueByItsClock(t *testing.T) {
 	}
 }
 
+//proof:of 114
 func TestWorker_GivesBackAnUnknownTaskUnclaimed(t *testing.T) {
 	within(t, func(b *bench) {
 		r := b.put(0, func(r *job.Row) { r.Executor, r.Task = job.ExecutorGo, "charge" })
@@ -159,6 +163,7 @@ func TestWorker_LeavesAnUnreadableMessageToTheRedrivePolicy(t *testing.T) {
 	})
 }
 
+//proof:of 171
 func TestWorker_GivesMessagesBackDuringAnOutageOfTheTable(t *testing.T) {
 	for name, down := range map[string][]string{
 		"nothing answers":          {memory.TableGet, memory.TableWrite, memory.TableQuery},
@@ -220,6 +225,7 @@ func TestWorker_TakesOverAClaimLostInAnOutageAfterItsLease(t *testing.T) {
 	})
 }
 
+//proof:of 83
 func TestReports_KeepTheMessageWhileTheirQueueIsDown(t *testing.T) {
 	within(t, func(b *bench) {
 		r := b.put(0)

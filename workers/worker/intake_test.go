@@ -20,6 +20,7 @@ import (
 
 func priority(p job.Priority) func(*job.Row) { return func(r *job.Row) { r.Priority = p } }
 
+//proof:of 93 96
 func TestIntake_PicksUpACriticalJobThoughThousandsOfLowOnesWait(t *testing.T) {
 	within(t, func(b *bench) {
 		b.sleeps(20 * time.Second)
@@ -58,6 +59,7 @@ func (b *bench) startOf(r job.Row) (time.Time, bool) {
 	return time.Time{}, false
 }
 
+//proof:of F14
 func TestWorker_GivesEachPoolSlotsOfItsOwn(t *testing.T) {
 	within(t, func(b *bench) {
 		b.sleeps(6 * time.Second)
@@ -80,6 +82,7 @@ func TestWorker_GivesEachPoolSlotsOfItsOwn(t *testing.T) {
 	})
 }
 
+//proof:of 90
 func TestIntake_OrdersPrioritiesStrictly(t *testing.T) {
 	within(t, func(b *bench) {
 		b.sleeps(100 * time.Millisecond)
@@ -151,6 +154,7 @@ func TestIntake_ReservesNoSlotsForAQueueWithoutRoom(t *testing.T) {
 	})
 }
 
+//proof:of 93
 func TestIntake_LeavesMessagesToOthersWhileBusy(t *testing.T) {
 	within(t, func(b *bench) {
 		b.sleeps(10 * time.Minute)
@@ -193,6 +197,7 @@ func TestIntake_GivesBackWhatIsDueAndGetsNoSlot(t *testing.T) {
 	})
 }
 
+//proof:of 147
 func TestIntake_BoundsHeldMessages(t *testing.T) {
 	within(t, func(b *bench) {
 		for range 1000 {
@@ -227,6 +232,7 @@ func TestIntake_ServesEveryPriorityWithOneSlot(t *testing.T) {
 	})
 }
 
+//proof:of 92 98
 func TestIntake_ServesEveryPool(t *testing.T) {
 	within(t, func(b *bench) {
 		b.start("a", options(func(o *Options) { o.Pools = contract.Pools }))
@@ -296,6 +302,7 @@ func TestIntake_HoldsAHundredThousandMessagesCheaply(t *testing.T) {
 	}
 }
 
+//proof:of 91
 func TestConcurrency_LimitsRunningAttemptsOfATask(t *testing.T) {
 	within(t, func(b *bench) {
 		r := NewRegistry()
@@ -327,6 +334,7 @@ func TestConcurrency_LimitsRunningAttemptsOfATask(t *testing.T) {
 	})
 }
 
+//proof:of 93
 func TestConcurrency_GivesBackAMessageWhoseTaskStaysAtItsLimit(t *testing.T) {
 	within(t, func(b *bench) {
 		r := NewRegistry()

@@ -13,6 +13,8 @@ import (
 )
 
 // A job is claimed half a second before it is due. What is answered in that half second counts.
+//
+//proof:of F15
 func TestWorker_StartsNothingThatWasStoppedBeforeItWasDue(t *testing.T) {
 	cancel := func(b *bench, r job.Row, _ schedule.Schedule) {
 		after, w := job.RequestStop(r, job.StopCancel, job.Reason{Code: job.CodeCancelled}, time.Now())
@@ -70,6 +72,7 @@ func TestWorker_StartsNothingThatWasStoppedBeforeItWasDue(t *testing.T) {
 	}
 }
 
+//proof:of F15
 func TestWorker_DropsAnAttemptWhoseClaimIsNoLongerItsOwnWhenDue(t *testing.T) {
 	within(t, func(b *bench) {
 		b.start("a")
@@ -89,6 +92,8 @@ func TestWorker_DropsAnAttemptWhoseClaimIsNoLongerItsOwnWhenDue(t *testing.T) {
 
 // What the last look costs: nothing for a job that was due when it was claimed; otherwise one read
 // of its claim, and one read of the pauses for all that are due at one moment.
+//
+//proof:of F15
 func TestWorker_RereadsOnlyJobsClaimedBeforeTheyWereDue(t *testing.T) {
 	for name, c := range map[string]struct {
 		due            time.Duration

@@ -11,6 +11,7 @@ import (
 
 func failOnLost(r *job.Row) { r.Retry.FailOnLost = true }
 
+//proof:of F16
 func TestWorker_RestartsAnAttemptWhoseWorkerDiedUnlessItIsToFail(t *testing.T) {
 	for name, c := range map[string]struct {
 		change func(*job.Row)
@@ -57,6 +58,7 @@ func TestWorker_RestartsAnAttemptWhoseWorkerDiedUnlessItIsToFail(t *testing.T) {
 	}
 }
 
+//proof:of F16
 func TestWorker_NotesEveryStartOfAnAttemptThatKillsItsWorkers(t *testing.T) {
 	within(t, func(b *bench) {
 		b.sleeps(20 * time.Second)
@@ -87,6 +89,7 @@ func TestWorker_NotesEveryStartOfAnAttemptThatKillsItsWorkers(t *testing.T) {
 	})
 }
 
+//proof:of F16
 func TestWorker_NotesAStartThatItsDrainBrokeOff(t *testing.T) {
 	for name, c := range map[string]struct {
 		change func(*job.Row)

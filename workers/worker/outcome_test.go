@@ -13,6 +13,7 @@ import (
 	"punctual/workers/executor"
 )
 
+//proof:of 70
 func TestOutcome_MarksTheResultThatIsNotKept(t *testing.T) {
 	t.Parallel()
 	const most = contract.MaxResult
@@ -88,6 +89,7 @@ func TestOutcome_KeepsAResultThatIsNotJSONAsAString(t *testing.T) {
 	}
 }
 
+//proof:of S35
 func TestOutcome_CutsALongError(t *testing.T) {
 	t.Parallel()
 	o := outcomeOf(ended{err: errors.New(strings.Repeat("é", 5000)), at: time.Unix(0, 0)}, keeping{})
@@ -96,6 +98,7 @@ func TestOutcome_CutsALongError(t *testing.T) {
 	}
 }
 
+//proof:of 87 189
 func TestOutcome_LeavesAPanicsStackInTheLog(t *testing.T) {
 	within(t, func(b *bench) {
 		b.does = panics

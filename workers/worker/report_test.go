@@ -8,6 +8,7 @@ import (
 	"punctual/shared/memory"
 )
 
+//proof:of 124
 func TestReports_TravelInBatchesWithoutNeedlessWait(t *testing.T) {
 	within(t, func(b *bench) {
 		sends, first := 0, time.Time{}

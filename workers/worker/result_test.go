@@ -23,6 +23,7 @@ func (b *bench) gives(result string) {
 
 func putsResult(c memory.Call) bool { return c.Op == memory.BlobPut }
 
+//proof:of 70
 func TestResult_LargerThanTheClaimCarriesIsStoredBeforeTheOutcome(t *testing.T) {
 	within(t, func(b *bench) {
 		b.gives(large)

@@ -18,6 +18,8 @@ import (
 )
 
 // S25: visibility 30 s, a job of 95 s, three workers polling.
+//
+//proof:of 118 S25
 func TestRun_LastsLongerThanTheVisibility(t *testing.T) {
 	within(t, func(b *bench) {
 		b.sleeps(95 * time.Second)
@@ -51,6 +53,7 @@ func TestRun_LastsLongerThanTheVisibility(t *testing.T) {
 	})
 }
 
+//proof:of 115
 func TestRun_SendsNoHeartbeatForAShortJob(t *testing.T) {
 	within(t, func(b *bench) {
 		b.sleeps(9 * time.Second)
@@ -64,6 +67,7 @@ func TestRun_SendsNoHeartbeatForAShortJob(t *testing.T) {
 	})
 }
 
+//proof:of 120
 func TestRun_ReportsRunningAndProgressAtTheFirstHeartbeat(t *testing.T) {
 	within(t, func(b *bench) {
 		b.does = func(_ context.Context, w executor.Work) (json.RawMessage, error) {
@@ -138,6 +142,7 @@ func TestRun_SucceedsDespiteACancel(t *testing.T) {
 	})
 }
 
+//proof:of 104
 func TestRun_EndsRetryableAtItsTimeout(t *testing.T) {
 	within(t, func(b *bench) {
 		var cause error
@@ -297,6 +302,7 @@ func TestRun_RetriesAFailedHeartbeatInTime(t *testing.T) {
 	})
 }
 
+//proof:of 118 S25
 func TestRun_OutlivesItsMessage(t *testing.T) {
 	within(t, func(b *bench) {
 		b.sleeps(20 * time.Hour)
@@ -335,6 +341,7 @@ func TestRun_RecordsWhatAHandlerReturns(t *testing.T) {
 			func(context.Context, executor.Work) (json.RawMessage, error) { return nil, errors.New("no") },
 			result{job.OutcomeFailed, false, 0, job.CodeHandler},
 		},
+		//proof:of 105
 		"a permanent one is not": {
 			func(context.Context, executor.Work) (json.RawMessage, error) { return nil, Permanent(errors.New("no")) },
 			result{job.OutcomeFailed, true, 0, job.CodePermanent},

@@ -37,6 +37,7 @@ func of(s schedule.Schedule) func(*job.Row) {
 	return func(r *job.Row) { r.ScheduleID, r.Epoch, r.NominalAt = s.Name, s.Epoch, r.DueAt }
 }
 
+//proof:of S48
 func TestSchedule_StartsOnlyJobsThatItAllows(t *testing.T) {
 	pause := func(s schedule.Schedule) item.Write {
 		_, w := schedule.PauseSchedule(s, schedule.Pause{}, time.Now().UTC().Truncate(time.Millisecond))
@@ -125,6 +126,7 @@ func TestSchedule_StartsAJobAgainThatHadStartedWhateverALiftedPauseDrops(t *test
 	})
 }
 
+//proof:of F42
 func TestSchedule_StartsNoJobThatALiftedPauseDrops(t *testing.T) {
 	for name, c := range map[string]struct {
 		missed  string
@@ -305,6 +307,7 @@ func TestSchedule_CountsARunOnce(t *testing.T) {
 	}
 }
 
+//proof:of F08
 func TestWorker_ReadsThePausesForEveryoneOnceASecond(t *testing.T) {
 	within(t, func(b *bench) {
 		reads := 0

@@ -121,6 +121,7 @@ func TestWorker_StartsAClaimedAttemptOnlyIfTheRowAllows(t *testing.T) {
 	}
 }
 
+//proof:of S48
 func TestWorker_DropsAStaleFiringWithoutAClaim(t *testing.T) {
 	for name, change := range map[string]func(*job.Row){
 		"a version that was replaced by a PATCH": func(r *job.Row) { r.Version = 2 },
@@ -167,6 +168,7 @@ func TestPauses_AreReadOnceASecondForATenant(t *testing.T) {
 	})
 }
 
+//proof:of 105 184
 func TestWorker_GivesUpAnAttemptOverWhichTooManyOwnersDied(t *testing.T) {
 	for name, c := range map[string]struct {
 		owners int
@@ -222,6 +224,7 @@ func TestWorker_NeverGivesUpAnAttemptForItsReceives(t *testing.T) {
 	})
 }
 
+//proof:of F05
 func TestWorker_AsksForANewFiringAfterVeryManyGiveBacks(t *testing.T) {
 	within(t, func(b *bench) {
 		r := b.put(0, func(r *job.Row) { r.Executor, r.Task = job.ExecutorGo, "charge" })
@@ -248,6 +251,7 @@ func TestWorker_AsksForANewFiringAfterVeryManyGiveBacks(t *testing.T) {
 	})
 }
 
+//proof:of F30
 func TestWorker_NotesAtOnceThatATaskWaitsForAHandlerAndLogsItOnce(t *testing.T) {
 	within(t, func(b *bench) {
 		var rows []job.Row

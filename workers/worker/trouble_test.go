@@ -20,6 +20,7 @@ import (
 	"punctual/workers/executor"
 )
 
+//proof:of F01
 func TestWorker_SendsReportsOfResultsWithCharactersThatQueuesRefuse(t *testing.T) {
 	within(t, func(b *bench) {
 		b.does = func(_ context.Context, w executor.Work) (json.RawMessage, error) {
@@ -74,6 +75,7 @@ func (p *picky) Send(ctx context.Context, queue string, out ...message.Outgoing)
 	return nil
 }
 
+//proof:of F01
 func TestWorker_GivesUpReportsThatCanNeverBeSentAndSendsTheOthers(t *testing.T) {
 	for _, kind := range []fault.Kind{fault.Invalid, fault.Forbidden, ""} {
 		t.Run(fmt.Sprintf("refused as %q", kind), func(t *testing.T) {
@@ -111,6 +113,7 @@ func TestWorker_GivesUpReportsThatCanNeverBeSentAndSendsTheOthers(t *testing.T) 
 	}
 }
 
+//proof:of F02
 func TestWorker_ResumesAfterAnOutageWhileALongAttemptRuns(t *testing.T) {
 	for name, deaf := range map[string]bool{"its heartbeats get through": false,
 		"it ignores that its lease is lost": true} {
@@ -161,6 +164,7 @@ func TestWorker_ResumesAfterAnOutageWhileALongAttemptRuns(t *testing.T) {
 	}
 }
 
+//proof:of F02
 func TestWorker_KeepsTakingWorkWhileOneKeyIsInTrouble(t *testing.T) {
 	for name, kind := range map[string]fault.Kind{
 		"a transaction holds it": fault.Conflict, "its partition is hot": fault.Throttled, "what lies there is " +
@@ -202,6 +206,8 @@ func TestWorker_KeepsTakingWorkWhileOneKeyIsInTrouble(t *testing.T) {
 
 // A tenant's rows, claims or pauses that get no answer are no reason to poll less for the others, however many of its
 // jobs are due and however long each call takes.
+//
+//proof:of F76
 func TestWorker_RunsOtherTenantsJobsWhileOneTenantsKeysDoNotAnswer(t *testing.T) {
 	rows := func(c memory.Call) bool { return c.Op == memory.TableGet && c.Ref.Table == contract.Jobs }
 	claims := func(c memory.Call) bool { return c.Op == memory.TableWrite && c.Ref.Table == contract.Claims }
@@ -284,6 +290,7 @@ func TestWorker_PollsLessWhileTheStoreTakesNoWrites(t *testing.T) {
 	})
 }
 
+//proof:of F02
 func TestWorker_KeepsTakingWorkWhileASlotsHolderCannotBeRead(t *testing.T) {
 	within(t, func(b *bench) {
 		s := b.rule(func(s *schedule.Schedule) { s.Overlap = schedule.OverlapSkip })
@@ -310,6 +317,7 @@ func TestWorker_KeepsTakingWorkWhileASlotsHolderCannotBeRead(t *testing.T) {
 	})
 }
 
+//proof:of F06
 func TestWorker_CountsTheLeaseFromTheClaimAndNotFromARetry(t *testing.T) {
 	within(t, func(b *bench) {
 		b.sleeps(20 * time.Second)
@@ -366,6 +374,8 @@ func TestWorker_DropsAFiringThatNoRowAsksFor(t *testing.T) {
 }
 
 // A tenant whose pauses cannot be read has many jobs due; each would wait in a slot for an answer.
+//
+//proof:of F02
 func TestWorker_KeepsSlotsForOthersWhileOneTenantsPausesAreOutOfReach(t *testing.T) {
 	within(t, func(b *bench) {
 		b.world.SetFaults(func(c memory.Call) memory.Fault {

@@ -25,6 +25,7 @@ func bubble(t *testing.T, name string, do func(b *bundle)) {
 		func(s *stagetest.Setup) { do(&bundle{s, s.Engine()}) })
 }
 
+//proof:of 109
 func TestAcceptor_Redrives(t *testing.T) {
 	t.Parallel()
 	redrive := func(b *bundle, r job.Row) (job.ID, bool) {
@@ -35,6 +36,7 @@ func TestAcceptor_Redrives(t *testing.T) {
 		}
 		return by, already
 	}
+	//proof:of 194
 	bubble(t, "makes a new job that is linked both ways, due now and fired", func(b *bundle) {
 		r := b.Overdue(1, time.Hour, stagetest.Dead,
 			func(r *job.Row) { r.Attempt, r.Failures, r.Payload = 6, 6, `{"n":1}` })

@@ -10,6 +10,7 @@ import (
 	"punctual/shared/job"
 )
 
+//proof:of 170
 func TestDecider_RepeatsAWakeUpThatCrashed(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {

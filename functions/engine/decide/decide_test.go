@@ -66,6 +66,7 @@ func TestDecider_ActsOnAWakeUp(t *testing.T) {
 	bubble(t, "a job that is gone needs nothing", func(b *bundle) {
 		b.requireStep(b.sweep(jobtest.Row(1, time.Now(), time.Now())), job.StepNothing)
 	})
+	//proof:of 111
 	bubble(t, "a dead letter that was not buried is sent once more, and once more after the grace",
 		func(b *bundle) {
 			r := b.Overdue(1, stagetest.Late, stagetest.Dead)
@@ -90,6 +91,7 @@ func TestDecider_ActsOnAWakeUp(t *testing.T) {
 			b.Errorf("got %v", err)
 		}
 	})
+	//proof:of 177
 	bubble(t, "the report of an unsettled outcome is repeated", func(b *bundle) {
 		r := b.Overdue(1, stagetest.Late, func(r *job.Row) { r.Stop = job.StopCancel })
 		c := b.Own(r, -time.Second)
@@ -110,6 +112,7 @@ func TestDecider_ActsOnAWakeUp(t *testing.T) {
 			b.Errorf("it is %s and wakes at %s", after.Status, after.WakeAt)
 		}
 	})
+	//proof:of 116
 	bubble(t, "a running job waits for the end of its lease", func(b *bundle) {
 		r := b.Overdue(1, stagetest.Late)
 		c := b.Own(r, 7*time.Second)
@@ -174,6 +177,7 @@ func TestDecider_ActsOnAWakeUp(t *testing.T) {
 			b.Errorf("it is %s with stop %q, its worker asked: %v", after.Status, after.Stop, b.Claim(r.Key).Cancel)
 		}
 	})
+	//proof:of S28
 	bubble(t, "a success that is settled after the row was read stays", func(b *bundle) {
 		r := b.Overdue(1, stagetest.Late, func(r *job.Row) { r.StartWithin = time.Minute })
 		b.Before(stagetest.Named("row.stop"), func() {
@@ -190,6 +194,7 @@ func TestDecider_ActsOnAWakeUp(t *testing.T) {
 	})
 }
 
+//proof:of S28
 func TestDecider_FiresOnceForTwoSweepers(t *testing.T) {
 	t.Parallel()
 	bubble(t, "of two sweepers one fires, and the other finds a later wake-up", func(b *bundle) {
@@ -222,6 +227,7 @@ func TestDecider_KeepsAWakeUpWhenTheFiringCannotBeSent(t *testing.T) {
 	})
 }
 
+//proof:of 15
 func TestDecider_PostponesWhileTheQueueIsDeep(t *testing.T) {
 	t.Parallel()
 	bubble(t, "postpones by 3, 6, 12 … minutes and fires once the queue is no longer deep", func(b *bundle) {
@@ -250,6 +256,7 @@ func TestDecider_PostponesWhileTheQueueIsDeep(t *testing.T) {
 	})
 }
 
+//proof:of F05
 func TestDecider_RepeatsAFiringLessAndLessOften(t *testing.T) {
 	t.Parallel()
 	bubble(t, "a firing that no worker takes is repeated after 3, 6, 12 … minutes", func(b *bundle) {
@@ -265,6 +272,7 @@ func TestDecider_RepeatsAFiringLessAndLessOften(t *testing.T) {
 	})
 }
 
+//proof:of F05
 func TestDecider_WaitsForAFiringThatAWorkerGaveBack(t *testing.T) {
 	t.Parallel()
 	noted := func(b *bundle, away time.Duration) job.Row {
@@ -492,6 +500,7 @@ func TestDecider_GivesUpOnAJobThatKeepsChanging(t *testing.T) {
 	})
 }
 
+//proof:of F08
 func TestDecider_ReadsThePausesForEveryoneOnceASecond(t *testing.T) {
 	t.Parallel()
 	bubble(t, "jobs of 50 tenants cause one read of the pauses for everyone", func(b *bundle) {

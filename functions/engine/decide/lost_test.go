@@ -117,6 +117,8 @@ func TestDecider_ShowsAStartWhoseWorkerDied(t *testing.T) {
 }
 
 // A worker that died before its first heartbeat leaves no trace on the row. The claim knows of the start.
+//
+//proof:of F71
 func TestDecider_TreatsALostStartAsAStart(t *testing.T) {
 	t.Parallel()
 	within := func(r *job.Row) { r.StartWithin = time.Second }

@@ -74,6 +74,7 @@ func (b *bundle) end(r job.Row) {
 	}
 }
 
+//proof:of 8
 func TestRecurrer_BeginsRuns(t *testing.T) {
 	t.Parallel()
 	limited := func(s *schedule.Schedule) {

@@ -118,6 +118,7 @@ func TestRecurrer_Promotes(t *testing.T) {
 			}
 		}
 	})
+	//proof:of 12
 	bubble(t, "two promotions at once make each job once and move the schedule on", func(b *bundle) {
 		s := b.put()
 		var both sync.WaitGroup
@@ -429,6 +430,7 @@ func TestRecurrer_Adopts(t *testing.T) {
 	}
 }
 
+//proof:of 12
 func TestRecurrer_RepeatsAPromotionThatCrashed(t *testing.T) {
 	t.Parallel()
 	for _, lost := range []bool{false, true} {

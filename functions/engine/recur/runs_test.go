@@ -365,6 +365,7 @@ func TestRecurrer_PausesAfterFailuresInARow(t *testing.T) {
 	})
 }
 
+//proof:of F03
 func TestRecurrer_SurvivesUnreadableItems(t *testing.T) {
 	t.Parallel()
 	bubbleOf(t, "a job whose schedule cannot be read waits, and runs once it can be", emptyPages, func(b *bundle) {
@@ -424,6 +425,7 @@ func TestRecurrer_SurvivesUnreadableItems(t *testing.T) {
 	})
 }
 
+//proof:of F12
 func TestRecurrer_CountsFailuresInARow(t *testing.T) {
 	t.Parallel()
 	ended := func(b *bundle, w *engine.Engine, s schedule.Schedule, n int, status job.Status) {
@@ -503,6 +505,7 @@ func TestRecurrer_SkipsJobsAsALiftedPauseSays(t *testing.T) {
 	}
 }
 
+//proof:of F40
 func TestRecurrer_RunsAJobThatIsDueWhenAPauseOfItsTaskEnds(t *testing.T) {
 	t.Parallel()
 	bubbleOf(t, "due at the end of the pause", emptyPages, func(b *bundle) {

@@ -12,6 +12,7 @@ import (
 	"punctual/shared/store"
 )
 
+//proof:of F10
 func TestRecurrer_ForgetsNoSchedule(t *testing.T) {
 	t.Parallel()
 	for name, trouble := range map[string]func(b *bundle, ref item.Ref){

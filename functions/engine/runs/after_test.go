@@ -355,6 +355,7 @@ func TestAfter_HasOneResultOfARace(t *testing.T) {
 	})
 }
 
+//proof:of 39
 func TestAfter_IsJudgedAfterACrash(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {

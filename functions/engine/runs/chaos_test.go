@@ -61,6 +61,8 @@ func (b *bench) reordered(dice *rand.Rand) {
 
 // TestRun_EndsAsTheTableSaysForEveryGraphOfFourNodes plays every graph, rule and outcome with reports that
 // arrive twice and in another order: RUNS=1 plays all 7,168, otherwise one in eleven.
+//
+//proof:of 136 S45
 func TestRun_EndsAsTheTableSaysForEveryGraphOfFourNodes(t *testing.T) {
 	t.Parallel()
 	nodes := []string{"a", "b", "c", "d"}
@@ -395,6 +397,7 @@ func randomGraph(dice *rand.Rand, n int) dag.Definition {
 	return d
 }
 
+//proof:of 137
 func TestRun_EndsRightDespiteActsAndCrashes(t *testing.T) {
 	t.Parallel()
 	runs, size := 150, 12

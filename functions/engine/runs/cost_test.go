@@ -15,6 +15,8 @@ import (
 )
 
 // TestRun_StaysWithinItsCost holds the budget of the contract, in write units of both tables.
+//
+//proof:of 66
 func TestRun_StaysWithinItsCost(t *testing.T) {
 	t.Parallel()
 	written := func(b *bench) float64 {

@@ -168,6 +168,7 @@ func (m *months) cSeesA() {
 	}
 }
 
+//proof:of F63
 func TestRun_StartsNothingTwiceAfterMonths(t *testing.T) {
 	t.Parallel()
 	held := seesA()
@@ -276,6 +277,8 @@ func TestRun_StartsNothingTwiceAfterMonths(t *testing.T) {
 }
 
 // TestRun_EndsWhenWhatHasEndedIsForgotten lets no wake-up of a running run come for so long that its rows are gone.
+//
+//proof:of F63
 func TestRun_EndsWhenWhatHasEndedIsForgotten(t *testing.T) {
 	t.Parallel()
 	inMonths(t, "and starts again only what an operator names", seesA(), func(m *months) {

@@ -40,6 +40,8 @@ func (b *bench) one() {
 
 // TestMapped_MakesAllItemsFromOneList retries, skips and completes the failed node from which a list was made while
 // its items are made one by one.
+//
+//proof:of F64
 func TestMapped_MakesAllItemsFromOneList(t *testing.T) {
 	t.Parallel()
 	ctx := context.Background()
@@ -135,6 +137,8 @@ func TestMapped_OfARowWithoutItsListEndsIfTheListHasChanged(t *testing.T) {
 }
 
 // TestRelease_WaitsForEveryNodeThatItReads lets propagation alone bring the runs to their end.
+//
+//proof:of F64
 func TestRelease_WaitsForEveryNodeThatItReads(t *testing.T) {
 	t.Parallel()
 	ctx := context.Background()
@@ -251,6 +255,8 @@ func TestMapped_OverAnEmptyListHasAnEmptyResult(t *testing.T) {
 }
 
 // TestRefusedOperation_LeavesNoContents fails the write that decides.
+//
+//proof:of F65
 func TestRefusedOperation_LeavesNoContents(t *testing.T) {
 	t.Parallel()
 	ctx := context.Background()
@@ -313,6 +319,8 @@ func TestRefusedOperation_LeavesNoContents(t *testing.T) {
 }
 
 // TestRelease_KeepsThePayloadOfTheWinner lets a release by older facts write its payload after the winner has.
+//
+//proof:of F65
 func TestRelease_KeepsThePayloadOfTheWinner(t *testing.T) {
 	t.Parallel()
 	ctx := context.Background()

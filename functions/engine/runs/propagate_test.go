@@ -25,6 +25,8 @@ func failing() dag.Definition {
 
 // TestPropagate_FinishesARunWhicheverCallFails fails one call of the table, each in turn, and redelivers the report.
 // There is no sweep and no wake-up.
+//
+//proof:of F67
 func TestPropagate_FinishesARunWhicheverCallFails(t *testing.T) {
 	t.Parallel()
 	for _, kind := range []fault.Kind{fault.Unavailable, fault.Conflict} {

@@ -162,6 +162,8 @@ func TestRace_HasOneResult(t *testing.T) {
 }
 
 // TestRun_OpensAWideJoinOnce is case S34: many parents that end at the same time.
+//
+//proof:of 74 135 S34
 func TestRun_OpensAWideJoinOnce(t *testing.T) {
 	t.Parallel()
 	b := setup(t)

@@ -16,6 +16,7 @@ func rowsOf(n int) string {
 	return `{"refunds":2,"rows":[` + strings.TrimSuffix(strings.Repeat("123456,", n), ",") + `]}`
 }
 
+//proof:of F68
 func TestResult_IsReadWholeHoweverLarge(t *testing.T) {
 	t.Parallel()
 	for _, n := range []int{10, 600, 2_000, 30_000} {
@@ -44,6 +45,7 @@ func TestResult_IsReadWholeHoweverLarge(t *testing.T) {
 	}
 }
 
+//proof:of F68
 func TestResult_FailsByNameWhereItIsOnlyPartOfTheValue(t *testing.T) {
 	t.Parallel()
 	b := setup(t)

@@ -17,6 +17,7 @@ import (
 
 var by = runs.By{Who: "alice", Reason: "because"}
 
+//proof:of 130
 func TestRun_RunsEachNodeAfterItsParents(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
@@ -37,6 +38,7 @@ func TestRun_RunsEachNodeAfterItsParents(t *testing.T) {
 	}
 }
 
+//proof:of 136
 func TestRun_EndsAfterAFailure(t *testing.T) {
 	t.Parallel()
 	for policy, want := range map[dag.Policy]string{
@@ -64,6 +66,7 @@ func TestRun_EndsAfterAFailure(t *testing.T) {
 	}
 }
 
+//proof:of 136
 func TestRun_IsFailedAsAWholeByCancelRun(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
@@ -80,6 +83,7 @@ func TestRun_IsFailedAsAWholeByCancelRun(t *testing.T) {
 	}
 }
 
+//proof:of S46
 func TestRetry_RunsFailedNodesAndNothingElse(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
@@ -107,6 +111,7 @@ func TestRetry_RunsFailedNodesAndNothingElse(t *testing.T) {
 	}
 }
 
+//proof:of F53
 func TestRetryNode_BringsBackWhatItsFailureStopped(t *testing.T) {
 	t.Parallel()
 	ctx := context.Background()
@@ -177,6 +182,7 @@ func (b *bench) items(node string, generation int64) (items []job.Row) {
 	return items
 }
 
+//proof:of F52
 func TestRetry_StartsOnceAllThatRanBeforeHasStopped(t *testing.T) {
 	t.Parallel()
 	ctx := context.Background()
@@ -214,6 +220,7 @@ func TestRetry_StartsOnceAllThatRanBeforeHasStopped(t *testing.T) {
 	}
 }
 
+//proof:of F52
 func TestComplete_ClosesTheOlderNodeOnceItsItemsHaveStopped(t *testing.T) {
 	t.Parallel()
 	ctx := context.Background()
@@ -242,6 +249,7 @@ func TestComplete_ClosesTheOlderNodeOnceItsItemsHaveStopped(t *testing.T) {
 	}
 }
 
+//proof:of 38
 func TestSkip_LetsChildrenRunOrSkipsThem(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
@@ -268,6 +276,7 @@ func TestSkip_LetsChildrenRunOrSkipsThem(t *testing.T) {
 	}
 }
 
+//proof:of 37
 func TestComplete_GivesChildrenItsResult(t *testing.T) {
 	t.Parallel()
 	d := def("a", "b: a")
@@ -292,6 +301,7 @@ func TestComplete_GivesChildrenItsResult(t *testing.T) {
 	}
 }
 
+//proof:of 138
 func TestCancel_EndsWaitingNodesAndAsksRunningOnes(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
@@ -320,6 +330,7 @@ func TestCancel_EndsWaitingNodesAndAsksRunningOnes(t *testing.T) {
 	b.runIs(run.Succeeded)
 }
 
+//proof:of 138
 func TestPause_KeepsNodesFromStarting(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
@@ -336,6 +347,7 @@ func TestPause_KeepsNodesFromStarting(t *testing.T) {
 	b.runIs(run.Succeeded)
 }
 
+//proof:of 59
 func TestHold_WaitsForAnOperator(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
@@ -371,6 +383,7 @@ func TestExpiry_EndsARunThatTakesTooLong(t *testing.T) {
 	b.is("b", job.Cancelled, run.ReasonExpired)
 }
 
+//proof:of F50
 func TestRetry_RunsAfterExpireAfterHasPassed(t *testing.T) {
 	t.Parallel()
 	for name, expired := range map[string]bool{"of a run that failed in time": false, "of one that expired": true} {
@@ -420,6 +433,7 @@ func TestExpressions_DecideAndFail(t *testing.T) {
 	}
 }
 
+//proof:of 133
 func TestMapped_RunsOneJobForEachItem(t *testing.T) {
 	t.Parallel()
 	for _, parallel := range []int{0, 2} {
@@ -469,6 +483,7 @@ func TestMapped_RunsOneJobForEachItem(t *testing.T) {
 	}
 }
 
+//proof:of F51
 func TestMapped_CountsTheJobsOfARunByItsNewestGenerations(t *testing.T) {
 	t.Parallel()
 	ctx := context.Background()

@@ -185,6 +185,7 @@ func playWithin(
 	return all
 }
 
+//proof:of F66
 func TestLimits_AreUsedInFullAtAnyWidth(t *testing.T) {
 	t.Parallel()
 	for name, mapped := range map[string]bool{"max_concurrency": false, "max_parallel": true} {
@@ -250,6 +251,8 @@ func TestLimits_BearConflictsOfTransactions(t *testing.T) {
 }
 
 // TestLimits_CostTheSameAtAnyWidth counts what 1,000 items read and write, by the width of their limit.
+//
+//proof:of F66
 func TestLimits_CostTheSameAtAnyWidth(t *testing.T) {
 	t.Parallel()
 	read := map[int]float64{}

@@ -79,6 +79,7 @@ func TestPayload_IsJudgedByItsTasksSchemaAtRelease(t *testing.T) {
 	}
 }
 
+//proof:of F41
 func TestPayload_ThatIsNoneIsJudgedAsNull(t *testing.T) {
 	t.Parallel()
 	b := setup(t)

@@ -56,6 +56,7 @@ func limited(t *testing.T, rate, burst int) *bench {
 	return b
 }
 
+//proof:of F84
 func TestWeight_BoundsThePayloadsOfARun(t *testing.T) {
 	t.Parallel()
 	for payload, code := range map[string]string{
@@ -144,6 +145,7 @@ func TestWeight_DrawsOnTheRateLimitOfTheTenant(t *testing.T) {
 	}
 }
 
+//proof:of F84
 func TestWeight_DefersAReleaseWhileItsTenantIsInDebt(t *testing.T) {
 	t.Parallel()
 	indebted := func(t *testing.T, overdraft int) *bench {

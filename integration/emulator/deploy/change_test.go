@@ -49,6 +49,7 @@ func TestDeploy_OfTheSameChangesNothing(t *testing.T) {
 	}
 }
 
+//proof:of 190
 func TestDeploy_ReplacesFunctionsByTheLastReleaseWhileJobsAreDue(t *testing.T) {
 	d := setup(t)
 	d.explain(t, "api-write", "stream", "status", "sweeper")

@@ -11,6 +11,7 @@ import (
 
 var everything = []string{"punctual:read", "punctual:write", "punctual:admin"}
 
+//proof:of 49 201
 func TestAPI_AnswersOnTheDeployment(t *testing.T) {
 	d := setup(t)
 	t.Log("the deployment took ", d.took)
@@ -26,6 +27,7 @@ func TestAPI_AnswersOnTheDeployment(t *testing.T) {
 			t.Errorf("the console is told %v", said)
 		}
 	})
+	//proof:of 185
 	t.Run("the deployed API identifies a caller by the token, and refuses others", func(t *testing.T) {
 		if me := d.api(t, "acme", everything...).Want(http.StatusOK, "GET", "/whoami", nil); me["tenant"] != "acme" {
 			t.Errorf("whoami says %v", me)
@@ -40,6 +42,7 @@ func TestAPI_AnswersOnTheDeployment(t *testing.T) {
 	})
 }
 
+//proof:of 41 175
 func TestJobs_RunOnTheDeployment(t *testing.T) {
 	d := setup(t)
 	d.explain(t, "api-write", "api-read", "stream", "status", "dispatch", "sweeper", "promoter", "redrive")
@@ -58,6 +61,7 @@ func TestJobs_RunOnTheDeployment(t *testing.T) {
 			t.Errorf("it started %v ms late", v["start_lateness_ms"])
 		}
 	})
+	//proof:of 183
 	t.Run("a job beyond a queue's delay uses a timer", func(t *testing.T) {
 		d.timerLane(t, a.In(t))
 	})

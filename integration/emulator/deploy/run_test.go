@@ -54,6 +54,7 @@ func TestRuns_EndOnTheDeployment(t *testing.T) {
 			}
 		}
 	})
+	//proof:of 38
 	t.Run("a skipped node lets the join run, and the join sees it", func(t *testing.T) {
 		a, id := run(t)
 		awaitRun(a, id, "FAILED", "b=DEAD join=CANCELLED")
@@ -64,6 +65,7 @@ func TestRuns_EndOnTheDeployment(t *testing.T) {
 			t.Errorf("the join was sent %s", got)
 		}
 	})
+	//proof:of 37
 	t.Run("a completed node gives its children a result, and events say who did it", func(t *testing.T) {
 		a, id := run(t)
 		awaitRun(a, id, "FAILED", "b=DEAD")

@@ -50,6 +50,7 @@ func numbered(n int) []message.Outgoing {
 	return out
 }
 
+//proof:of 203
 func TestSend_BatchesTenMessagesOrAMegabyte(t *testing.T) {
 	t.Parallel()
 	sizes := func(b *bench) (n []int) {
@@ -84,6 +85,7 @@ func TestSend_BatchesTenMessagesOrAMegabyte(t *testing.T) {
 	}
 }
 
+//proof:of 94 S40
 func TestSend_CarriesDelayAndTenant(t *testing.T) {
 	t.Parallel()
 	b := setup(nil, nil)
@@ -100,6 +102,8 @@ func TestSend_CarriesDelayAndTenant(t *testing.T) {
 }
 
 // S22: the request succeeded, two of ten entries did not; one was SQS's fault, one ours.
+//
+//proof:of S22
 func TestSend_ResendsOrNamesTheRestOfAHalfTakenBatch(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

@@ -63,6 +63,7 @@ func TestSecrets_SayWhyOneCannotBeReadAndRetryIt(t *testing.T) {
 	}
 }
 
+//proof:of F35
 func TestSecrets_ReadHostsFromTheTag(t *testing.T) {
 	t.Parallel()
 	for tags, want := range map[string]struct {

@@ -13,6 +13,7 @@ import (
 	"punctual/shared/telemetry"
 )
 
+//proof:of 167
 func TestMetered_CountsThrottlesThatARetryMakesGood(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

@@ -111,6 +111,8 @@ func TestArm_MakesAnEntryThatFiresOnceAndGoes(t *testing.T) {
 }
 
 // S18: the first CreateSchedule takes effect, the client sees a timeout, the retry a conflict.
+//
+//proof:of S18
 func TestArm_AcceptsItsOwnEarlierSuccess(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -125,6 +127,8 @@ func TestArm_AcceptsItsOwnEarlierSuccess(t *testing.T) {
 }
 
 // S18, its variant: the entry that is there says something else.
+//
+//proof:of S18
 func TestArm_ReplacesADifferentEntry(t *testing.T) {
 	t.Parallel()
 	for name, change := range map[string]func(*message.Timer, *timer.Settings){
@@ -221,6 +225,8 @@ func TestArm_ReportsAConflictThatStays(t *testing.T) {
 }
 
 // S20: throttles and quotas, 30 % of the calls; every timer exists in the end.
+//
+//proof:of S20
 func TestArm_LosesNothingWhenThrottled(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -257,6 +263,7 @@ func TestArm_CallsAnExceededQuotaAThrottle(t *testing.T) {
 	})
 }
 
+//proof:of S20
 func TestArm_KeepsBelowItsRate(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

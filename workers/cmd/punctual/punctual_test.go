@@ -97,6 +97,7 @@ func file(t *testing.T, text string) string {
 	return path
 }
 
+//proof:of 50
 func TestRun_EndsAsTheJobDoes(t *testing.T) {
 	t.Parallel()
 	job := object(t, "run", "echo", "-p", `{"n":1.50}`, "--tag", "a=b", "--wait")
