@@ -108,8 +108,9 @@ short: ## Runs the tests that need only Go: the quick check.
 	$(GO) test -short $(BUT_INFRA)
 
 .PHONY: generate
-generate: ## Generates the Go client's types from the API's document.
+generate: ## Generates the Go client's types, and the lists of what is promised and what shows it.
 	$(GO) test -count=1 -run '^TestClient_IsMadeOfTheServedDocument$$' ./integration/openapi -update
+	$(GO) test -count=1 -run '^TestLists_AreWrittenFromTextsAndMarks$$' ./integration/proof -update
 
 # SECOND=/usr/share/zoneinfo also writes what zdump reads there, in another package of the same release, which a test compares.
 .PHONY: zones
@@ -122,7 +123,7 @@ zones: ## Builds the time zone rules from the package pinned in shared/calendar/
 .PHONY: lint
 lint: $(LINTER) ## Checks the style (golangci-lint, pinned in .ci/tools) and the layout.
 	$(LINTER) run ./...
-	$(GO) test ./integration/layout
+	$(GO) test ./integration/layout ./integration/proof
 
 .PHONY: spec
 spec: ## Checks the specification of the protocol (shared/job/protocol); needs Node.js. TRACES=10 follows ten times as many.

@@ -1,8 +1,8 @@
 // Package layout holds the shape of the repository as a test: the fixed top
 // level, the list of folders, a core without a clock, mains without decisions,
 // a doc.go in every package, names and descriptions without the words of
-// words.txt, and documents that name only what exists. Import
-// rules are depguard's, in .golangci.yml.
+// words.txt, and decisions that are listed. Import rules are depguard's, in
+// .golangci.yml.
 //
 // It reads source text only (go/parser) and so needs no build and no network.
 // A folder that does not exist yet breaks no rule.
