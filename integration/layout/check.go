@@ -2,7 +2,6 @@ package layout
 
 import (
 	"fmt"
-	"go/ast"
 	"path"
 	"slices"
 	"strings"
@@ -13,101 +12,20 @@ func check(files []source) []string {
 	var breaches []string
 	for _, f := range files {
 		breaches = append(breaches, checkFolder(f)...)
-		breaches = append(breaches, checkPurity(f)...)
-		breaches = append(breaches, checkMain(f)...)
 		breaches = append(breaches, checkLocks(f)...)
-		breaches = append(breaches, checkClock(f)...)
 	}
 	breaches = append(breaches, checkIntroductions(files)...)
 	slices.Sort(breaches)
 	return slices.Compact(breaches)
 }
 
-// emptyNames are package names that say nothing about their contents.
-var emptyNames = []string{
-	"base", "common", "helper", "helpers", "misc", "models", "shared", "types", "util", "utils",
-}
-
-// checkFolder checks that every file is in a known folder, in a package whose name says what it is.
+// checkFolder checks that a file is in a known folder.
 func checkFolder(f source) []string {
-	if !inAny(folders, f.dir) {
-		return []string{fmt.Sprintf("%s is in no known folder: does it decide, act, wire, define or prove? "+
-			"A new folder is a line in integration/layout/folders.go", f.path())}
-	}
-	pkg := strings.TrimSuffix(f.pkg, "_test")
-	if slices.Contains(emptyNames, pkg) {
-		return []string{fmt.Sprintf("%s: package name %s does not say what the package is for", f.path(), pkg)}
-	}
-	if folder := path.Base(f.dir); pkg != "main" && pkg != folder {
-		return []string{fmt.Sprintf("%s: package %s is in folder %s: a reader finds a package by its folder",
-			f.path(), pkg, folder)}
-	}
-	return nil
-}
-
-// checkPurity checks that the core never reads the clock: time is handed in.
-func checkPurity(f source) []string {
-	if !inAny(core, f.dir) || f.test() {
+	if inAny(folders, f.dir) {
 		return nil
 	}
-	var breaches []string
-	for _, name := range timeCalls(f, clockCalls) {
-		breaches = append(breaches, fmt.Sprintf("%s (core) uses time.%s: time is handed in, "+
-			"so that the same facts always give the same answer", f.path(), name))
-	}
-	return breaches
-}
-
-// timeCalls returns the names among these that a file uses of package time, once for each use.
-func timeCalls(f source, names []string) (used []string) {
-	ast.Inspect(f.syntax, func(n ast.Node) bool {
-		if s, ok := n.(*ast.SelectorExpr); ok {
-			if p, ok := s.X.(*ast.Ident); ok && p.Name == "time" && slices.Contains(names, s.Sel.Name) {
-				used = append(used, s.Sel.Name)
-			}
-		}
-		return true
-	})
-	return used
-}
-
-// ownTime lists the files outside of the core that may read the machine's clock, and why.
-var ownTime = map[string]string{
-	"functions/api/proxy.go":        "CloudWatch dates metrics by the machine's clock",
-	"shared/memory/log.go":          "it counts how long ago it looked at the disk",
-	"functions/engine/scan/time.go": "a context's deadline is a time of the machine's clock",
-}
-
-// checkClock checks that what goes by a clock that it is handed (a laptop may be set to another time, the simulation's
-// clocks differ) does not read the machine's as well.
-func checkClock(f source) []string {
-	if !inAny(clocked, f.dir) || f.test() || inAny(mains, f.dir) || ownTime[f.path()] != "" {
-		return nil
-	}
-	var breaches []string
-	for _, name := range timeCalls(f, machineTime) {
-		breaches = append(breaches, fmt.Sprintf("%s uses time.%s: it is handed a clock, and two clocks in one "+
-			"decision disagree", f.path(), name))
-	}
-	return breaches
-}
-
-// checkMain checks that a Lambda's program decides nothing.
-func checkMain(f source) []string {
-	if !inAny(mains, f.dir) || f.test() {
-		return nil
-	}
-	var breaches []string
-	ast.Inspect(f.syntax, func(n ast.Node) bool {
-		switch n.(type) {
-		case *ast.IfStmt, *ast.SwitchStmt, *ast.TypeSwitchStmt, *ast.ForStmt, *ast.RangeStmt, *ast.SelectStmt:
-			breaches = append(breaches, fmt.Sprintf("%s (main) decides something: no test reaches a main; "+
-				"what it decides belongs into its stage", f.path()))
-			return false
-		}
-		return true
-	})
-	return slices.Compact(breaches)
+	return []string{fmt.Sprintf("%s is in no known folder: does it decide, act, wire, define or prove? "+
+		"A new folder is a line in integration/layout/folders.go", f.path())}
 }
 
 // checkIntroductions checks that every package but a program says in its doc.go what it is for.

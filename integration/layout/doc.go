@@ -1,8 +1,8 @@
-// Package layout holds the shape of the repository as a test: the fixed top
-// level, the list of folders, a core without a clock, mains without decisions,
-// a doc.go in every package, names and descriptions without the words of
-// words.txt, and decisions that are listed. Import rules are depguard's, in
-// .golangci.yml.
+// Package layout holds the shape of the repository as a test, as far as a
+// linter cannot: the fixed top level, the list of folders, a doc.go in every
+// package, no waiting while a lock is held, names and descriptions without the
+// words of words.txt, and decisions that are listed. What a linter can hold is a
+// rule in .golangci.yml.
 //
 // It reads source text only (go/parser) and so needs no build and no network.
 // A folder that does not exist yet breaks no rule.

@@ -59,43 +59,6 @@ var folders = []string{
 	"integration/*",
 }
 
-// core lists the folders that decide and do nothing else.
-var core = []string{
-	"shared/calendar",
-	"shared/dag",
-	"shared/document",
-	"shared/executor",
-	"shared/expression",
-	"shared/horizon",
-	"shared/item",
-	"shared/job",
-	"shared/message",
-	"shared/run",
-	"shared/schedule",
-	"shared/schema",
-	"shared/secret",
-	"shared/span",
-	"shared/target",
-	"shared/tenant",
-	"shared/text",
-}
-
-// mains are the programs of the Lambda functions, and what they share.
-var mains = []string{"functions/*/lambda", "functions/entry"}
-
-// clocked lists the folders that go by a clock that they are handed.
-var clocked = []string{
-	"shared/memory", "shared/store", "functions/api", "functions/authorizer", "functions/dispatch",
-	"functions/engine", "functions/forecast", "functions/promoter", "functions/redrive", "functions/status",
-	"functions/stream", "functions/sweeper",
-}
-
-// machineTime are the functions of package time that read the machine's clock.
-var machineTime = []string{"Now", "Since", "Until"}
-
-// clockCalls are the functions of package time that read the clock or wait for it.
-var clockCalls = []string{"After", "AfterFunc", "NewTicker", "NewTimer", "Now", "Since", "Sleep", "Tick", "Until"}
-
 // inAny reports whether dir (slash-separated, relative to the root) is one of the folders that
 // the patterns mean, or lies below one.
 func inAny(patterns []string, dir string) bool {

@@ -8,18 +8,16 @@ import (
 	"io/fs"
 	"path"
 	"path/filepath"
-	"strconv"
 	"strings"
 )
 
 // source is a Go file, read but not type-checked.
 type source struct {
-	dir     string // slash-separated, relative to the root; "." for the root
-	name    string
-	pkg     string   // as its package clause says, so "job_test" for an external test
-	doc     string   // its package comment
-	imports []string // import paths
-	syntax  *ast.File
+	dir    string // slash-separated, relative to the root; "." for the root
+	name   string
+	pkg    string // as its package clause says, so "job_test" for an external test
+	doc    string // its package comment
+	syntax *ast.File
 }
 
 // path names the file, relative to the root.
@@ -75,13 +73,5 @@ func parse(at string, text []byte) (source, error) {
 	if err != nil {
 		return source{}, fmt.Errorf("reading the layout of %s: %w", at, err)
 	}
-	s := source{dir: path.Dir(at), name: path.Base(at), pkg: file.Name.Name, doc: file.Doc.Text(), syntax: file}
-	for _, i := range file.Imports {
-		to, err := strconv.Unquote(i.Path.Value)
-		if err != nil {
-			return source{}, fmt.Errorf("reading the imports of %s: %w", at, err)
-		}
-		s.imports = append(s.imports, to)
-	}
-	return s, nil
+	return source{dir: path.Dir(at), name: path.Base(at), pkg: file.Name.Name, doc: file.Doc.Text(), syntax: file}, nil
 }

@@ -103,6 +103,7 @@ type Meter struct {
 	Namespace string
 	// Version is the version of the function that counts; "" elsewhere. Failures are counted by it as
 	// well, so that a canary can compare a new version with the old one.
+	//exhaustruct:optional
 	Version string
 
 	mu     sync.Mutex
