@@ -25,7 +25,6 @@ func (d driver) follow(ctx context.Context, todo effect.List, err error) error {
 	errs := []error{err}
 	for !todo.Empty() {
 		var more effect.List
-		err = nil
 		switch {
 		case len(todo.Ended) > 0:
 			row := todo.Ended[0].Row
