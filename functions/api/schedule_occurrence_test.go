@@ -10,7 +10,6 @@ import (
 	"punctual/functions/api"
 	"punctual/shared/calendar"
 	"punctual/shared/contract"
-	"punctual/shared/horizon"
 	"punctual/shared/item"
 	"punctual/shared/job"
 	"punctual/shared/memory"
@@ -325,7 +324,7 @@ func TestPauseSchedule_ResumesAtItsEnd(t *testing.T) {
 	b := setup(t)
 	b.want(t, 201, "PUT", "/v1/schedules/s", daily)
 	b.want(t, 200, "POST", "/v1/schedules/s/pause", `{"until":"2027-03-01T12:05:00Z"}`)
-	promotion := horizon.Promotion("acme", "s")
+	promotion := "promote#acme#s"
 	if n := len(b.sent(t, contract.DispatchQueue)); n != 0 {
 		t.Errorf("%d came before the pause ends", n)
 	}

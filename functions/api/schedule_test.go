@@ -12,7 +12,6 @@ import (
 	"punctual/functions/api"
 	"punctual/shared/contract"
 	"punctual/shared/fault"
-	"punctual/shared/horizon"
 	"punctual/shared/item"
 	"punctual/shared/job"
 	"punctual/shared/memory"
@@ -844,7 +843,7 @@ func TestPutSchedule_IsAcceptedWhenNearJobsCannotBeMade(t *testing.T) {
 	}
 	b.world.SetFaults(nil)
 	asked, err := b.world.Queues().Receive(t.Context(), contract.DispatchQueue, 10, 0, 0)
-	if err != nil || len(asked) != 1 || !strings.Contains(asked[0].Body, horizon.Promotion("acme", "s")) {
+	if err != nil || len(asked) != 1 || !strings.Contains(asked[0].Body, "promote#acme#s") {
 		t.Errorf("dispatch is asked for %+v, %v", asked, err)
 	}
 	b.want(t, 200, "PATCH", "/v1/schedules/s", `{"overlap":"skip"}`)

@@ -90,8 +90,11 @@ func (s *Stage) dispatch(ctx context.Context, delivery message.Delivery) error {
 	if err != nil {
 		return err
 	}
-	operation, err := s.work(d)
-	if err != nil {
+	if d.Firing == nil {
+		d, err = d.Asked()
+	}
+	operation, err2 := s.work(d)
+	if err := errors.Join(err, err2); err != nil {
 		return fault.New(fault.Undecodable, err, "reading a dispatch message")
 	}
 	early := earlyBy(d, s.Clock.Now())
@@ -99,8 +102,8 @@ func (s *Stage) dispatch(ctx context.Context, delivery message.Delivery) error {
 	case early <= 0:
 		return operation(ctx)
 	case early > contract.TimerGuard:
-		if slice, err := horizon.ParseSlice(d.Slice); err == nil {
-			return s.await(ctx, d, slice, early)
+		if d.Fire != nil {
+			return s.await(ctx, d, sliceOf(d), early)
 		}
 	}
 	return s.resend(ctx, d, early)
@@ -113,41 +116,52 @@ func (s *Stage) work(d message.Dispatch) (operation func(context.Context) error,
 		id, err := job.ParseID(d.Firing.JobID)
 		return func(ctx context.Context) error { return s.fire(ctx, d, id) }, err
 	}
-	if owner, ok := horizon.ParseParking(d.Slice); ok {
+	switch v := d.Verb; {
+	case v.Unpark != nil:
 		t := job.Everyone
-		if owner != string(job.Everyone) {
-			t, err = tenant.Parse(owner)
+		if v.Unpark.Tenant != string(job.Everyone) {
+			t, err = tenant.Parse(v.Unpark.Tenant)
 		}
 		return func(ctx context.Context) error { return s.unpark(ctx, d, t) }, err
-	}
-	if t, id, blob, result, ok := horizon.ParseForgetting(d.Slice); ok {
-		row := job.Row{PayloadVer: blob, ResultRef: result}
-		if blob > 0 {
-			row.PayloadIn = job.InBlob
-		}
-		if result != "" {
-			row.ResultIn = job.InBlob
-		}
-		if row.Tenant, err = tenant.Parse(t); err == nil {
-			row.ID, err = job.ParseID(id)
-		}
-		return func(ctx context.Context) error { return s.forget(ctx, row) }, err
-	}
-	if owner, name, ok := horizon.ParsePromotion(d.Slice); ok {
-		t, err := tenant.Parse(owner)
-		return func(ctx context.Context) error { return s.promote(ctx, schedule.Key{Tenant: t, Name: name}) }, err
-	}
-	if owner, name, ok := horizon.ParseReconciling(d.Slice); ok {
-		t, err := tenant.Parse(owner)
-		id, err2 := job.ParseID(name)
-		return func(ctx context.Context) error { return s.engine.Runs.Due(ctx, run.Key{Tenant: t, ID: id}) }, errors.Join(err, err2)
-	}
-	if owner, _, ok := horizon.ParseLine(d.Slice); ok {
-		_, err := tenant.Parse(owner)
+	case v.Line != nil:
+		_, err := tenant.Parse(v.Line.Tenant)
 		return func(ctx context.Context) error { return s.parked(ctx, d) }, err
+	case v.Promote != nil:
+		t, err := tenant.Parse(v.Promote.Tenant)
+		k := schedule.Key{Tenant: t, Name: v.Promote.Schedule}
+		return func(ctx context.Context) error { return s.promote(ctx, k) }, err
+	case v.Reconcile != nil:
+		t, err := tenant.Parse(v.Reconcile.Tenant)
+		id, err2 := job.ParseID(v.Reconcile.RunID)
+		k := run.Key{Tenant: t, ID: id}
+		return func(ctx context.Context) error { return s.engine.Runs.Due(ctx, k) }, errors.Join(err, err2)
+	case v.Forget != nil:
+		row, err := forgotten(*v.Forget)
+		return func(ctx context.Context) error { return s.forget(ctx, row) }, err
+	case v.Fire != nil:
+		return func(ctx context.Context) error { return s.slice(ctx, d, sliceOf(d)) }, nil
 	}
-	slice, err := horizon.ParseSlice(d.Slice)
-	return func(ctx context.Context) error { return s.slice(ctx, d, slice) }, err
+	return nil, nil // it asks for nothing known
+}
+
+// sliceOf is the slice that a message is about.
+func sliceOf(d message.Dispatch) horizon.Slice {
+	return horizon.Slice{Minute: d.Fire.At, Shard: d.Fire.Shard}
+}
+
+// forgotten is what the message knows of a row that is gone.
+func forgotten(f message.Forget) (row job.Row, err error) {
+	row.PayloadVer, row.ResultRef = f.Payload, f.Result
+	if f.Payload > 0 {
+		row.PayloadIn = job.InBlob
+	}
+	if f.Result != "" {
+		row.ResultIn = job.InBlob
+	}
+	if row.Tenant, err = tenant.Parse(f.Tenant); err == nil {
+		row.ID, err = job.ParseID(f.JobID)
+	}
+	return row, err
 }
 
 // forget deletes the contents of a row that has expired, unless there is a new row with the same derived id.

@@ -99,7 +99,7 @@ func TestDispatch_PromotesSchedules(t *testing.T) {
 			b.Fatal(err)
 		}
 		if failed := b.handle(b.Context(),
-			message.Encode(message.Dispatch{V: 1, Slice: horizon.Promotion(jobtest.Tenant, "s")})); failed != "" {
+			message.Encode(message.Dispatch{V: 1, Slice: "promote#" + jobtest.Tenant + "#s"})); failed != "" {
 			b.Error("it is redelivered")
 		}
 	})

@@ -3,6 +3,7 @@ package sweeper_test
 import (
 	"context"
 	"errors"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -633,7 +634,8 @@ func TestSweeper_SharesItsTimeFairly(t *testing.T) {
 		}
 		seen := map[tenant.ID]bool{}
 		b.World.SetFaults(func(c memory.Call) memory.Fault {
-			if owner, ok := horizon.ParseParking(c.Ref.PK); ok && c.Op == memory.TableQuery {
+			kind, rest, _ := strings.Cut(c.Ref.PK, "#")
+			if owner, _, _ := strings.Cut(rest, "#"); kind == "parked" && c.Op == memory.TableQuery {
 				seen[tenant.ID(owner)] = true
 				return memory.Fault{Wait: 4 * time.Second}
 			}

@@ -101,14 +101,6 @@ func Parking(tenant string, shard int) string {
 	return "parked#" + tenant + "#" + strconv.Itoa(shard%contract.ParkShards)
 }
 
-// ParseParking returns the tenant of a parking place; false if key is none.
-func ParseParking(key string) (tenant string, ok bool) {
-	rest, isParking := strings.CutPrefix(key, "parked#")
-	tenant, shard, ok := strings.Cut(rest, "#")
-	_, err := strconv.Atoi(shard)
-	return tenant, isParking && ok && tenant != "" && err == nil
-}
-
 // Parkings returns all parking places of a tenant.
 func Parkings(tenant string) []string {
 	parkings := make([]string, contract.ParkShards)
@@ -120,56 +112,3 @@ func Parkings(tenant string) []string {
 
 // Line returns the key in the due index of a schedule's jobs that wait behind a run, oldest first.
 func Line(tenant, schedule string) string { return "line#" + tenant + "#" + schedule }
-
-// ParseLine returns the tenant and schedule of a line; false if key is none.
-func ParseLine(key string) (tenant, schedule string, ok bool) {
-	rest, isLine := strings.CutPrefix(key, "line#")
-	tenant, schedule, ok = strings.Cut(rest, "#")
-	return tenant, schedule, isLine && ok && tenant != "" && schedule != ""
-}
-
-// Forgetting is no key of an index: a dispatch message with it asks to delete what belongs to a row
-// that the table has deleted. blob is the version of its payload in the bucket, 0 for none there, and result the
-// reference of its result there, "" for none.
-func Forgetting(tenant, id string, blob int64, result string) string {
-	key := "forget#" + tenant + "#" + id + "#" + strconv.FormatInt(blob, 10)
-	if result != "" {
-		key += "#" + result
-	}
-	return key
-}
-
-// ParseForgetting returns what the key asks to delete; false if it is no such key.
-func ParseForgetting(key string) (tenant, id string, blob int64, result string, ok bool) {
-	rest, isForgetting := strings.CutPrefix(key, "forget#")
-	parts := strings.Split(rest, "#")
-	if !isForgetting || len(parts) < 3 || len(parts) > 4 || parts[0] == "" {
-		return "", "", 0, "", false
-	}
-	if len(parts) == 4 {
-		result = parts[3]
-	}
-	blob, err := strconv.ParseInt(parts[2], 10, 64)
-	return parts[0], parts[1], blob, result, err == nil && blob >= 0
-}
-
-// Reconciling is no key of an index: a dispatch message with it asks for the run to be reconciled from its rows.
-func Reconciling(tenant, run string) string { return "reconcile#" + tenant + "#" + run }
-
-// ParseReconciling returns the tenant and the run to reconcile; false if key is no such key.
-func ParseReconciling(key string) (tenant, run string, ok bool) {
-	rest, isReconciling := strings.CutPrefix(key, "reconcile#")
-	tenant, run, ok = strings.Cut(rest, "#")
-	return tenant, run, isReconciling && ok && tenant != "" && run != ""
-}
-
-// Promotion is no key of an index: a dispatch message with it asks for the promotion of one
-// schedule.
-func Promotion(tenant, schedule string) string { return "promote#" + tenant + "#" + schedule }
-
-// ParsePromotion returns the tenant and schedule to promote; false if key is no such key.
-func ParsePromotion(key string) (tenant, schedule string, ok bool) {
-	rest, isPromotion := strings.CutPrefix(key, "promote#")
-	tenant, schedule, ok = strings.Cut(rest, "#")
-	return tenant, schedule, isPromotion && ok && tenant != "" && schedule != ""
-}

@@ -8,7 +8,6 @@ import (
 	"time"
 
 	"punctual/shared/contract"
-	"punctual/shared/horizon"
 	"punctual/shared/item"
 	"punctual/shared/message"
 	"punctual/shared/text"
@@ -134,8 +133,9 @@ func Forgotten(r Row) (message.Dispatch, bool) {
 	if r.PayloadIn == InBlob {
 		blob = r.PayloadVer
 	}
-	return message.Dispatch{V: message.V,
-		Slice: horizon.Forgetting(string(r.Tenant), string(r.ID), blob, r.ResultRef)}, true
+	return message.Ask(message.Verb{Forget: &message.Forget{
+		Tenant: string(r.Tenant), JobID: string(r.ID), Payload: blob, Result: r.ResultRef,
+	}}), true
 }
 
 // PutAttempt writes an ended attempt to a sibling item of its own.

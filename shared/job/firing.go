@@ -93,7 +93,9 @@ func SliceAt(s horizon.Slice) time.Time { return s.Minute.Add(-contract.TimerLea
 
 // AskSlice is the message that has dispatch read a slice at its time, whenever it is sent.
 func AskSlice(s horizon.Slice) message.Outgoing {
-	return message.Outgoing{Body: message.Encode(message.Dispatch{V: message.V, Slice: s.String(), At: SliceAt(s)})}
+	ask := message.Ask(message.Verb{Fire: &message.Minute{At: s.Minute.UTC(), Shard: s.Shard}})
+	ask.At = SliceAt(s)
+	return message.Outgoing{Body: message.Encode(ask)}
 }
 
 // SliceTimer sends AskSlice at the slice's time. Its name is the slice's, so that arming twice is

@@ -26,14 +26,16 @@ type Firing struct {
 	DueAt   time.Time `json:"due_at"`
 }
 
-// Dispatch asks functions/dispatch to send firings: everything that a slice or a parking place holds
-// (Slice), or one job's (Firing, Pool, Priority), as timers of the version before say it.
+// Dispatch asks functions/dispatch for its Verb, or to send the firing of one job (Firing, Pool, Priority).
 type Dispatch struct {
-	V        int     `json:"v"`
+	V int `json:"v"`
+	Verb
 	Firing   *Firing `json:"firing,omitempty"`
 	Pool     string  `json:"pool,omitempty"`
 	Priority string  `json:"priority,omitempty"`
-	Slice    string  `json:"slice,omitempty"` // a key of the due index
+	// Slice is the verb as one text, for functions of release 0.1; see [Ask]. For verbs that read the due index it is the
+	// key of what they read.
+	Slice string `json:"slice,omitempty"`
 	// not before; until then a slice has a timer, and others are sent again with a delay
 	At     time.Time `json:"at,omitzero"`
 	Round  int       `json:"round,omitempty"` // passes already made over a parking place
@@ -242,8 +244,8 @@ func check(body any) string {
 		return firing(b)
 	case Dispatch:
 		switch {
-		case (b.Firing == nil) == (b.Slice == ""):
-			return "exactly one of firing and slice is needed"
+		case (b.Firing == nil) == (b.Slice == "" && b.Verb == Verb{}):
+			return "exactly one of firing and a verb is needed"
 		case b.Firing != nil && (b.Pool == "" || b.Priority == ""):
 			return "pool or priority is missing"
 		case b.Firing != nil:

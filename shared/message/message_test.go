@@ -26,10 +26,16 @@ func firing() Firing {
 func golden() map[string]any {
 	f := firing()
 	return map[string]any{
-		"firing.v1":         f,
-		"dispatch-job.v1":   Dispatch{V: V, Firing: &f, Pool: "short", Priority: "normal"},
-		"dispatch-slice.v1": Dispatch{V: V, Slice: "2027-03-28T12:00#17", At: due, Round: 1},
-		"dispatch-run.v1":   Dispatch{V: V, Slice: "reconcile#acme#" + f.JobID},
+		"firing.v1":             f,
+		"dispatch-job.v1":       Dispatch{V: V, Firing: &f, Pool: "short", Priority: "normal"},
+		"dispatch-slice.v1":     Dispatch{V: V, Slice: "2027-03-28T12:00#17", At: due, Round: 1},
+		"dispatch-run.v1":       Dispatch{V: V, Slice: "reconcile#acme#" + f.JobID},
+		"dispatch-fire.v2":      Ask(Verb{Fire: &Minute{At: due.Truncate(time.Minute), Shard: 17}}),
+		"dispatch-unpark.v2":    Ask(Verb{Unpark: &Parking{Tenant: "acme", Shard: 3}}),
+		"dispatch-line.v2":      Ask(Verb{Line: &Schedule{Tenant: "acme", Schedule: "nightly"}}),
+		"dispatch-promote.v2":   Ask(Verb{Promote: &Schedule{Tenant: "acme", Schedule: "nightly"}}),
+		"dispatch-reconcile.v2": Ask(Verb{Reconcile: &Run{Tenant: "acme", RunID: f.JobID}}),
+		"dispatch-forget.v2":    Ask(Verb{Forget: &Forget{Tenant: "acme", JobID: f.JobID, Payload: 3, Result: "2.7"}}),
 		"report-running.v1": Report{V: V, Kind: Running, Tenant: "acme", JobID: f.JobID, Version: 3, Attempt: 2,
 			Token: 4, Worker: "w1", Outcome: []byte(`{"started_at":"2027-03-28T12:00:00.25Z"}`)},
 		"report-ended.v1": Report{V: V, Kind: Ended, Tenant: "acme", JobID: f.JobID, Version: 3, Attempt: 2, Token: 4,

@@ -8,8 +8,9 @@ import (
 	"punctual/functions/api/field"
 	"punctual/functions/api/rest"
 	"punctual/functions/api/spec"
+	"punctual/functions/engine/arm"
+	"punctual/functions/engine/recur"
 	"punctual/shared/contract"
-	"punctual/shared/horizon"
 	"punctual/shared/item"
 	"punctual/shared/job"
 	"punctual/shared/schedule"
@@ -87,8 +88,7 @@ func (s *Handler) resumeSchedule(ctx context.Context, _ tenant.Identity, in *One
 
 // wakeSchedule lets dispatch resume a schedule when its pause ends, and re-evaluate the jobs that it holds.
 func (s *Handler) wakeSchedule(ctx context.Context, paused schedule.Schedule, at time.Time) {
-	owner := string(paused.Tenant)
-	s.WakeParkings(ctx, paused.Tenant, at, append(horizon.Parkings(owner), horizon.Promotion(owner, paused.Name)))
+	s.WakeLater(ctx, paused.Tenant, at, append(arm.Unpark(paused.Tenant), recur.Ask(paused.Key, at))...)
 }
 
 // InFlightRead is how many of a schedule's newest jobs are read to find the running ones.

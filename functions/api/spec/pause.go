@@ -8,6 +8,7 @@ import (
 
 	"punctual/functions/api/field"
 	"punctual/functions/api/rest"
+	"punctual/functions/engine/arm"
 	"punctual/functions/engine/pause"
 	"punctual/shared/contract"
 	"punctual/shared/horizon"
@@ -62,25 +63,26 @@ func ReadPause(ctx context.Context, now time.Time) (p job.Pause, err error) {
 // WakeParked lets dispatch look at all parked jobs of a tenant at a given time: by a message, or by a timer if the time
 // is beyond a message's delay. A failure does not fail the request, because the sweeper finds the jobs later.
 func (s *Core) WakeParked(ctx context.Context, t tenant.ID, at time.Time) {
-	s.WakeParkings(ctx, t, at, horizon.Parkings(string(t)))
+	s.WakeLater(ctx, t, at, arm.Unpark(t)...)
 }
 
-// WakeParkings is wakeParked for any parking places.
-func (s *Core) WakeParkings(ctx context.Context, t tenant.ID, at time.Time, parkings []string) {
+// WakeLater is WakeParked for anything that dispatch can be asked for.
+func (s *Core) WakeLater(ctx context.Context, t tenant.ID, at time.Time, asks ...message.Dispatch) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), SendTimeout)
 	defer cancel()
 	now := s.Now()
 	near := horizon.LaneOf(now, at) == horizon.Now || horizon.LaneOf(now, at) == horizon.Direct
 	var out []message.Outgoing
 	var failed error
-	for _, parking := range parkings {
-		body := message.Encode(message.Dispatch{V: message.V, Slice: parking, At: at})
+	for _, ask := range asks {
+		ask.At = at
+		body := message.Encode(ask)
 		if near {
 			out = append(out, message.Outgoing{Body: body, Delay: horizon.Delay(now, at)})
 			continue
 		}
 		err := s.Timers.Arm(ctx, message.Timer{
-			Name: parkingTimer(parking, at), At: at.Add(-contract.TimerLead).Truncate(time.Second), Body: body,
+			Name: parkingTimer(ask, at), At: at.Add(-contract.TimerLead).Truncate(time.Second), Body: body,
 			MaxAge: parkingMaxAge,
 		})
 		if err != nil {
@@ -99,9 +101,9 @@ func (s *Core) WakeParkings(ctx context.Context, t tenant.ID, at time.Time, park
 // parkingMaxAge is how late such a timer may still fire. After that the sweeper has done its work.
 const parkingMaxAge = time.Hour
 
-// parkingTimer is the name of the timer of a parking place; the same place and time give the same name.
-func parkingTimer(parking string, at time.Time) string {
-	sum := sha256.Sum256([]byte(parking + " " + at.UTC().Format(time.RFC3339Nano)))
+// parkingTimer is the name of the timer that asks for something; the same request and time give the same name.
+func parkingTimer(ask message.Dispatch, at time.Time) string {
+	sum := sha256.Sum256([]byte(ask.Slice + " " + at.UTC().Format(time.RFC3339Nano)))
 	return "p-" + hex.EncodeToString(sum[:16])
 }
 

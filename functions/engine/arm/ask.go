@@ -6,15 +6,24 @@ import (
 	"time"
 
 	"punctual/shared/contract"
-	"punctual/shared/horizon"
 	"punctual/shared/job"
 	"punctual/shared/message"
 	"punctual/shared/run"
+	"punctual/shared/tenant"
 )
 
 // later is the least wait of work that is handed to another invocation, mostly because it failed: without a delay, what
 // fails for minutes would hand itself on as fast as messages travel.
 const later = time.Second
+
+// Unpark are the messages that have dispatch decide about all that the pauses of a tenant hold.
+func Unpark(t tenant.ID) []message.Dispatch {
+	asks := make([]message.Dispatch, contract.ParkShards)
+	for shard := range asks {
+		asks[shard] = message.Ask(message.Verb{Unpark: &message.Parking{Tenant: string(t), Shard: shard}})
+	}
+	return asks
+}
 
 // Asker asks for work in invocations of their own.
 type Asker struct{ Queue Sender }
@@ -45,9 +54,9 @@ func (a Asker) ReconcileLater(ctx context.Context, k run.Key) error {
 // ReconcileAfter has a run reconciled after a wait, or earlier if it is a long one.
 func (a Asker) ReconcileAfter(ctx context.Context, k run.Key, wait time.Duration) error {
 	wait = min(max(wait.Truncate(time.Second)+time.Second, later), contract.MaxDelay)
-	body := message.Encode(message.Dispatch{V: message.V, Slice: horizon.Reconciling(string(k.Tenant), string(k.ID))})
+	ask := message.Ask(message.Verb{Reconcile: &message.Run{Tenant: string(k.Tenant), RunID: string(k.ID)}})
 	err := a.Queue.Send(ctx, contract.DispatchQueue,
-		message.Outgoing{Group: string(k.Tenant), Body: body, Delay: wait})
+		message.Outgoing{Group: string(k.Tenant), Body: message.Encode(ask), Delay: wait})
 	if err != nil {
 		return fmt.Errorf("asking for run %s to be reconciled: %w", k.ID, err)
 	}

@@ -155,7 +155,8 @@ func (r *Recurrer) nextOfAll(
 		}
 	}
 	// No queued job can be read, or the index does not show one yet.
-	later := message.Dispatch{V: message.V, Slice: queue, At: now.Add(queueLag)}
+	later := message.Ask(message.Verb{Line: &message.Schedule{Tenant: string(s.Tenant), Schedule: s.Name}})
+	later.At = now.Add(queueLag)
 	queued.Else = &message.Outgoing{Body: message.Encode(later), Delay: queueLag, Group: string(s.Tenant)}
 	return append(next, queued), nil
 }

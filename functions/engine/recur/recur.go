@@ -14,7 +14,6 @@ import (
 	"punctual/shared/clock"
 	"punctual/shared/contract"
 	"punctual/shared/fault"
-	"punctual/shared/horizon"
 	"punctual/shared/job"
 	"punctual/shared/message"
 	"punctual/shared/schedule"
@@ -229,14 +228,15 @@ func (r *Recurrer) resume(ctx context.Context, s schedule.Schedule, now time.Tim
 // schedule.
 func (r *Recurrer) Unpark(ctx context.Context, s schedule.Schedule) error {
 	var out []message.Outgoing
-	for _, parking := range horizon.Parkings(string(s.Tenant)) {
-		body := message.Encode(message.Dispatch{V: message.V, Slice: parking})
-		out = append(out, message.Outgoing{Group: string(s.Tenant), Body: body})
+	for _, ask := range arm.Unpark(s.Tenant) {
+		out = append(out, message.Outgoing{Group: string(s.Tenant), Body: message.Encode(ask)})
 	}
 	return r.Queue.Send(ctx, contract.DispatchQueue, out...)
 }
 
 // Ask is the message that asks dispatch to promote a schedule, not before at.
 func Ask(k schedule.Key, at time.Time) message.Dispatch {
-	return message.Dispatch{V: message.V, Slice: horizon.Promotion(string(k.Tenant), k.Name), At: at}
+	ask := message.Ask(message.Verb{Promote: &message.Schedule{Tenant: string(k.Tenant), Schedule: k.Name}})
+	ask.At = at
+	return ask
 }
