@@ -197,7 +197,7 @@ func (s *Snapshot) NoItems(name string) bool {
 func (s *Snapshot) Title() string {
 	title := "run " + string(s.Run.ID)
 	if s.Run.Dag != "" {
-		title = fmt.Sprintf("%s v%d, %s", s.Run.Dag, s.Run.Version, title)
+		title = fmt.Sprintf("%s v%d, %s", s.Run.Dag, s.Run.DagVersion, title)
 	}
 	return title + ": " + string(s.Shown(s.States()))
 }

@@ -19,7 +19,7 @@ func (r *Run) attributes(c *item.Codec) {
 		r.writeComputed(c)
 	}
 	c.Text("dag", &r.Dag)
-	c.Number("dag_version", &r.Version)
+	c.Number("dag_version", &r.DagVersion)
 	c.Text("definition", &r.Definition)
 	c.Text("status", (*string)(&r.Status))
 	c.Text("reason", &r.Reason.Code)

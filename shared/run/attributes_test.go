@@ -17,7 +17,7 @@ func TestRun_IsStoredWithEveryField(t *testing.T) {
 	t.Parallel()
 	at := func(n int) time.Time { return noon.Add(time.Duration(n) * time.Second) }
 	r := going(func(r *run.Run) {
-		r.Dag, r.Version, r.Definition, r.Status = "dag", 11, "hash", run.Held
+		r.Dag, r.DagVersion, r.Definition, r.Status = "dag", 11, "hash", run.Held
 		r.Reason, r.Stop = job.Reason{Code: "code", Message: "message"}, run.StopFail
 		r.Paused, r.Holds, r.InBuckets, r.Tagged, r.Epoch = true, true, true, true, 12
 		r.Operation = &run.Operation{

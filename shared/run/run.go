@@ -162,7 +162,7 @@ type Operation struct {
 type Run struct {
 	Key
 	Dag        string // "" for an inline run
-	Version    int64  // of the dag; 0 for an inline run
+	DagVersion int64  // of the dag; 0 for an inline run
 	Definition string // its hash
 	Status     Status
 	Reason     job.Reason

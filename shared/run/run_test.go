@@ -28,7 +28,7 @@ func going(change ...func(*run.Run)) run.Run {
 }
 
 func full(r *run.Run) {
-	r.Dag, r.Version, r.Stop, r.Paused, r.Holds = "d", 4, run.StopFail, true, true
+	r.Dag, r.DagVersion, r.Stop, r.Paused, r.Holds = "d", 4, run.StopFail, true, true
 	r.Operation = &run.Operation{
 		ID: "x", Kind: run.OperationForce, Node: "a", Forced: job.ForcedSkip, Reason: "why", By: "me",
 	}

@@ -30,7 +30,7 @@ func (s *Schedule) attributes(c *item.Codec) {
 	c.Instant("next", &s.Next)
 	c.Instant("seen", &s.Seen)
 	c.Instant("fresh", &s.AdoptThrough)
-	c.Instant("edited_at", &s.Edited)
+	c.Instant("edited_at", &s.EditedAt)
 	c.Text("rules", &s.Rules)
 	c.Int("shard", &s.Shard)
 	c.Instant(contract.AttrWakeAt, &s.WakeAt)

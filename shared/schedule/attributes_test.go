@@ -18,7 +18,7 @@ func TestSchedule_IsStoredWithEveryField(t *testing.T) {
 	at := func(n int) time.Time { return noon.Add(time.Duration(n) * time.Second) }
 	s := Schedule{
 		Key: Key{"acme", "nightly"}, Epoch: 11, CreatedAt: at(1), UpdatedAt: at(2), Raised: []time.Time{at(3), at(1)},
-		Before: []time.Time{at(4), at(5)}, Next: at(6), Seen: at(7), AdoptThrough: at(8), Edited: at(9),
+		Before: []time.Time{at(4), at(5)}, Next: at(6), Seen: at(7), AdoptThrough: at(8), EditedAt: at(9),
 		Rules: "2026f", Shard: 12, WakeAt: at(10), Parked: true, EndedBy: "max_runs", Failures: 13, LastDead: "dead",
 		Overlap: OverlapSkip, PauseAfter: 14,
 		CatchUp: CatchUp{Policy: CatchUpAll, Window: time.Hour, Cap: 15, After: 2 * time.Hour},

@@ -102,7 +102,7 @@ func (s Schedule) lateReason(code, why string) job.Reason {
 // changed since the job was made.
 func (s Schedule) lateAfter(r job.Row, now time.Time) (n int) {
 	cal, err := s.Calendar()
-	if err != nil || s.Edited.After(r.CreatedAt) {
+	if err != nil || s.EditedAt.After(r.CreatedAt) {
 		return 0
 	}
 	for at := r.NominalAt; n < s.CatchUp.Cap; n++ {

@@ -197,7 +197,7 @@ type Schedule struct {
 	Next         time.Time // the first nominal time that is not promoted; zero: none is left
 	Seen         time.Time // times that the calendar skips up to here are in the ledger
 	AdoptThrough time.Time // times up to here are adopted where a job exists, never made nor recorded
-	Edited       time.Time // the last edit: times up to here belong to the calendar before it; zero: none
+	EditedAt     time.Time // the last edit: times up to here belong to the calendar before it; zero: none
 	Rules        string    // the zone rules that Next was derived with
 
 	Shard  int       // of the due index; fixed when created

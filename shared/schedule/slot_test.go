@@ -15,7 +15,7 @@ func TestAhead_NamesTheTimesBeforeAnEdit(t *testing.T) {
 	at := func(minutes int) time.Time { return noon.Add(time.Duration(minutes) * time.Minute) }
 	s := made(t, "@every 10m", noon, func(s *Schedule) {
 		s.Overlap = OverlapBufferAll
-		s.Edited, s.Before = at(5), []time.Time{at(1), at(2), at(4)}
+		s.EditedAt, s.Before = at(5), []time.Time{at(1), at(2), at(4)}
 	})
 	for name, c := range map[string]struct {
 		holder int // minute of the job that held the slot last

@@ -100,7 +100,7 @@ func Edit(old, edited Schedule, has map[time.Time]bool, now time.Time) (Schedule
 	} else {
 		s.first(cal, now)
 	}
-	s.Seen, s.Edited, s.Held = now, now, nil
+	s.Seen, s.EditedAt, s.Held = now, now, nil
 	if s.Paused != nil {
 		s.Held = (&Stretch{From: now, Missed: s.Paused.Missed}).follow(old.Held, old.Next, now)
 	}
@@ -155,8 +155,8 @@ func PauseSchedule(old Schedule, p Pause, now time.Time) (Schedule, item.Write) 
 	if at.Before(s.CreatedAt) {
 		at = s.CreatedAt
 	}
-	if at.Before(s.Edited) { // the edit left those behind, except for jobs that still wait
-		s.AdoptThrough = s.Edited
+	if at.Before(s.EditedAt) { // the edit left those behind, except for jobs that still wait
+		s.AdoptThrough = s.EditedAt
 	}
 	if decided := old.decidedUnderPause(); decided.After(at) && decided.After(s.AdoptThrough) {
 		s.AdoptThrough = decided

@@ -95,7 +95,7 @@ func viewRun(is run.Run) spec.RunView {
 		NominalAt: rest.At(is.NominalAt), Schedule: is.Schedule, Priority: is.Priority,
 	}
 	if is.Dag != "" {
-		v.Dag, v.DagVersion = &is.Dag, &is.Version
+		v.Dag, v.DagVersion = &is.Dag, &is.DagVersion
 	}
 	if is.Reason.Code != "" {
 		v.StatusReason = &is.Reason

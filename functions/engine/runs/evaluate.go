@@ -500,7 +500,7 @@ func (r *Controller) sightOf(
 	ctx context.Context, f *facts, needs, reads []string, row func(node string) job.Key,
 ) (dag.Facts, error) {
 	see := dag.Facts{Nodes: map[string]dag.NodeFacts{}, Run: dag.RunFacts{
-		ID: string(f.run.ID), Dag: f.run.Dag, Version: f.run.Version, NominalAt: stamp(f.run.NominalAt),
+		ID: string(f.run.ID), Dag: f.run.Dag, Version: f.run.DagVersion, NominalAt: stamp(f.run.NominalAt),
 		CreatedAt: stamp(f.run.CreatedAt),
 	}}
 	params, err := r.Store.Params(ctx, f.run)

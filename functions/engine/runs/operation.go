@@ -64,7 +64,7 @@ func (r *Controller) Create(
 ) (is run.Run, created bool, todo effect.List, err error) {
 	now := r.Clock.Now()
 	is = run.Run{
-		Key: n.Key, Dag: n.Dag, Version: n.Version, Definition: n.Definition.Hash(), DueAt: n.DueAt,
+		Key: n.Key, Dag: n.Dag, DagVersion: n.Version, Definition: n.Definition.Hash(), DueAt: n.DueAt,
 		NominalAt: n.NominalAt, Schedule: n.Schedule, Priority: n.Priority,
 		Shard: horizon.ShardOf(string(n.ID), r.Shards), Params: string(n.Params),
 	}
