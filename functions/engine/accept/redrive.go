@@ -27,7 +27,7 @@ func (a *Acceptor) Redrive(ctx context.Context, k job.Key) (by job.ID, already, 
 		if by, already = row.RedrivenBy, row.RedrivenBy != ""; already {
 			return nil, nil
 		}
-		if ofNode = row.RunID != ""; ofNode {
+		if ofNode = row.InRun(); ofNode {
 			return nil, nil
 		}
 		now := a.Clock.Now()

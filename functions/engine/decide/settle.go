@@ -98,7 +98,7 @@ func (d *Decider) settled(ctx context.Context, is *job.Decision, late bool) (tod
 			d.Log.InfoContext(ctx, "job died", telemetry.Tenant, row.Tenant, telemetry.JobID, row.ID,
 				telemetry.Attempt, row.Attempt, "code", row.Reason.Code)
 		}
-		end := effect.End{Row: *row, Later: late && row.RunID != "" && row.Status != job.Dead}
+		end := effect.End{Row: *row, Later: late && row.InRun() && row.Status != job.Dead}
 		return effect.List{Ended: []effect.End{end}}, nil
 	}
 	d.Meter.Count(telemetry.JobsSettled, 1, telemetry.Dim{Key: "outcome", Value: row.Waiting})

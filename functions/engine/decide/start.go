@@ -47,7 +47,7 @@ func (d *Decider) start(ctx context.Context, s starting, todo *effect.List) (job
 		return s.step, err
 	}
 	s.row = row
-	if row.RunID != "" {
+	if row.InRun() {
 		return d.startNode(ctx, s, todo)
 	}
 	step, err := d.startJob(ctx, s, todo)
@@ -236,7 +236,7 @@ func (d *Decider) stopFor(ctx context.Context, row job.Row, why job.Reason, now 
 // whatever becomes of it, it keeps no later pass from other rows. The row that it returns counts as postponed as often
 // as before; the step that is taken counts itself.
 func (d *Decider) deferFirst(ctx context.Context, row job.Row, gently bool, now time.Time) (job.Row, error) {
-	if !gently || row.RunID == "" || row.Parked {
+	if !gently || !row.InRun() || row.Parked {
 		return row, nil
 	}
 	after, write := job.Rewake(row, now.Add(job.Postpone(row.Postponed)), now, row.Postponed+1)

@@ -28,10 +28,10 @@ import (
 // evaluate releases or ends a node if its parents decide so. by is the job whose end is the cause, the zero Row when
 // the whole run is derived. It returns the rows that it has ended.
 func (r *Controller) evaluate(ctx context.Context, f *facts, name string, by job.Row) ([]job.Row, error) {
-	if by.ItemNo > 0 && by.Node == name && by.Generation == f.run.Generation(name) {
+	if by.IsItem() && by.Node == name && by.Generation == f.run.Generation(name) {
 		return r.itemEnded(ctx, f, name)
 	}
-	ofParent := by.Status != "" && by.ItemNo == 0 && slices.Contains(f.graph.Parents(name), by.Node) &&
+	ofParent := by.Status != "" && !by.IsItem() && slices.Contains(f.graph.Parents(name), by.Node) &&
 		by.Generation == f.run.Generation(by.Node)
 	if ofParent {
 		if need := f.graph.JoinNeeds(f.run, name); need > 0 {
@@ -626,7 +626,7 @@ func tooMuch(row job.Row) *dag.ResultError {
 
 // nodeName names a node, or an item of a mapped one by its index.
 func nodeName(row job.Row) string {
-	if row.ItemNo > 0 {
+	if row.IsItem() {
 		return fmt.Sprintf("node %s, item %d", row.Node, row.ItemNo-1)
 	}
 	return "node " + row.Node

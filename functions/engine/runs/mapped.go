@@ -536,7 +536,7 @@ func (r *Controller) itemsBefore(ctx context.Context, f *facts, own job.Row, w *
 // replaceItems puts the jobs that dead items of the generation before x name as those that take their place, where x,
 // which has ended, has no such item. It returns the rows that it has ended.
 func (r *Controller) replaceItems(ctx context.Context, f *facts, x job.Row) (ended []job.Row, err error) {
-	if x.Generation == 1 || x.ItemNo > 0 || f.graph.Nodes[x.Node].ForEach == "" {
+	if x.Generation == 1 || x.IsItem() || f.graph.Nodes[x.Node].ForEach == "" {
 		return nil, nil
 	}
 	older, err := r.Store.Nodes(ctx, []job.Key{f.run.Key.Job(x.Node, x.Generation-1, 0)})

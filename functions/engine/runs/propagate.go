@@ -39,7 +39,7 @@ func (r *Controller) propagateOne(ctx context.Context, x job.Row, todo *effect.L
 	if err := r.notifyFollowers(ctx, x, todo); err != nil {
 		return fmt.Errorf("evaluating the jobs after job %s: %w", x.ID, err)
 	}
-	if x.RunID == "" {
+	if !x.InRun() {
 		return r.clearPending(ctx, x)
 	}
 	if err := r.propagate(ctx, x, todo); err != nil {
@@ -150,9 +150,9 @@ func (r *Controller) propagateOnce(
 		return ended, readOnce, err
 	}
 	counts := x.Generation == f.run.Generation(x.Node)
-	node := x.ItemNo == 0 && counts
+	node := !x.IsItem() && counts
 	failed := node && f.graph.OnFailure == dag.CancelRun && dag.EndOf(x.Status) == dag.Failed
-	if x.ItemNo > 0 && !counts {
+	if x.IsItem() && !counts {
 		if ended, err = r.closeOlder(ctx, f, x); err != nil {
 			return ended, readOnce, err
 		}
@@ -181,7 +181,7 @@ func (r *Controller) propagateOnce(
 		}
 	}
 	for _, c := range r.targets(f, x, counts) {
-		if f.run.Stop != run.NoStop && !(x.ItemNo > 0 && c == x.Node) {
+		if f.run.Stop != run.NoStop && !(x.IsItem() && c == x.Node) {
 			continue
 		}
 		more, err := r.evaluate(ctx, f, c, x)
@@ -214,7 +214,7 @@ func (r *Controller) propagateOnce(
 
 // targets are the nodes to be evaluated after the end of x.
 func (r *Controller) targets(f *facts, x job.Row, counts bool) []string {
-	if !counts || x.ItemNo > 0 { // the newer generation may wait for the older one; a mapped node waits for its items
+	if !counts || x.IsItem() { // the newer generation may wait for the older one; a mapped node waits for its items
 		return []string{x.Node}
 	}
 	if f.run.Epoch == 1 { // before any operation on the run, all ancestors of a node end before its parents

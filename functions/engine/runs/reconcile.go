@@ -289,7 +289,7 @@ func (r *Controller) stopFailed(ctx context.Context, f *facts, node string) erro
 // noteEnded remembers the rows of nodes that have just ended.
 func (f *facts) noteEnded(rows []job.Row) {
 	for _, row := range rows {
-		if row.ItemNo == 0 && row.Generation == f.run.Generation(row.Node) {
+		if !row.IsItem() && row.Generation == f.run.Generation(row.Node) {
 			f.ended[row.Node] = row
 		}
 	}

@@ -83,7 +83,7 @@ func (r *Controller) Redrive(
 		return "", false, todo, err
 	}
 	row := rows[0]
-	if row.RunID == "" {
+	if !row.InRun() {
 		return "", false, todo, fault.New(fault.NotFound, nil, "reading the node of job %s", k.ID)
 	}
 	is, err := r.Store.Run(ctx, run.Of(row))
@@ -123,7 +123,7 @@ func (r *Controller) refusal(ctx context.Context, row job.Row, why *WrongState) 
 // so in one transaction with the new row; but while the run is paused or has no free slot there is no such row. It will
 // be put before the run ends, unless it is that of an item, whose node may end without it.
 func (r *Controller) linkRedriven(ctx context.Context, row job.Row, by job.Key, todo *effect.List) error {
-	if row.ItemNo > 0 {
+	if row.IsItem() {
 		return r.linkItem(ctx, row, by, todo)
 	}
 	_, _, err := r.rewrite(ctx, row, unlinked,

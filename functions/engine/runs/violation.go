@@ -29,7 +29,7 @@ func (r *Controller) violation(
 		payload = json.RawMessage("null")
 	}
 	by := schema.Use{Schema: task.PayloadSchema, Owner: "task", Field: "payload_schema"}
-	if row.ItemNo > 0 {
+	if row.IsItem() {
 		by.Work = max(workPerItem, schema.WorkPerValue/items)
 	}
 	return r.unfit(ctx, dag.ReasonInvalidPayload, "/payload", payload, by)
