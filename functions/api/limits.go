@@ -10,6 +10,7 @@ import (
 	"punctual/functions/api/rest"
 	"punctual/functions/api/schedules"
 	"punctual/functions/api/spec"
+	"punctual/functions/engine/show"
 	"punctual/shared/calendar"
 	"punctual/shared/contract"
 	"punctual/shared/job"
@@ -38,21 +39,21 @@ var limits = strings.NewReplacer(
 	"{=dry_run_listed}", strconv.Itoa(calendar.ComparedListed),
 	"{=finished_days}", spec.Days(contract.FinishedKept),
 	"{=cancel_s}", text.InUnits(contract.CancelCheckEvery+time.Second, time.Second, ""),
-	"{=in_flight_read}", strconv.Itoa(schedules.InFlightRead),
+	"{=in_flight_read}", strconv.Itoa(show.InFlightRead),
 	"{=item_kib}", strconv.Itoa(contract.MaxItem>>10),
 	"{=key_hours}", text.InUnits(contract.IdempotencyKept, time.Hour, ""),
 	"{=held_starts_s}", text.InUnits(admin.HeldStartsWithin, time.Second, ""),
 	"{=idle_weekdays}", text.Spelled(schedules.MaxWeekly-1),
 	"{=max_result}", text.Bytes(contract.MaxResult),
 	"{=min_max_result}", text.Bytes(contract.MinMaxResult),
-	"{=known}", strconv.Itoa(jobs.MaxKnown/1000)+",000",
+	"{=known}", strconv.Itoa(show.MaxKnown/1000)+",000",
 	"{=list_read}", text.SpelledTime(contract.MaxListRead, time.Second, "a second", "seconds"),
 	"{=move_days}", strconv.Itoa(calendar.MaxMoveDays),
 	"{=zone_rules_days}", strconv.Itoa(int(contract.MaxZoneRulesAge/(24*time.Hour))),
 	"{=next_shown}", text.Spelled(schedules.NextShown),
 	"{=past_s}", text.InUnits(contract.PastAllowed, time.Second, ""),
 	"{=payload_mib}", strconv.Itoa(contract.MaxPayload>>20),
-	"{=pending_before}", strconv.Itoa(schedules.PendingBefore),
+	"{=pending_before}", strconv.Itoa(show.PendingBefore),
 	"{=preview_count}", strconv.Itoa(contract.PreviewDefault),
 	"{=preview_skipped}", strconv.Itoa(schedules.PreviewSkipped),
 	"{=redrive_default}", strconv.Itoa(contract.RedriveDefault),

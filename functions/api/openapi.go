@@ -13,6 +13,7 @@ import (
 	"punctual/functions/api/rest"
 	"punctual/functions/api/schedules"
 	"punctual/functions/api/spec"
+	"punctual/functions/engine/show"
 	"punctual/shared/calendar"
 	"punctual/shared/contract"
 	"punctual/shared/dag"
@@ -98,7 +99,7 @@ var parameterBounds = fieldBounds{
 	"schedule": spec.NameForm, "id": spec.IDForm,
 	"scope":          scopeForm,
 	"status":         field.OneOf(job.Statuses),
-	"outcome":        field.OneOf(schedules.Outcomes),
+	"outcome":        field.OneOf(show.Outcomes),
 	"format":         field.OneOf(dags.GraphForms),
 	"version":        field.WholeParameter(1, spec.MaxVersion),
 	"dry_run":        func(s *huma.Schema) { s.Type = huma.TypeBoolean },

@@ -78,9 +78,9 @@ func (s *Handler) getRunGraph(ctx context.Context, _ tenant.Identity, in *runGra
 		return nil, rest.OneViolation("format", rest.CodeInvalidValue, strings.Join(GraphForms, ", "),
 			"this is not a format of a graph")
 	}
-	f, err := s.readRun(ctx, in.key)
+	f, err := s.Read.Snapshot(ctx, in.key)
 	if err != nil {
-		return nil, err
+		return nil, asRunProblem(err)
 	}
 	out := &runGraphAnswer{ContentType: graphTypes[form], Vary: "Accept"}
 	switch form {

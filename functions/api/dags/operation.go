@@ -133,9 +133,9 @@ func readResult(r *rest.Reader, v rest.Value) json.RawMessage {
 
 // forgetRun forgets a run that has ended, its jobs first.
 func (s *Handler) forgetRun(ctx context.Context, _ tenant.Identity, in *ByID) (*rest.NoContent, error) {
-	f, err := s.readRun(ctx, in.key)
+	f, err := s.Read.Snapshot(ctx, in.key)
 	if err != nil {
-		return nil, err
+		return nil, asRunProblem(err)
 	}
 	if !f.Run.Status.Final() {
 		return nil, rest.NewProblem(spec.CodeNotFinished, "the run has not ended; cancel it first")

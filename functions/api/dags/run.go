@@ -6,14 +6,11 @@ import (
 	"net/http"
 	"slices"
 
-	"golang.org/x/sync/errgroup"
-
 	"punctual/functions/api/rest"
 	"punctual/functions/api/spec"
 	"punctual/shared/dag"
 	"punctual/shared/fault"
 	"punctual/shared/job"
-	"punctual/shared/run"
 	"punctual/shared/store"
 	"punctual/shared/tenant"
 )
@@ -111,15 +108,6 @@ type listRunsInput struct {
 	rest.Paging
 }
 
-// maxListedRuns is how many entries of the list one request reads at most.
-const maxListedRuns = 2_000
-
-// A page of runs with very many nodes ends early, because it reads the rows of all nodes.
-const (
-	listedRows     = 10_000 // rows after which a page ends
-	runsReadAtOnce = 16     // runs that are read at the same time
-)
-
 func (s *Handler) listRuns(
 	ctx context.Context, who tenant.Identity, in *listRunsInput, after string, limit int,
 ) (found rest.Found[spec.RunView], err error) {
@@ -128,82 +116,14 @@ func (s *Handler) listRuns(
 		return found, err
 	}
 	q.Below = after
-	return s.foundRuns(ctx, who.Tenant, q, in.State, limit)
-}
-
-// foundRuns reads one page of runs that are shown with that status; "" is any.
-func (s *Handler) foundRuns(
-	ctx context.Context, t tenant.ID, q store.RunQuery, status string, limit int,
-) (out rest.Found[spec.RunView], err error) {
-	var positions []string
-	rows := 0
-	for range maxListedRuns / store.ReadAtOnce {
-		found, next, err := s.Store.Runs(ctx, t, q)
-		if err != nil {
-			return out, err
-		}
-		found = slices.DeleteFunc(found, func(r store.ListedRun) bool { return !mayBe(r.Run, status) })
-		for len(found) > 0 && len(positions) < limit && rows < listedRows {
-			lot := found[:min(len(found), limit-len(positions), runsReadAtOnce)]
-			found = found[len(lot):]
-			views, read, err := s.listedRuns(ctx, lot)
-			if err != nil {
-				return out, err
-			}
-			rows += read
-			for n, v := range views {
-				if v != nil && (status == "" || string(v.Status) == status) {
-					out.Items, positions = append(out.Items, *v), append(positions, lot[n].Position)
-				}
-			}
-			q.Below = lot[len(lot)-1].Position
-		}
-		if len(found) == 0 {
-			q.Below = next
-		}
-		if q.Below == "" || len(positions) == limit || rows >= listedRows {
-			break
-		}
+	page, next, err := s.Read.RunList(ctx, who.Tenant, q, in.State, limit)
+	for _, r := range page {
+		v := viewWhole(r)
+		v.Nodes = nil
+		found.Items = append(found.Items, v)
 	}
-	out.Next, out.At = q.Below, func(i int) string { return positions[i] }
-	return out, nil
-}
-
-// mayBe reports whether a run may be shown with that status; "" is any.
-func mayBe(is run.Run, status string) bool {
-	shown := string(is.Shown())
-	return status == "" || shown == status || status == string(run.Held) && shown == string(run.Running) && is.Holds
-}
-
-// listedRuns shows runs without their nodes; nil for a run that was just forgotten. rows is how many rows it read.
-func (s *Handler) listedRuns(ctx context.Context, runs []store.ListedRun) (views []*spec.RunView, rows int, err error) {
-	views = make([]*spec.RunView, len(runs))
-	read := make([]int, len(runs))
-	var all errgroup.Group
-	for n, r := range runs {
-		all.Go(func() error {
-			f, err := s.readRun(ctx, r.Key)
-			if rest.IsNotFound(err) {
-				return nil
-			}
-			if err != nil {
-				return err
-			}
-			read[n] = len(f.Graph.Names())
-			for _, items := range f.Items {
-				read[n] += len(items)
-			}
-			v := viewWhole(f)
-			v.Nodes = nil
-			views[n] = &v
-			return s.addRunContents(ctx, f.Run, &v)
-		})
-	}
-	err = all.Wait()
-	for _, n := range read {
-		rows += n
-	}
-	return views, rows, err
+	found.Next, found.At = next, func(i int) string { return page[i].Position }
+	return found, err
 }
 
 func readRunFilter(in *listRunsInput) (store.RunQuery, error) {
@@ -279,7 +199,7 @@ type Failure struct {
 
 // failureOf returns the error of the newest attempt, and why the result of a row cannot be used.
 func failureOf(row job.Row) Failure {
-	f := Failure{Partial: spec.Partial(row)}
+	f := Failure{Partial: spec.Partial(row.Partial)}
 	if n := len(row.Attempts); n > 0 {
 		f.Error = row.Attempts[n-1].Error
 	}
@@ -292,9 +212,9 @@ func (s *Handler) getRunNode(
 	if _, err := in.PageSize(); err != nil {
 		return nil, err
 	}
-	f, err := s.readRun(ctx, in.key)
+	f, err := s.Read.Snapshot(ctx, in.key)
 	if err != nil {
-		return nil, err
+		return nil, asRunProblem(err)
 	}
 	if !slices.Contains(f.Graph.Names(), in.Node) {
 		return nil, errNoRun()
@@ -316,7 +236,11 @@ func (s *Handler) getRunNode(
 		}
 		out.Body.Items = &page.Body
 		if in.Cursor == "" && row.Status.Final() {
-			err = s.mappedResult(ctx, items, &out.Body)
+			result, partial, tooLarge, err := s.Read.ResultOfItems(ctx, items)
+			if out.Body.Result, out.Body.Partial = result, spec.Partial(partial); tooLarge {
+				out.Body.ResultIn = "items"
+			}
+			return out, err
 		}
 		return out, err
 	}
@@ -336,7 +260,7 @@ func (s *Handler) getRunNode(
 func (s *Handler) nodeDetail(ctx context.Context, row job.Row, v *runNodeDetail) (err error) {
 	if row.Status != "" {
 		v.Failure = failureOf(row)
-		v.Result, v.Payload, err = s.Contents(ctx, row)
+		v.Result, v.Payload, err = s.Read.Contents(ctx, row)
 	}
 	return err
 }

@@ -2,51 +2,14 @@ package dags
 
 import (
 	"context"
-	"encoding/json"
 
 	"punctual/functions/api/rest"
 	"punctual/functions/api/spec"
+	"punctual/functions/engine/show"
 	"punctual/shared/dag"
-	"punctual/shared/fault"
 	"punctual/shared/job"
 	"punctual/shared/run"
 )
-
-// readRun reads a run and its nodes. An absent run is a problem.
-func (s *Handler) readRun(ctx context.Context, k run.Key) (*dag.Snapshot, error) {
-	is, g, rows, err := s.Runs.Nodes(ctx, k)
-	if err != nil {
-		return nil, asRunProblem(err)
-	}
-	f := &dag.Snapshot{Run: is, Graph: g, Rows: rows, Items: map[string][]job.Row{}, Now: s.Now()}
-	var soon []job.Key
-	note := func(r job.Row) {
-		if !r.IsMapped() && job.StartsSoon(r, f.Now) {
-			soon = append(soon, r.Key)
-		}
-	}
-	for name, row := range rows {
-		note(row)
-		if !row.IsMapped() {
-			continue
-		}
-		keys := make([]job.Key, row.Items)
-		for i := range keys {
-			keys[i] = is.Key.Job(name, row.Generation, int64(i)+1)
-		}
-		if f.Items[name], err = s.Store.Nodes(ctx, keys); err != nil {
-			return nil, err
-		}
-		for i, item := range f.Items[name] {
-			if item.Status == "" && row.Status.Final() { // the node was cancelled before the item began
-				f.Items[name][i].Status = job.Cancelled
-			}
-			note(item)
-		}
-	}
-	f.Claims, f.Pauses, err = s.Claims(ctx, k.Tenant, soon)
-	return f, err
-}
 
 // viewNode returns the view of a node.
 func viewNode(f *dag.Snapshot, name string, states map[string]dag.NodeState) spec.NodeState {
@@ -104,8 +67,9 @@ func viewRun(is run.Run) spec.RunView {
 }
 
 // viewWhole shows a run with its nodes.
-func viewWhole(f *dag.Snapshot) spec.RunView {
-	v := viewRun(f.Run)
+func viewWhole(r show.Run) spec.RunView {
+	f, v := r.Snapshot, viewRun(r.Snapshot.Run)
+	v.Params, v.Tags = r.Params, r.Tags
 	v.Counts, v.Nodes = &dag.RunCounts{}, make(map[string]spec.RunNodeView, len(f.Graph.Names()))
 	states := f.States()
 	v.Status = f.Shown(states)
@@ -133,33 +97,9 @@ func viewWhole(f *dag.Snapshot) spec.RunView {
 
 // ShowRun reads a run and returns its whole view.
 func (s *Handler) ShowRun(ctx context.Context, k run.Key) (spec.RunView, error) {
-	f, err := s.readRun(ctx, k)
+	r, err := s.Read.Run(ctx, k)
 	if err != nil {
-		return spec.RunView{}, err
+		return spec.RunView{}, asRunProblem(err)
 	}
-	v := viewWhole(f)
-	return v, s.addRunContents(ctx, f.Run, &v)
-}
-
-// addRunContents adds the run's contents to its view.
-func (s *Handler) addRunContents(ctx context.Context, is run.Run, v *spec.RunView) error {
-	params, err := s.Store.Params(ctx, is)
-	if err != nil {
-		return err
-	}
-	if params == "" {
-		params = "{}"
-	}
-	v.Params = json.RawMessage(params)
-	if !is.Tagged {
-		return nil
-	}
-	tags, err := s.Store.RunContent(ctx, is.Key, run.TagsContent)
-	if fault.KindOf(err) == fault.NotFound { // it is being forgotten at this moment
-		return nil
-	}
-	if err == nil {
-		_ = json.Unmarshal([]byte(tags), &v.Tags) // we wrote it
-	}
-	return err
+	return viewWhole(r), nil
 }

@@ -7,6 +7,7 @@ import (
 
 	"punctual/functions/api/spec"
 	"punctual/functions/engine/accept"
+	"punctual/functions/engine/show"
 	"punctual/shared/contract"
 	"punctual/shared/fault"
 	"punctual/shared/horizon"
@@ -52,7 +53,7 @@ func (s *Handler) accept(
 		return accepted{}, err
 	}
 	s.logLiterals(ctx, r, contents)
-	a := accepted{view: spec.ViewJob(r, job.Claim{}, s.Held(ctx, r, now), now)}
+	a := accepted{view: spec.ViewJob(show.Job{Row: r, Paused: s.Held(ctx, r, now), At: now})}
 	a.view.JobDetail = spec.DetailOf(r)
 	kept := a.view // the key keeps the view without contents; a repeated request brings them
 	a.view.Asked(contents)

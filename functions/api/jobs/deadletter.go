@@ -5,15 +5,13 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"strconv"
-	"strings"
-	"time"
 
 	"golang.org/x/sync/errgroup"
 
 	"punctual/functions/api/field"
 	"punctual/functions/api/rest"
 	"punctual/functions/api/spec"
+	"punctual/functions/engine/show"
 	"punctual/shared/contract"
 	"punctual/shared/fault"
 	"punctual/shared/job"
@@ -45,14 +43,6 @@ type deadLetter struct {
 // DeadLetterAttempts is how many attempts a dead letter shows.
 const DeadLetterAttempts = 10
 
-// letterFilter selects dead letters.
-type letterFilter struct {
-	task          string
-	after, before time.Time
-	waiting       bool               // only jobs that were not redriven yet
-	row           func(job.Row) bool // nil: any row
-}
-
 type deadLettersInput struct {
 	rest.Paging
 	Task       string `query:"task"`
@@ -67,23 +57,23 @@ func (s *Handler) listDeadLetters(
 	if err != nil {
 		return found, err
 	}
-	rows, next, err := s.lettersFrom(ctx, who.Tenant, f, after, limit)
+	rows, next, err := s.Read.DeadLetters(ctx, who.Tenant, f, after, limit)
 	if err != nil {
 		return found, err
 	}
-	views, err := s.ShowAll(ctx, who.Tenant, rows)
+	shown, err := s.Read.Listed(ctx, who.Tenant, rows)
 	if err != nil {
 		return found, err
 	}
 	found.Next = next
-	found.At = func(i int) string { return letterPosition(rows[i].DeadAt, rows[i].ID) }
+	found.At = func(i int) string { return show.LetterPosition(rows[i].DeadAt, rows[i].ID) }
 	for i, row := range rows {
 		attempts, _, err := s.Store.Attempts(ctx, row, job.PositionAfter(max(row.Attempt-DeadLetterAttempts, 0)),
 			contract.ListMax)
 		if err != nil {
 			return found, err
 		}
-		letter := deadLetter{JobView: views[i], DeadAt: rest.At(row.DeadAt), Attempts: []attemptView{}}
+		letter := deadLetter{JobView: spec.ViewJob(shown[i]), DeadAt: rest.At(row.DeadAt), Attempts: []attemptView{}}
 		for _, a := range attempts[max(len(attempts)-DeadLetterAttempts, 0):] {
 			letter.Attempts = append(letter.Attempts, viewAttempt(a))
 		}
@@ -92,74 +82,12 @@ func (s *Handler) listDeadLetters(
 	return found, nil
 }
 
-func readLetterFilter(prefix, task, after, before string) (letterFilter, error) {
-	f := letterFilter{task: task}
+func readLetterFilter(prefix, task, after, before string) (show.LetterFilter, error) {
+	f := show.LetterFilter{Task: task}
 	var wrong fault.Violations
 	rest.FilterName(&wrong, prefix+"task", task)
-	f.after, f.before = rest.ReadRange(&wrong, prefix+"dead_after", after, prefix+"dead_before", before)
+	f.After, f.Before = rest.ReadRange(&wrong, prefix+"dead_after", after, prefix+"dead_before", before)
 	return f, wrong.Err()
-}
-
-func letterPosition(deadAt time.Time, id job.ID) string {
-	return strconv.Itoa(int(deadAt.UnixMilli())) + "#" + string(id)
-}
-
-// lettersFrom reads dead jobs after a position, and returns where the next page begins; "" is the end.
-func (s *Handler) lettersFrom(
-	ctx context.Context, t tenant.ID, f letterFilter, position string, limit int,
-) (rows []job.Row, next string, err error) {
-	before := f.before
-	var lastAt int64
-	lastID := ""
-	if at, id, ok := strings.Cut(position, "#"); ok {
-		lastAt, lastID = rest.CursorNumber(at), id
-		before = time.UnixMilli(lastAt + 1) // include that millisecond: others may have died in it
-	}
-	read := 0
-	var lot []store.DeadLetter
-	take := func() error {
-		keys := make([]job.Key, len(lot))
-		for i, d := range lot {
-			keys[i] = d.Key
-		}
-		found, there, err := s.Rows(ctx, keys)
-		if err != nil {
-			return err
-		}
-		for i, row := range found {
-			position = letterPosition(lot[i].DeadAt, lot[i].ID)
-			if !there[i] || row.Status != job.Dead || f.task != "" && row.Task != f.task || f.waiting &&
-				row.RedrivenBy != "" || f.row != nil && !f.row(row) {
-				continue
-			}
-			if rows = append(rows, row); len(rows) == limit {
-				break
-			}
-		}
-		lot = lot[:0]
-		return nil
-	}
-	for d, err := range s.Store.DeadLetters(ctx, t, f.after, before, limit) {
-		if fault.KindOf(err) == fault.Undecodable {
-			continue
-		}
-		if err != nil {
-			return nil, "", err
-		}
-		if d.DeadAt.UnixMilli() == lastAt && string(d.ID) >= lastID {
-			continue // the page before had it
-		}
-		read++
-		if lot = append(lot, d); len(lot) == store.ReadAtOnce || len(lot) >= limit-len(rows) || read >= spec.MaxRead {
-			if err := take(); err != nil {
-				return nil, "", err
-			}
-			if len(rows) == limit || read >= spec.MaxRead {
-				return rows, position, nil
-			}
-		}
-	}
-	return rows, "", take()
 }
 
 // Fields of a request about dead letters.
@@ -249,14 +177,14 @@ func (s *Handler) eachLetter(ctx context.Context, who tenant.Identity, name stri
 		return nil, err
 	}
 	if choice.filtered {
-		l := rest.NewList(who.Tenant, "dead-letters "+name, choice.filter.task, choice.filter.after.String(),
-			choice.filter.before.String())
-		choice.filter.waiting = name == "redrive"
+		l := rest.NewList(who.Tenant, "dead-letters "+name, choice.filter.Task, choice.filter.After.String(),
+			choice.filter.Before.String())
+		choice.filter.Waiting = name == "redrive"
 		after, err := l.Position(choice.cursor)
 		if err != nil {
 			return nil, err
 		}
-		rows, next, err := s.lettersFrom(ctx, who.Tenant, choice.filter, after, choice.limit)
+		rows, next, err := s.Read.DeadLetters(ctx, who.Tenant, choice.filter, after, choice.limit)
 		if err != nil {
 			return nil, err
 		}
@@ -300,7 +228,7 @@ func (s *Handler) named(ctx context.Context, t tenant.ID, ids []job.ID) ([]deadL
 		for i, id := range lot {
 			keys[i] = job.Key{Tenant: t, ID: id}
 		}
-		rows, there, err := s.Rows(ctx, keys)
+		rows, there, err := s.Read.Rows(ctx, keys)
 		if err != nil {
 			return nil, err
 		}
@@ -326,7 +254,7 @@ func (s *Handler) named(ctx context.Context, t tenant.ID, ids []job.ID) ([]deadL
 type letterPick struct {
 	ids      []job.ID
 	filtered bool
-	filter   letterFilter
+	filter   show.LetterFilter
 	cursor   string
 	limit    int
 	dryRun   bool
@@ -369,7 +297,7 @@ func readLetters(ctx context.Context) (letterPick, error) {
 	return pick, r.Wrong.Err()
 }
 
-func readFilterOf(r *rest.Reader, v rest.Value) letterFilter {
+func readFilterOf(r *rest.Reader, v rest.Value) show.LetterFilter {
 	f := letterFilterRequest.Read(r, v)
 	text := func(name string) string {
 		at, ok := f[name]

@@ -126,7 +126,7 @@ func viewDagTemplate(t schedule.Template) *dagTemplateView {
 
 // UnusedDag returns a problem that lists the schedules which make runs of a dag; nil if there are none.
 func (s *Handler) UnusedDag(ctx context.Context, t tenant.ID, name string) error {
-	_, names, err := s.selected(ctx, t, func(c schedule.Schedule) bool { return c.Template.Dag == name })
+	_, names, err := s.Read.Selected(ctx, t, func(c schedule.Schedule) bool { return c.Template.Dag == name })
 	if err != nil || len(names) == 0 {
 		return err
 	}

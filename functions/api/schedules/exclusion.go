@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"iter"
 	"net/http"
 	"slices"
 	"time"
@@ -130,50 +129,14 @@ func (s *Handler) putExclusion(ctx context.Context, who tenant.Identity, in *res
 	return &exclusionAnswer{Status: status, Body: viewExclusion(after)}, nil
 }
 
-// selected lists a tenant's schedules that a condition selects. Unreadable schedules are reported and left out.
-func (s *Handler) selected(
-	ctx context.Context, t tenant.ID, condition func(schedule.Schedule) bool,
-) (selected []schedule.Schedule, names []string, err error) {
-	for f, err := range s.allSchedules(ctx, t) {
-		switch {
-		case err != nil:
-			return nil, nil, err
-		case f.Err != nil:
-			s.unreadable(ctx, f)
-		case condition(f.Schedule):
-			selected, names = append(selected, f.Schedule), append(names, f.Name)
-		}
-	}
-	return selected, names, nil
-}
-
 // naming selects the schedules whose calendar names an exclusion.
 func naming(exclusion string) func(schedule.Schedule) bool {
 	return func(s schedule.Schedule) bool { return slices.Contains(s.Spec.Exclude, exclusion) }
 }
 
-// allSchedules iterates over a tenant's schedules, also those that cannot be read.
-func (s *Handler) allSchedules(ctx context.Context, t tenant.ID) iter.Seq2[store.FoundSchedule, error] {
-	return func(yield func(store.FoundSchedule, error) bool) {
-		for after, more := "", true; more; {
-			var found []store.FoundSchedule
-			var err error
-			if found, more, err = s.Store.Schedules(ctx, t, after, contract.ListMax); err != nil {
-				yield(store.FoundSchedule{}, err)
-				return
-			}
-			for _, f := range found {
-				if after = f.Name; !yield(f, nil) {
-					return
-				}
-			}
-		}
-	}
-}
-
 // checkExclusion refuses an exclusion that makes the calendar of one of the schedules invalid.
 func (s *Handler) checkExclusion(ctx context.Context, t tenant.ID, name string, e calendar.Exclusion) error {
-	following, _, err := s.selected(ctx, t, naming(name))
+	following, _, err := s.Read.Selected(ctx, t, naming(name))
 	if err != nil {
 		return err
 	}
@@ -198,7 +161,7 @@ func (s *Handler) checkExclusion(ctx context.Context, t tenant.ID, name string, 
 
 // follow edits each schedule that names an exclusion, unless its copy is the same already.
 func (s *Handler) follow(ctx context.Context, t tenant.ID, name string, e calendar.Exclusion) error {
-	following, _, err := s.selected(ctx, t, naming(name))
+	following, _, err := s.Read.Selected(ctx, t, naming(name))
 	if err != nil {
 		return err
 	}
@@ -301,7 +264,7 @@ func (s *Handler) getExclusion(ctx context.Context, who tenant.Identity, in *res
 }
 
 func (s *Handler) deleteExclusion(ctx context.Context, who tenant.Identity, in *rest.Named) (*rest.NoContent, error) {
-	_, names, err := s.selected(ctx, who.Tenant, naming(in.Name))
+	_, names, err := s.Read.Selected(ctx, who.Tenant, naming(in.Name))
 	if err != nil {
 		return nil, err
 	}

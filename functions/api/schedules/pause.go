@@ -10,11 +10,8 @@ import (
 	"punctual/functions/api/spec"
 	"punctual/functions/engine/arm"
 	"punctual/functions/engine/recur"
-	"punctual/shared/contract"
 	"punctual/shared/item"
-	"punctual/shared/job"
 	"punctual/shared/schedule"
-	"punctual/shared/store"
 	"punctual/shared/tenant"
 )
 
@@ -58,7 +55,7 @@ func (s *Handler) pauseSchedule(ctx context.Context, who tenant.Identity, in *On
 		return nil, err
 	}
 	out.Body.EffectiveAt = rest.At(effective)
-	out.Body.InFlight, err = s.inFlight(ctx, in.Key)
+	out.Body.InFlight, err = s.Read.InFlight(ctx, in.Key)
 	return out, err
 }
 
@@ -89,48 +86,4 @@ func (s *Handler) resumeSchedule(ctx context.Context, _ tenant.Identity, in *One
 // wakeSchedule lets dispatch resume a schedule when its pause ends, and re-evaluate the jobs that it holds.
 func (s *Handler) wakeSchedule(ctx context.Context, paused schedule.Schedule, at time.Time) {
 	s.WakeLater(ctx, paused.Tenant, at, append(arm.Unpark(paused.Tenant), recur.Ask(paused.Key, at))...)
-}
-
-// InFlightRead is how many of a schedule's newest jobs are read to find the running ones.
-const InFlightRead = store.ReadAtOnce
-
-// inFlight returns the ids of a schedule's newest jobs that a worker has, and of its runs that have not ended. Jobs of
-// the coming half hour exist already; they are left out, because they may be more than are read.
-func (s *Handler) inFlight(ctx context.Context, k schedule.Key) ([]job.ID, error) {
-	now := s.Now()
-	begun := now.Add(contract.HoldUntil + time.Millisecond)
-	found, _, err := s.Store.JobsOf(ctx, k, time.Time{}, begun, true, InFlightRead, "")
-	if err != nil {
-		return nil, err
-	}
-	var keys []job.Key
-	for _, f := range found {
-		if !f.Manual { // a pause of the schedule does not apply to it
-			keys = append(keys, f.Key)
-		}
-	}
-	rows, there, err := s.Store.Rows(ctx, keys)
-	if err != nil {
-		return nil, err
-	}
-	ids := []job.ID{}
-	var near []job.Row
-	for i, r := range rows {
-		switch {
-		case !there[i]:
-		case r.StartsRun():
-			if r.Status == job.Blocked { // its run has not ended
-				ids = append(ids, r.ID)
-			}
-		case job.StartsSoon(r, now):
-			near = append(near, r)
-		}
-	}
-	views, err := s.ShowAll(ctx, k.Tenant, near)
-	for _, v := range views {
-		if v.Status == job.Running {
-			ids = append(ids, v.JobID)
-		}
-	}
-	return ids, err
 }

@@ -526,7 +526,7 @@ func (s *Handler) deleteSchedule(ctx context.Context, _ tenant.Identity, in *One
 	}
 	// The delete happened just now; a worker may still use what it read before.
 	out := &deletedAnswer{EffectiveAt: s.Now().Add(contract.EffectiveAfter).Format(text.InstantLayout)}
-	running, err := s.inFlight(ctx, in.Key)
+	running, err := s.Read.InFlight(ctx, in.Key)
 	if err != nil { // the schedule is deleted anyway, and a second DELETE would be 404
 		s.warn(ctx, "the running jobs of a deleted schedule could not be read", in.Key, err)
 	}
@@ -546,7 +546,7 @@ func (s *Handler) listSchedules(
 	now := s.Now()
 	for _, f := range found {
 		if f.Err != nil { // the others are still listed
-			s.unreadable(ctx, f)
+			s.Read.UnreadableSchedule(ctx, f)
 			continue
 		}
 		page.Items = append(page.Items, viewSchedule(f.Schedule, now))
@@ -556,13 +556,6 @@ func (s *Handler) listSchedules(
 	}
 	page.At = func(i int) string { return page.Items[i].Name }
 	return page, err
-}
-
-// unreadable reports a schedule that cannot be read.
-func (s *Handler) unreadable(ctx context.Context, f store.FoundSchedule) {
-	s.Log.ErrorContext(ctx, "a schedule could not be read", telemetry.Tenant, f.Tenant, "schedule", f.Name,
-		telemetry.Err, f.Err)
-	s.Meter.Count(telemetry.Faults, 1, telemetry.Dim{Key: "kind", Value: string(fault.Undecodable)})
 }
 
 // rereads is how often withContents reads a schedule before it gives up.

@@ -9,6 +9,7 @@ import (
 
 	"punctual/functions/api/rest"
 	"punctual/functions/api/spec"
+	"punctual/functions/engine/show"
 	"punctual/shared/calendar"
 	"punctual/shared/fault"
 	"punctual/shared/job"
@@ -139,11 +140,11 @@ func (s *Handler) showSchedule(ctx context.Context, c schedule.Schedule) (schedu
 			v.Job.Payload = payload
 		}
 	}
-	last, _, err := s.occurrences(ctx, c,
-		occurrenceFilter{before: now.Add(time.Millisecond), limit: 1, timesOnly: true}, "")
+	last, _, err := s.Read.Occurrences(ctx, c,
+		show.OccurrenceFilter{Before: now.Add(time.Millisecond), Limit: 1, TimesOnly: true}, "")
 	v.Last.Known = true
 	if len(last) > 0 {
-		v.Last.Value = &last[0]
+		v.Last.Value = new(viewOccurrence(last[0]))
 	}
 	return v, err
 }

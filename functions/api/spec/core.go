@@ -11,6 +11,7 @@ import (
 
 	"punctual/functions/api/rest"
 	"punctual/functions/engine"
+	"punctual/functions/engine/show"
 	"punctual/shared/cache"
 	"punctual/shared/clock"
 	"punctual/shared/contract"
@@ -59,6 +60,7 @@ type Core struct {
 	Schemas *schema.Cache
 	Entropy *Entropy
 	Engine  *engine.Engine
+	Read    *show.Reader
 	Pauses  *cache.Cache[tenant.ID, job.Pauses]
 
 	collected collected
@@ -74,6 +76,7 @@ func NewCore(d Deps) *Core {
 	if c.Runs == nil {
 		c.Runs = c.Engine.Runs
 	}
+	c.Read = &show.Reader{Store: d.Store, Nodes: c.Runs.Nodes, Clock: d.Clock, Log: d.Log, Meter: d.Meter, Shards: d.Shards}
 	return c
 }
 
@@ -122,9 +125,6 @@ func (s *Core) Fire(ctx context.Context, firings ...job.Firing) {
 
 // BatchWriters is how many jobs of one batch are written at the same time.
 const BatchWriters = 16
-
-// MaxRead is how many rows a page of dead letters or of running jobs reads at most.
-const MaxRead = 2000
 
 // collected remembers when this process last asked for a collection of dead letters.
 type collected struct {

@@ -12,7 +12,6 @@ import (
 	"punctual/shared/fault"
 	"punctual/shared/job"
 	"punctual/shared/run"
-	"punctual/shared/telemetry"
 	"punctual/shared/tenant"
 	"punctual/shared/text"
 )
@@ -73,34 +72,4 @@ func readKey(values []string) (string, error) {
 func ValidKey(key string) bool {
 	bad := func(c rune) bool { return c < ' ' || c > '~' }
 	return len(key) >= 1 && len(key) <= contract.MaxIdempotencyKey && !slices.ContainsFunc([]rune(key), bad)
-}
-
-// Rows reads up to store.ReadAtOnce rows. A row that cannot be read is reported and left out, so the others are still
-// listed.
-func (s *Core) Rows(ctx context.Context, keys []job.Key) (rows []job.Row, there []bool, err error) {
-	rows, there, err = s.Store.Rows(ctx, keys)
-	if fault.KindOf(err) != fault.Undecodable {
-		return rows, there, err
-	}
-	rows, there = make([]job.Row, len(keys)), make([]bool, len(keys))
-	for i, k := range keys {
-		switch rows[i], err = s.Store.Row(ctx, k); fault.KindOf(err) {
-		case fault.NotFound:
-		case fault.Undecodable:
-			s.UnreadableRow(ctx, k, err)
-		default:
-			if err != nil {
-				return nil, nil, err
-			}
-			there[i] = true
-		}
-	}
-	return rows, there, nil
-}
-
-// UnreadableRow reports a row that cannot be read.
-func (s *Core) UnreadableRow(ctx context.Context, k job.Key, err error) {
-	s.Log.ErrorContext(ctx, "a row could not be read", telemetry.Tenant, k.Tenant, telemetry.JobID, k.ID,
-		telemetry.Err, err)
-	s.Meter.Count(telemetry.Faults, 1, telemetry.Dim{Key: "kind", Value: string(fault.Undecodable)})
 }

@@ -3,11 +3,11 @@ package spec
 import (
 	"context"
 	"encoding/json"
-	"iter"
 	"time"
 
 	"punctual/functions/engine"
 	"punctual/functions/engine/runs"
+	"punctual/functions/engine/show"
 	"punctual/shared/dag"
 	"punctual/shared/job"
 	"punctual/shared/message"
@@ -34,8 +34,8 @@ type Timers interface {
 // fault.NotFound, and what cannot be decoded is a fault.Undecodable, unless a method says otherwise.
 type Store interface {
 	engine.Store
+	show.Store
 	jobs
-	listedJobs
 	contents
 	schedules
 	tasks
@@ -43,9 +43,6 @@ type Store interface {
 	exclusions
 	dags
 	runItems
-	// Slowest returns the watermark of the slowest shard, and how many shards have one; the zero time before the first
-	// pass.
-	Slowest(ctx context.Context, w store.Watermark) (at time.Time, shards int, err error)
 	// TakeRequests takes n requests from a tenant's rate limit. If wait is not 0, it has taken none, and the client
 	// must wait.
 	TakeRequests(
@@ -65,38 +62,12 @@ type Store interface {
 
 // jobs are single jobs, and lots of at most store.ReadAtOnce jobs in the order of their keys.
 type jobs interface {
-	// Claims reads claims for a list; one that cannot be read is the zero Claim.
-	Claims(ctx context.Context, keys []job.Key) ([]job.Claim, error)
 	// Follow registers child with parent. It returns the row of a parent that has ended, else the zero Row.
 	Follow(ctx context.Context, parent, child job.Key, now time.Time) (over job.Row, err error)
 	// Attempts reads a page of the attempts that have ended, oldest first, beginning after a position.
 	Attempts(ctx context.Context, r job.Row, after int64, limit int) (attempts []job.Attempt, more bool, err error)
 	// Remembered reads what an idempotency key names; false if it names none.
 	Remembered(ctx context.Context, t tenant.ID, key string, now time.Time) (store.Remembered, bool, error)
-}
-
-// listedJobs lists the jobs of a tenant, newest first. A row that cannot be read is an error of that element, and the
-// iteration continues. A zero time or id leaves that end open.
-type listedJobs interface {
-	// Newest iterates over jobs with from ≤ id < before; expect is how many the caller probably takes.
-	Newest(ctx context.Context, t tenant.ID, from, before job.ID, expect int) iter.Seq2[job.Row, error]
-	// NewestOfTask is Newest for the jobs of one task in these partitions.
-	NewestOfTask(
-		ctx context.Context, t tenant.ID, task string, parts []int, from, before job.ID,
-	) iter.Seq2[job.Row, error]
-	// Stretches iterates over the stretches of time in which a task may have jobs.
-	Stretches(ctx context.Context, t tenant.ID, task string, before time.Time) iter.Seq2[store.Stretch, error]
-	// DeadLetters iterates over the jobs that died at from ≤ time < before.
-	DeadLetters(
-		ctx context.Context, t tenant.ID, from, before time.Time, expect int,
-	) iter.Seq2[store.DeadLetter, error]
-	// DeadKeys reads the keys of all dead jobs, in no order. If there are more than most, all is false.
-	DeadKeys(ctx context.Context, t tenant.ID, most int) (keys []job.Key, all bool, err error)
-	// WakingKeys reads the keys of the jobs that are due by now and wake up in these slices. If there are more than
-	// most, all is false.
-	WakingKeys(
-		ctx context.Context, t tenant.ID, slices []string, now time.Time, most int,
-	) (keys []job.Key, all bool, err error)
 }
 
 // Contents are the items of a job other than its row. All these writes may be repeated.
@@ -111,24 +82,12 @@ type contents interface {
 
 // schedules are a tenant's schedules, with their jobs and ledgers.
 type schedules interface {
-	// Schedules reads a page in the order of names, beginning after a name, without deleted ones.
-	Schedules(
-		ctx context.Context, t tenant.ID, after string, limit int,
-	) (found []store.FoundSchedule, more bool, err error)
 	// SchedulePayload reads the payload that each job gets; nil is none.
 	SchedulePayload(ctx context.Context, s schedule.Schedule) ([]byte, error)
 	// PutSchedulePayload writes the payload, before the schedule is written.
 	PutSchedulePayload(ctx context.Context, s schedule.Schedule, payload []byte) error
 	// ForgetReplaced deletes the payload that a write of the schedule has replaced, after that write.
 	ForgetReplaced(ctx context.Context, old, after schedule.Schedule) error
-	// JobsOf reads a page of a schedule's jobs with from ≤ nominal time < before; next is "" at the end.
-	JobsOf(
-		ctx context.Context, k schedule.Key, from, before time.Time, descending bool, limit int, cursor string,
-	) (jobs []store.GroupJob, next string, err error)
-	// Recorded reads a page of a schedule's ledger with from ≤ time < before; next is "" at the end.
-	Recorded(
-		ctx context.Context, k schedule.Key, from, before time.Time, descending bool, limit int, cursor string,
-	) (entries []schedule.Entry, next string, err error)
 }
 
 // tasks are a tenant's tasks.
@@ -145,8 +104,6 @@ type tasks interface {
 
 // Pauses are the pauses of all jobs of a tenant, or of one task.
 type pauses interface {
-	// Pauses reads all pauses that apply to a tenant, also the operator's.
-	Pauses(ctx context.Context, t tenant.ID) (job.Pauses, error)
 	Pause(ctx context.Context, t tenant.ID, scope string) (job.Pause, error)
 	// PutPause replaces the pause of the same scope.
 	PutPause(ctx context.Context, t tenant.ID, p job.Pause) error
@@ -188,11 +145,6 @@ type dags interface {
 
 // runItems are a tenant's runs, newest first, with their events.
 type runItems interface {
-	// Runs reads some entries of the list and returns those that match; next is "" at the end. It leaves out a run that
-	// is forgotten or cannot be read.
-	Runs(ctx context.Context, t tenant.ID, q store.RunQuery) (found []store.ListedRun, next string, err error)
-	// RunsNamed reads runs for a list; one that is absent or cannot be read is the zero Run.
-	RunsNamed(ctx context.Context, keys []run.Key) ([]run.Run, error)
 	// Events reads a page of what was done to a run, oldest first; next is "" at the end.
 	Events(ctx context.Context, k run.Key, cursor string, limit int) (events []run.Event, next string, err error)
 	// ForgetRun deletes a run, after its jobs were forgotten. It refuses a run that an operation has changed in the

@@ -4,23 +4,15 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"maps"
-	"slices"
 	"strconv"
-	"sync"
 	"time"
 
-	"golang.org/x/sync/errgroup"
-
 	"punctual/functions/api/rest"
+	"punctual/functions/engine/show"
 	"punctual/shared/contract"
 	"punctual/shared/dag"
-	"punctual/shared/fault"
 	"punctual/shared/job"
-	"punctual/shared/schedule"
 	"punctual/shared/span"
-	"punctual/shared/store"
-	"punctual/shared/tenant"
 )
 
 // SpanOf formats a length of time; zero is "".
@@ -124,8 +116,9 @@ func ViewRetry(p job.RetryPolicy) *RetryView {
 		p.OnWorkerLost()}
 }
 
-// ViewJob shows a job with these facts.
-func ViewJob(r job.Row, c job.Claim, paused bool, now time.Time) JobView {
+// ViewJob shows a job.
+func ViewJob(shown show.Job) JobView {
+	r, c, paused, now := shown.Row, shown.Claim, shown.Paused, shown.At
 	v := JobView{
 		JobID: r.ID, Status: job.ReadStatus(r, c, now), Task: r.Task, Pool: r.Pool, Priority: r.Priority,
 		DueAt: rest.At(r.DueAt), NominalAt: rest.At(r.NominalAt), Version: r.Version,
@@ -154,7 +147,7 @@ func ViewJob(r job.Row, c job.Claim, paused bool, now time.Time) JobView {
 	if r.Result != "" {
 		v.Result = json.RawMessage(r.Result)
 	}
-	v.ResultPartial = Partial(r)
+	v.ResultPartial = Partial(r.Partial)
 	switch {
 	case r.Reason.Code != "":
 		v.StatusReason = new(r.Reason)
@@ -169,15 +162,16 @@ func ViewJob(r job.Row, c job.Claim, paused bool, now time.Time) JobView {
 	if p := c.Progress; p != nil && c.Attempt == r.Attempt && r.Status.Open() {
 		v.Progress = &progressView{p.Done, p.Total, p.Note, rest.At(p.At)}
 	}
+	v.MetadataView = ViewLabels(shown.Labels).MetadataView
 	return v
 }
 
-// Partial is the code with which the use of a row's result fails, "" where the result is whole.
-func Partial(r job.Row) string {
-	if r.Partial == job.Whole {
+// Partial is the code with which the use of a result fails, "" where the result is whole.
+func Partial(p job.Partial) string {
+	if p == job.Whole {
 		return ""
 	}
-	return r.Partial.Reason().Code
+	return p.Reason().Code
 }
 
 // Etag returns the ETag of a version.
@@ -185,82 +179,17 @@ func Etag(version int64) string { return `"` + strconv.FormatInt(version, 10) + 
 
 // Show returns the view of a row, with what its claim, pauses and schedule add.
 func (s *Core) Show(ctx context.Context, r job.Row) (JobView, error) {
-	views, err := s.views(ctx, r.Tenant, []job.Row{r})
-	if err != nil {
-		return JobView{}, err
-	}
-	return views[0], nil
+	shown, err := s.Read.Job(ctx, r)
+	return ViewJob(shown), err
 }
 
-// ShowAll is show for the rows of a page, with the labels that a list shows.
-func (s *Core) ShowAll(ctx context.Context, t tenant.ID, rows []job.Row) ([]JobView, error) {
-	views, err := s.views(ctx, t, rows)
-	if err != nil {
-		return nil, err
+// ViewJobs shows the jobs of a page.
+func ViewJobs(shown []show.Job) []JobView {
+	views := make([]JobView, len(shown))
+	for n, j := range shown {
+		views[n] = ViewJob(j)
 	}
-	var described []job.Row
-	var at []int
-	for n, r := range rows {
-		if r.Described {
-			described, at = append(described, r), append(at, n)
-		}
-	}
-	labels, err := s.Store.LabelsOf(ctx, described...)
-	for n, l := range labels {
-		views[at[n]].MetadataView = ViewLabels(l).MetadataView
-	}
-	return views, err
-}
-
-// views is show for many rows. It reads claims and pauses only if a worker may have one of the jobs.
-func (s *Core) views(ctx context.Context, t tenant.ID, rows []job.Row) ([]JobView, error) {
-	now := s.Now()
-	var keys []job.Key
-	for _, r := range rows {
-		if job.StartsSoon(r, now) {
-			keys = append(keys, r.Key)
-		}
-	}
-	claims, pauses, err := s.Claims(ctx, t, keys)
-	if err != nil {
-		return nil, err
-	}
-	of, err := s.schedulesOf(ctx, rows)
-	if err != nil {
-		return nil, err
-	}
-	views := make([]JobView, len(rows))
-	for n, r := range rows {
-		_, paused := pauses.Hold(r.Task, now)
-		rule := of[schedule.Key{Tenant: r.Tenant, Name: r.ScheduleID}]
-		claim := claims[r.ID]
-		r, _ = schedule.EndOf(r, claim, rule, now)
-		paused = paused ||
-			rule != nil && !r.DueAt.After(now) && rule.ValidityOf(r, job.HasStarted(r, claim)) == schedule.IsPaused
-		views[n] = ViewJob(r, claim, paused, now)
-	}
-	return views, nil
-}
-
-// Claims reads the claims of jobs, by id, and the tenant's pauses. Without keys it reads nothing.
-func (s *Core) Claims(
-	ctx context.Context, t tenant.ID, keys []job.Key,
-) (claims map[job.ID]job.Claim, pauses job.Pauses, err error) {
-	if len(keys) == 0 {
-		return nil, nil, nil
-	}
-	claims = make(map[job.ID]job.Claim, len(keys))
-	for lot := range slices.Chunk(keys, store.ReadAtOnce) {
-		found, err := s.Store.Claims(ctx, lot)
-		if err != nil {
-			return nil, nil, err
-		}
-		for i, c := range found {
-			claims[lot[i].ID] = c
-		}
-	}
-	pauses, err = s.Store.Pauses(ctx, t)
-	return claims, pauses, err
+	return views
 }
 
 // DetailOf returns the part of a job's detail that the row has.
@@ -277,23 +206,8 @@ func (s *Core) Detail(ctx context.Context, r job.Row, v *JobView) error {
 		return err
 	}
 	v.label(labels[0])
-	v.Result, v.Payload, err = s.Contents(ctx, r)
+	v.Result, v.Payload, err = s.Read.Contents(ctx, r)
 	return err
-}
-
-// Contents reads the result and the payload of a job, except a payload in a blob. What is gone is nil, because the job
-// may be forgotten at this moment.
-func (s *Core) Contents(ctx context.Context, r job.Row) (result, payload json.RawMessage, err error) {
-	body, err := s.Store.Result(ctx, r)
-	if err != nil && fault.KindOf(err) != fault.NotFound {
-		return nil, nil, err
-	}
-	if r.PayloadIn != job.InBlob && !r.IsMapped() {
-		if payload, err = s.Store.Payload(ctx, r); err != nil && fault.KindOf(err) != fault.NotFound {
-			return nil, nil, err
-		}
-	}
-	return json.RawMessage(body), payload, nil
 }
 
 // Now returns the time, to the millisecond as it is stored.
@@ -320,53 +234,11 @@ func (v *JobView) Asked(c job.Contents) {
 // jobs of that time that have not started will not run. They are shown as SKIPPED at once and cannot be changed,
 // although their rows become SKIPPED only when they are due.
 
-// schedulesAtOnce is how many schedules of a page are read at the same time.
-const schedulesAtOnce = 16
-
-// schedulesOf reads the schedules of these rows, each once. A schedule that is absent or cannot be read is left out;
-// its jobs run.
-func (s *Core) schedulesOf(ctx context.Context, rows []job.Row) (map[schedule.Key]*schedule.Schedule, error) {
-	found := map[schedule.Key]*schedule.Schedule{}
-	for _, r := range rows {
-		if job.MayBeSuperseded(r) {
-			found[schedule.Key{Tenant: r.Tenant, Name: r.ScheduleID}] = nil
-		}
-	}
-	var mu sync.Mutex
-	g, ctx := errgroup.WithContext(ctx)
-	g.SetLimit(schedulesAtOnce)
-	for _, k := range slices.Collect(maps.Keys(found)) {
-		g.Go(func() error {
-			read, err := s.Store.Schedule(ctx, k)
-			switch fault.KindOf(err) {
-			case fault.NotFound, fault.Undecodable:
-				return nil
-			}
-			mu.Lock()
-			defer mu.Unlock()
-			found[k] = &read
-			return err
-		})
-	}
-	return found, g.Wait()
-}
-
 // Changeable returns a problem for a job that is superseded, nil for any other.
 func (s *Core) Changeable(ctx context.Context, row job.Row, now time.Time) error {
-	if !job.MayBeSuperseded(row) {
-		return nil
-	}
-	of, err := s.schedulesOf(ctx, []job.Row{row})
-	if err != nil {
+	ended, is, err := s.Read.Superseded(ctx, row, now)
+	if err != nil || !is {
 		return err
-	}
-	claim, err := s.Store.Claim(ctx, row.Key)
-	if err != nil {
-		return err
-	}
-	ended, is := schedule.EndOf(row, claim, of[schedule.Key{Tenant: row.Tenant, Name: row.ScheduleID}], now)
-	if !is {
-		return nil
 	}
 	return rest.NewProblem(CodeAlreadyFinished, "the job is %s: %s", ended.Status, ended.Reason.Message)
 }

@@ -1,4 +1,4 @@
-package jobs
+package show
 
 import (
 	"context"
@@ -38,11 +38,11 @@ func (p *search) dead(ctx context.Context, before job.ID, position string) (next
 		}
 	}
 	may := func(r job.Row) bool { return p.rowMay(r) && r.ID >= p.from && (p.to == "" || r.ID < p.to) }
-	rows, next, err := p.lettersFrom(ctx, p.tenant, letterFilter{row: may}, after, p.limit)
+	rows, next, err := p.DeadLetters(ctx, p.tenant, LetterFilter{row: may}, after, p.limit)
 	if err != nil {
 		return "", err
 	}
-	p.items, err = p.ShowAll(ctx, p.tenant, rows)
+	p.items, err = p.Listed(ctx, p.tenant, rows)
 	if next != "" {
 		next = deadOrder + next
 	}
