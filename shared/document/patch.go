@@ -62,3 +62,10 @@ func EncodeObject(fields map[string]json.RawMessage) json.RawMessage {
 	b.WriteByte('}')
 	return b.Bytes()
 }
+
+// Same reports whether two texts are JSON that means the same.
+func Same(a, b []byte) bool {
+	x, errX := Read(a)
+	y, errY := Read(b)
+	return errX == nil && errY == nil && x.Hash(0, "") == y.Hash(0, "")
+}

@@ -9,6 +9,7 @@ import (
 
 	"punctual/functions/api/rest"
 	"punctual/functions/api/spec"
+	"punctual/functions/engine/pause"
 	"punctual/shared/contract"
 	"punctual/shared/fault"
 	"punctual/shared/job"
@@ -87,10 +88,10 @@ func (s *Handler) putPause(ctx context.Context, who tenant.Identity, in *ByScope
 		return nil, err
 	}
 	if p.Since.Equal(now) {
-		p.EffectiveAt = s.EffectiveAt(p.EffectiveAt)
+		p.EffectiveAt = pause.EffectiveAt(p.EffectiveAt, s.Now())
 	}
 	if !p.Until.IsZero() {
-		s.WakeParked(ctx, who.Tenant, p.Until)
+		s.Wake.Parked(ctx, who.Tenant, p.Until)
 	}
 	return &pauseAnswer{Status: status, Body: viewPause(p)}, nil
 }
@@ -99,7 +100,7 @@ func (s *Handler) liftPause(ctx context.Context, who tenant.Identity, in *ByScop
 	err := s.Store.DeletePause(ctx, who.Tenant, in.Scope, s.Now())
 	s.Pauses.Drop(who.Tenant)
 	if err == nil || fault.KindOf(err) == fault.NotFound { // an earlier request may have failed after its delete
-		s.WakeParked(ctx, who.Tenant, s.Now())
+		s.Wake.Parked(ctx, who.Tenant, s.Now())
 	}
 	return &rest.NoContent{}, rest.Absent(err, "pause")
 }

@@ -29,7 +29,7 @@ type accepted struct {
 // accept writes a job that was checked: its contents first, its row second. With a key, row and key are one
 // transaction. A request that loses the race for a key gets the answer of the one that won.
 func (s *Handler) accept(
-	ctx context.Context, who tenant.Identity, d *spec.Draft, key, bodyHash string, gone job.ID, now time.Time,
+	ctx context.Context, who tenant.Identity, d *accept.Draft, key, bodyHash string, gone job.ID, now time.Time,
 ) (accepted, error) {
 	random, err := s.Entropy.Next()
 	if err != nil {
@@ -44,7 +44,7 @@ func (s *Handler) accept(
 	} else {
 		r, send = d.After.Admit(r, s.Now()) // a parent may have ended since now
 	}
-	contents := contentsOf(d, who)
+	contents := d.Contents(who.Subject)
 	r.Hold(contents)
 	if err := s.Store.KeepContents(ctx, r, contents); err != nil {
 		return accepted{}, err
@@ -83,19 +83,6 @@ func (s *Handler) accept(
 		return accepted{}, fault.New(fault.Conflict, nil, "accepting a job under a key that has just expired")
 	}
 	return a, err
-}
-
-// contentsOf returns what a job holds, declared by who.
-func contentsOf(d *spec.Draft, who tenant.Identity) job.Contents {
-	return job.Contents{Payload: d.Payload, Labels: d.Labels, Literals: literalsBy(who, d.Literals)}
-}
-
-// literalsBy returns the declaration of these literals; nil for none.
-func literalsBy(who tenant.Identity, pointers []string) *job.Literals {
-	if len(pointers) == 0 {
-		return nil
-	}
-	return &job.Literals{Pointers: pointers, By: who.Subject}
 }
 
 func (s *Handler) logLiterals(ctx context.Context, r job.Row, c job.Contents) {

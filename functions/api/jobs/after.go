@@ -11,6 +11,7 @@ import (
 	"punctual/functions/api/field"
 	"punctual/functions/api/rest"
 	"punctual/functions/api/spec"
+	"punctual/functions/engine/accept"
 	"punctual/shared/contract"
 	"punctual/shared/dag"
 	"punctual/shared/document"
@@ -51,7 +52,7 @@ func (earlier earlierJobs) parent(s string) (job.ID, bool) {
 // readAfter reads which jobs the draft comes after, and what they have done so far. A job that is named twice counts
 // once.
 func (s *Handler) readAfter(
-	ctx context.Context, r *rest.Reader, f rest.Fields, pointer string, d *spec.Draft, earlier earlierJobs,
+	ctx context.Context, r *rest.Reader, f rest.Fields, pointer string, d *accept.Draft, earlier earlierJobs,
 	now time.Time,
 ) error {
 	rule := dag.AllSucceeded

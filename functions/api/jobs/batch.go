@@ -94,7 +94,7 @@ func (s *Handler) createJobs(ctx context.Context, who tenant.Identity, _ *rest.N
 			p.Errors = p.Errors[:min(len(p.Errors), max(1, maxBatchViolations/out.Body.Refused))]
 		}
 	}
-	s.Fire(ctx, firings...)
+	s.Engine.Accept.FireNow(ctx, firings...)
 	s.Meter.Count(telemetry.JobsAccepted, int64(added))
 	return out, nil
 }

@@ -10,6 +10,7 @@ import (
 	"punctual/functions/api/field"
 	"punctual/functions/api/rest"
 	"punctual/functions/api/spec"
+	"punctual/functions/engine/accept"
 	"punctual/shared/contract"
 	"punctual/shared/dag"
 	"punctual/shared/fault"
@@ -181,7 +182,7 @@ func (s *Handler) edit(ctx context.Context, k job.Key, version int64,
 		if c.Labels != nil {
 			writes = append(writes, after.PutLabels(*c.Labels))
 		}
-		contents = job.Contents{Payload: c.payload, Literals: literalsBy(c.who, c.literals)}
+		contents = job.Contents{Payload: c.payload, Literals: accept.LiteralsBy(c.who.Subject, c.literals)}
 		return append(writes, after.PutContents(contents)...), nil
 	})
 	if err != nil {
@@ -196,7 +197,7 @@ func (s *Handler) edit(ctx context.Context, k job.Key, version int64,
 		}
 	}
 	if send {
-		s.Fire(ctx, after.Firing())
+		s.Engine.Accept.FireNow(ctx, after.Firing())
 	}
 	return s.AnswerJob(ctx, after, http.StatusOK)
 }

@@ -8,6 +8,7 @@ import (
 	"punctual/functions/api/field"
 	"punctual/functions/api/rest"
 	"punctual/functions/api/spec"
+	"punctual/functions/engine/accept"
 	"punctual/shared/contract"
 	"punctual/shared/job"
 	"punctual/shared/telemetry"
@@ -111,7 +112,7 @@ func (s *Handler) createJob(ctx context.Context, who tenant.Identity, in *spec.K
 		return nil, err
 	}
 	if a.fire != nil {
-		s.Fire(ctx, *a.fire)
+		s.Engine.Accept.FireNow(ctx, *a.fire)
 	}
 	if !a.replayed {
 		s.Meter.Count(telemetry.JobsAccepted, 1)
@@ -161,7 +162,7 @@ func (s *Handler) submit(
 			return first, err
 		}
 	}
-	after := func(d *spec.Draft) error { return s.readAfter(ctx, r, f, v.Pointer, d, earlier, now) }
+	after := func(d *accept.Draft) error { return s.readAfter(ctx, r, f, v.Pointer, d, earlier, now) }
 	d, err := s.ReadJob(ctx, r, f, v.Pointer, book, after, now)
 	if err != nil {
 		return accepted{}, err

@@ -2,6 +2,7 @@ package rest
 
 import (
 	"context"
+	"net/http"
 	"reflect"
 
 	"github.com/danielgtaylor/huma/v2"
@@ -48,6 +49,14 @@ type Listing[V any] = Answer[Page[V]]
 type StatusAnswer[V any] struct {
 	Status int
 	Body   V
+}
+
+// Created is the answer of a PUT: 201 if it has created the resource, else 200.
+func Created[V any](created bool, body V) *StatusAnswer[V] {
+	if created {
+		return &StatusAnswer[V]{http.StatusCreated, body}
+	}
+	return &StatusAnswer[V]{http.StatusOK, body}
 }
 
 // OrNull is an object in an answer, or null. It can be left out if it is not known.

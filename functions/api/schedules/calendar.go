@@ -9,8 +9,8 @@ import (
 	"punctual/functions/api/field"
 	"punctual/functions/api/rest"
 	"punctual/functions/api/spec"
+	"punctual/functions/engine/recur"
 	"punctual/shared/calendar"
-	"punctual/shared/item"
 	"punctual/shared/tenant"
 )
 
@@ -136,33 +136,25 @@ func readSpec(r *rest.Reader, v rest.Value) (calendar.Spec, bool) {
 
 // readCalendar reads a calendar with the exclusions that it names. Violations go to r, and then it is false; the error
 // is for a failed look-up.
-func (s *Handler) readCalendar(ctx context.Context, r *rest.Reader, v rest.Value, t tenant.ID) (planned, bool, error) {
-	p := planned{}
+func (s *Handler) readCalendar(ctx context.Context, r *rest.Reader, v rest.Value, t tenant.ID) (recur.Planned, bool, error) {
+	p := recur.Planned{}
 	var ok bool
-	if p.spec, ok = readSpec(r, v); !ok {
+	if p.Spec, ok = readSpec(r, v); !ok {
 		return p, false, nil
 	}
-	found, err := s.Store.ExclusionsNamed(ctx, t, exclusionNames(p.spec))
+	found, err := s.Store.ExclusionsNamed(ctx, t, exclusionNames(p.Spec))
 	if err != nil {
 		return p, false, err
 	}
 	for _, e := range found {
-		if p.exclusions == nil {
-			p.exclusions = calendar.Exclusions{}
+		if p.Exclusions == nil {
+			p.Exclusions = calendar.Exclusions{}
 		}
-		p.exclusions[e.Name] = e.Exclusion
-		p.asRead = append(p.asRead, e.Is(t))
+		p.Exclusions[e.Name] = e.Exclusion
+		p.AsRead = append(p.AsRead, e.Is(t))
 	}
-	p.calendar, err = calendar.Parse(p.spec, p.exclusions)
+	p.Calendar, err = calendar.Parse(p.Spec, p.Exclusions)
 	return p, admitted(r, v.Pointer, err), nil
-}
-
-// planned is a calendar after reading.
-type planned struct {
-	spec       calendar.Spec
-	exclusions calendar.Exclusions
-	asRead     []item.Write // conditions that the exclusions have not changed
-	calendar   calendar.Calendar
 }
 
 // exclusionNames returns the names to look up, each once; texts that are no names are left out.

@@ -8,10 +8,10 @@ import (
 	"punctual/functions/api/field"
 	"punctual/functions/api/rest"
 	"punctual/functions/api/spec"
+	"punctual/functions/engine/accept"
 	"punctual/shared/contract"
 	"punctual/shared/dag"
 	"punctual/shared/document"
-	"punctual/shared/fault"
 	"punctual/shared/job"
 	"punctual/shared/schedule"
 	"punctual/shared/tenant"
@@ -48,12 +48,12 @@ type dagTemplateView struct {
 // readDagTemplate reads the run that each nominal time makes, and checks its params by the dag as it is now.
 func (s *Handler) readDagTemplate(
 	ctx context.Context, r *rest.Reader, v rest.Value, t tenant.ID, now time.Time,
-) (*spec.Draft, error) {
+) (*accept.Draft, error) {
 	f := dagTemplateRequest.Read(r, v)
 	if f == nil {
 		return nil, nil
 	}
-	d := &spec.Draft{Row: job.Row{
+	d := &accept.Draft{Row: job.Row{
 		Status: job.Scheduled, Version: 1, Attempt: 1, CreatedAt: now, DueAt: now,
 		Settings: job.Settings{Pool: contract.RunPool},
 	}}
@@ -84,7 +84,7 @@ func (s *Handler) readDagTemplate(
 
 // dagOfTemplate reads the dag that a template names; nil with a violation if there is none.
 func (s *Handler) dagOfTemplate(
-	ctx context.Context, r *rest.Reader, f rest.Fields, pointer string, t tenant.ID, d *spec.Draft,
+	ctx context.Context, r *rest.Reader, f rest.Fields, pointer string, t tenant.ID, d *accept.Draft,
 ) (*dag.Graph, error) {
 	at, ok := f["name"]
 	if !ok {
@@ -132,11 +132,4 @@ func (s *Handler) UnusedDag(ctx context.Context, t tenant.ID, name string) error
 	}
 	return rest.NewProblem(spec.CodeWrongState, "schedules make runs of this dag: %s; change or delete them first",
 		text.SomeNames(names))
-}
-
-// errDagGone is the problem of a schedule whose dag was deleted at the same moment.
-func errDagGone(name string) error {
-	return fault.Violations{{
-		Pointer: "/dag/name", Code: spec.CodeUnknownDag, Detail: "there is no dag " + text.Quoted(name),
-	}}
 }

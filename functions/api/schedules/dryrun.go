@@ -1,13 +1,16 @@
 package schedules
 
 import (
-	"context"
+	"bytes"
+	"maps"
+	"slices"
 	"time"
 
 	"punctual/functions/api/rest"
-	"punctual/shared/calendar"
+	"punctual/functions/engine/recur"
+	"punctual/shared/document"
 	"punctual/shared/schedule"
-	"punctual/shared/tenant"
+	"punctual/shared/text"
 )
 
 // scheduleDiff is how an edit would change the times of a schedule.
@@ -25,41 +28,46 @@ type movedOccurrence struct {
 	To   rest.Instant `json:"to" doc:"Time at which the occurrence would be due"`
 }
 
-// dryRun checks a change as if it were made, and compares the coming times of the schedule before and after it. It
-// returns the errors that the change would give, including that of the tenant's quota.
-func (s *Handler) dryRun(
-	ctx context.Context, who tenant.Identity, k schedule.Key, old *schedule.Schedule, c scheduleChange, now time.Time,
-) (scheduleDiff, error) {
-	after, _, err := s.plan(ctx, who, k, old, c, now)
-	if err != nil {
-		return scheduleDiff{}, err
+func viewDiff(t recur.Tried) scheduleDiff {
+	d := scheduleDiff{Added: viewTimes(t.Times.Added), Lost: viewTimes(t.Times.Lost),
+		Moved: make([]movedOccurrence, len(t.Times.Moved)), Through: rest.At(t.Times.Through), Changed: []string{""},
+		Cut: t.Times.Cut}
+	for i, m := range t.Times.Moved {
+		d.Moved[i] = movedOccurrence{rest.At(m.From), rest.At(m.To)}
 	}
-	next, err := after.Calendar()
-	if err != nil {
-		return scheduleDiff{}, calendarProblem(err)
+	if !t.New {
+		d.Changed = changedParts(t.Old, t.After, t.At)
 	}
-	before, runs, takes, changed := next, 0, after.Weight(), []string{""} // a new schedule had no times
-	if old != nil && !old.Deleted() {
-		takes -= old.Weight()
-		changed = changedParts(*old, after, now)
-		if c, err := old.Calendar(); err == nil {
-			before, runs = c, old.RunsLeft()
+	return d
+}
+
+// changedParts lists the fields that an edit changes, as JSON pointers in order.
+func changedParts(was, is schedule.Schedule, now time.Time) []string {
+	old, after, changed := viewSchedule(was, now), viewSchedule(is, now), []string{}
+	part := func(name string, was, is any) {
+		a, _ := document.Fields(text.MustJSON(was))
+		b, _ := document.Fields(text.MustJSON(is))
+		names := maps.Clone(a)
+		maps.Copy(names, b)
+		for _, field := range slices.Sorted(maps.Keys(names)) {
+			if field != "payload_size" && !bytes.Equal(a[field], b[field]) {
+				changed = append(changed, "/"+name+"/"+field)
+			}
 		}
 	}
-	if takes > 0 {
-		used, err := s.Store.UsedBySchedules(ctx, after.Tenant)
-		if err != nil {
-			return scheduleDiff{}, err
-		}
-		if used+takes > int64(s.ScheduleQuota) {
-			return scheduleDiff{}, s.errQuota(takes)
-		}
+	part("calendar", old.Calendar, after.Calendar)
+	part("job", old.Job, after.Job)
+	part("dag", old.Dag, after.Dag)
+	if was.Template.PayloadHash != is.Template.PayloadHash || was.Template.Payload != is.Template.Payload {
+		changed = append(changed, map[bool]string{true: "/dag/params", false: "/job/payload"}[after.Dag != nil])
 	}
-	d := calendar.Compare(before, next, runs, after.RunsLeft(), now)
-	diff := scheduleDiff{Added: viewTimes(d.Added), Lost: viewTimes(d.Lost), Moved: make([]movedOccurrence, len(d.Moved)),
-		Through: rest.At(d.Through), Changed: changed, Cut: d.Cut}
-	for i, m := range d.Moved {
-		diff.Moved[i] = movedOccurrence{rest.At(m.From), rest.At(m.To)}
+	if old.Overlap != after.Overlap {
+		changed = append(changed, "/overlap")
 	}
-	return diff, nil
+	part("catch_up", old.CatchUp, after.CatchUp)
+	if old.PauseAfterFailures != after.PauseAfterFailures {
+		changed = append(changed, "/pause_after_failures")
+	}
+	slices.Sort(changed)
+	return changed
 }

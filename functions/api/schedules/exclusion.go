@@ -3,21 +3,15 @@ package schedules
 import (
 	"context"
 	"errors"
-	"fmt"
 	"net/http"
-	"slices"
 	"time"
-
-	"golang.org/x/sync/errgroup"
 
 	"punctual/functions/api/field"
 	"punctual/functions/api/rest"
 	"punctual/functions/api/spec"
+	"punctual/functions/engine/recur"
 	"punctual/shared/calendar"
 	"punctual/shared/contract"
-	"punctual/shared/fault"
-	"punctual/shared/item"
-	"punctual/shared/schedule"
 	"punctual/shared/store"
 	"punctual/shared/tenant"
 	"punctual/shared/text"
@@ -108,118 +102,17 @@ func (s *Handler) putExclusion(ctx context.Context, who tenant.Identity, in *res
 	if err != nil {
 		return nil, err
 	}
-	status := http.StatusOK
-	after, err := s.Store.UpdateExclusion(ctx, who.Tenant, in.Name,
-		func(old *store.Exclusion) (store.Exclusion, error) {
-			status = http.StatusOK
-			if old == nil {
-				status = http.StatusCreated
-				if err := s.limitExclusions(ctx, who.Tenant); err != nil {
-					return store.Exclusion{}, err
-				}
-			}
-			return store.Exclusion{Name: in.Name, Exclusion: wanted}, s.checkExclusion(ctx, who.Tenant, in.Name, wanted)
-		})
-	if err != nil {
-		return nil, err
+	after, created, err := s.Editor.PutExclusion(ctx, who.Tenant, in.Name, wanted)
+	var unfit *recur.Unfit
+	switch {
+	case errors.As(err, &unfit):
+		return nil, rest.OneViolation("", unfit.Why.Code, "", "%s", unfit.Error())
+	case errors.Is(err, recur.ErrExclusions):
+		return nil, rest.NewProblem(rest.CodeRateLimited, "%s", err.Error())
+	case err != nil:
+		return nil, asProblem(err)
 	}
-	if err := s.follow(ctx, who.Tenant, in.Name, wanted); err != nil {
-		return nil, err
-	}
-	return &exclusionAnswer{Status: status, Body: viewExclusion(after)}, nil
-}
-
-// naming selects the schedules whose calendar names an exclusion.
-func naming(exclusion string) func(schedule.Schedule) bool {
-	return func(s schedule.Schedule) bool { return slices.Contains(s.Spec.Exclude, exclusion) }
-}
-
-// checkExclusion refuses an exclusion that makes the calendar of one of the schedules invalid.
-func (s *Handler) checkExclusion(ctx context.Context, t tenant.ID, name string, e calendar.Exclusion) error {
-	following, _, err := s.Read.Selected(ctx, t, naming(name))
-	if err != nil {
-		return err
-	}
-	now := s.Now()
-	for _, c := range following {
-		before, err := c.Calendar()
-		if err != nil || before.Check(now) != nil {
-			continue // its calendar is invalid as it is
-		}
-		after, err := c.WithExclusion(name, e).Calendar()
-		if err == nil {
-			err = after.Check(now)
-		}
-		var bad *calendar.Error
-		if errors.As(err, &bad) {
-			return rest.OneViolation("", bad.Code, "",
-				"schedule %s names this exclusion, and could not continue with it: %s", c.Name, bad.Detail)
-		}
-	}
-	return nil
-}
-
-// follow edits each schedule that names an exclusion, unless its copy is the same already.
-func (s *Handler) follow(ctx context.Context, t tenant.ID, name string, e calendar.Exclusion) error {
-	following, _, err := s.Read.Selected(ctx, t, naming(name))
-	if err != nil {
-		return err
-	}
-	var all errgroup.Group
-	all.SetLimit(spec.BatchWriters)
-	for _, c := range following {
-		all.Go(func() error { return s.followOne(ctx, c.Key, name, e) })
-	}
-	if err := all.Wait(); err != nil { // repeating the PUT continues from here
-		return fmt.Errorf("editing schedules that name exclusion %q: %w", name, err)
-	}
-	return nil
-}
-
-func (s *Handler) followOne(ctx context.Context, k schedule.Key, name string, e calendar.Exclusion) error {
-	if err := s.promoteFirst(ctx, k); err != nil {
-		return err
-	}
-	after, changed, err := s.changeSchedule(ctx, k, 0,
-		func(old schedule.Schedule, now time.Time) ([]item.Write, error) {
-			if !slices.Contains(old.Spec.Exclude, name) {
-				return nil, nil
-			}
-			wanted := old.WithExclusion(name, e)
-			if !schedule.Unchanged(old, wanted) {
-				settled, err := s.Engine.Recur.Settle(ctx, old, now)
-				if err != nil {
-					return nil, err
-				}
-				old = settled
-			}
-			_, writes, err := s.edited(ctx, old, wanted, now)
-			if bad := new(calendar.Error); errors.As(err, &bad) { // its calendar was invalid before
-				return nil, nil
-			}
-			return writes, err
-		})
-	if changed {
-		s.promote(ctx, after.Key)
-	}
-	if rest.IsNotFound(err) || fault.KindOf(err) == fault.NotFound { // deleted in the meantime
-		return nil
-	}
-	return err
-}
-
-// limitExclusions refuses an exclusion beyond contract.MaxExclusions. Two requests at once may exceed it by one; the
-// limit only bounds how much a list reads.
-func (s *Handler) limitExclusions(ctx context.Context, t tenant.ID) error {
-	_, more, err := s.Store.Exclusions(ctx, t, "", contract.MaxExclusions-1)
-	if err != nil {
-		return err
-	}
-	if more {
-		return rest.NewProblem(rest.CodeRateLimited,
-			"there are %d exclusions, which is the limit; delete one first", contract.MaxExclusions)
-	}
-	return nil
+	return rest.Created(created, viewExclusion(after)), nil
 }
 
 func readExclusion(ctx context.Context) (calendar.Exclusion, error) {
@@ -264,14 +157,11 @@ func (s *Handler) getExclusion(ctx context.Context, who tenant.Identity, in *res
 }
 
 func (s *Handler) deleteExclusion(ctx context.Context, who tenant.Identity, in *rest.Named) (*rest.NoContent, error) {
-	_, names, err := s.Read.Selected(ctx, who.Tenant, naming(in.Name))
-	if err != nil {
-		return nil, err
-	}
+	names, err := s.Editor.DeleteExclusion(ctx, who.Tenant, in.Name)
 	if len(names) > 0 {
 		return nil, rest.NewProblem(spec.CodeWrongState, "schedules name this exclusion: %s", text.SomeNames(names))
 	}
-	return &rest.NoContent{}, rest.Absent(s.Store.DeleteExclusion(ctx, who.Tenant, in.Name), "exclusion")
+	return &rest.NoContent{}, rest.Absent(err, "exclusion")
 }
 
 func (s *Handler) listExclusions(

@@ -3,14 +3,10 @@ package schedules
 import (
 	"context"
 	"net/http"
-	"time"
 
 	"punctual/functions/api/field"
 	"punctual/functions/api/rest"
 	"punctual/functions/api/spec"
-	"punctual/functions/engine/arm"
-	"punctual/functions/engine/recur"
-	"punctual/shared/item"
 	"punctual/shared/schedule"
 	"punctual/shared/tenant"
 )
@@ -27,28 +23,13 @@ func (s *Handler) pauseSchedule(ctx context.Context, who tenant.Identity, in *On
 	if err != nil {
 		return nil, err
 	}
-	if err := s.promoteFirst(ctx, in.Key); err != nil {
-		return nil, err
+	if !rest.IsName(in.Name) {
+		return nil, errNoSchedule()
 	}
-	after, changed, err := s.changeSchedule(ctx, in.Key, in.Version,
-		func(old schedule.Schedule, now time.Time) ([]item.Write, error) {
-			if is := old.Paused; is != nil && is.Reason == p.Reason && is.Until.Equal(p.Until) &&
-				is.Missed == p.Missed && is.By != schedule.ByPunctual {
-				return nil, nil
-			}
-			_, write := schedule.PauseSchedule(old,
-				schedule.Pause{Reason: p.Reason, By: who.Subject, Until: p.Until, Missed: p.Missed}, now)
-			return []item.Write{write}, nil
-		})
+	after, effective, err := s.Editor.Pause(ctx, in.Key, in.Version,
+		schedule.Pause{Reason: p.Reason, By: who.Subject, Until: p.Until, Missed: p.Missed})
 	if err != nil {
-		return nil, err
-	}
-	effective := after.Paused.EffectiveAt
-	if changed {
-		effective = s.EffectiveAt(effective)
-	}
-	if !p.Until.IsZero() {
-		s.wakeSchedule(ctx, after, p.Until)
+		return nil, asProblem(err)
 	}
 	out, err := s.answerSchedule(ctx, after, http.StatusOK, nil)
 	if err != nil {
@@ -67,23 +48,9 @@ func (s *Handler) resumeSchedule(ctx context.Context, _ tenant.Identity, in *One
 	if err != nil {
 		return nil, err
 	}
-	after, resumed, err := s.changeSchedule(ctx, in.Key, in.Version,
-		func(old schedule.Schedule, now time.Time) ([]item.Write, error) {
-			if old.Paused == nil {
-				return nil, nil
-			}
-			_, write := schedule.Resume(old, missed, now)
-			return []item.Write{write}, nil
-		})
-	if err == nil && resumed {
-		s.promote(ctx, in.Key)
-		s.WakeParked(ctx, in.Key.Tenant, s.Now())
-		after, err = s.schedule(ctx, in.Key) // promotion has changed it
+	if !rest.IsName(in.Name) {
+		return nil, errNoSchedule()
 	}
-	return s.answerSchedule(ctx, after, http.StatusOK, err)
-}
-
-// wakeSchedule lets dispatch resume a schedule when its pause ends, and re-evaluate the jobs that it holds.
-func (s *Handler) wakeSchedule(ctx context.Context, paused schedule.Schedule, at time.Time) {
-	s.WakeLater(ctx, paused.Tenant, at, append(arm.Unpark(paused.Tenant), recur.Ask(paused.Key, at))...)
+	after, err := s.Editor.Resume(ctx, in.Key, in.Version, missed)
+	return s.answerSchedule(ctx, after, http.StatusOK, asProblem(err))
 }

@@ -8,6 +8,7 @@ import (
 	"punctual/functions/api/field"
 	"punctual/functions/api/rest"
 	"punctual/functions/api/spec"
+	"punctual/functions/engine/recur"
 	"punctual/shared/calendar"
 	"punctual/shared/contract"
 	"punctual/shared/schedule"
@@ -64,7 +65,7 @@ func (s *Handler) previewDraft(ctx context.Context, who tenant.Identity, _ *rest
 	previewAfter.Into(r, f, &after)
 	previewCount.Into(r, f, &count)
 	previewName.Into(r, f, &name)
-	var p planned
+	var p recur.Planned
 	if v, ok := f[calendarField.Name()]; ok {
 		if p, _, err = s.readCalendar(ctx, r, v, who.Tenant); err != nil {
 			return nil, err
@@ -75,11 +76,11 @@ func (s *Handler) previewDraft(ctx context.Context, who tenant.Identity, _ *rest
 	if len(r.Wrong) > 0 {
 		return nil, r.Wrong
 	}
-	if most := p.calendar.MaxRuns(); most > 0 {
+	if most := p.Calendar.MaxRuns(); most > 0 {
 		count = min(count, most)
 	}
-	out := preview(p.calendar.For(schedule.Key{Tenant: who.Tenant, Name: name}.ID(), after), after, count)
-	if now := s.Now(); p.calendar.Check(now) != nil {
+	out := preview(p.Calendar.For(schedule.Key{Tenant: who.Tenant, Name: name}.ID(), after), after, count)
+	if now := s.Now(); p.Calendar.Check(now) != nil {
 		out.Body.Notes = append(slices.Clip(out.Body.Notes), "The calendar has no time after now, "+
 			now.UTC().Format(time.RFC3339)+"; a schedule with it is refused.")
 	}
@@ -112,7 +113,7 @@ func (s *Handler) previewSchedule(ctx context.Context, who tenant.Identity, in *
 	}
 	c, err := found.Calendar()
 	if err != nil {
-		return nil, calendarProblem(err)
+		return nil, asProblem(err)
 	}
 	return preview(c, after, min(count, found.RunsLeft())), nil
 }

@@ -1,19 +1,15 @@
 package schedules
 
 import (
-	"bytes"
 	"context"
-	"errors"
 	"time"
 
 	"punctual/functions/api/field"
 	"punctual/functions/api/rest"
 	"punctual/functions/api/spec"
-	"punctual/shared/calendar"
+	"punctual/functions/engine/recur"
 	"punctual/shared/contract"
 	"punctual/shared/document"
-	"punctual/shared/fault"
-	"punctual/shared/job"
 	"punctual/shared/schedule"
 	"punctual/shared/tenant"
 )
@@ -68,53 +64,6 @@ var jobTemplateRequest = field.NewObject("JobTemplateRequest", "Job that each no
 	spec.AllowLiterals.About("JSON pointers below the job, such as /payload/x, of strings that look like secrets and "+
 		"are not"))
 
-// scheduleChange holds the new values of a schedule; nil for what does not change.
-type scheduleChange struct {
-	calendar   *planned
-	job        *spec.Draft
-	overlap    *schedule.Overlap
-	catchUp    *schedule.CatchUp
-	pauseAfter *int
-}
-
-// apply makes the change in a schedule, in the name of by. kept is the schedule's payload; a payload that is equal as
-// JSON is no change.
-func (c scheduleChange) apply(to *schedule.Schedule, kept []byte, by string) {
-	if c.calendar != nil {
-		to.Spec, to.Exclusions = c.calendar.spec, c.calendar.exclusions
-	}
-	if c.job != nil {
-		if sameJSON(c.job.Payload, kept) {
-			c.job.Payload = kept
-		}
-		old := to.Template
-		to.Template = schedule.TemplateOf(c.job.Row, c.job.Labels)
-		to.SetPayload(c.job.Payload)
-		if len(c.job.Literals) > 0 {
-			to.Template.Literals = &job.Literals{Pointers: c.job.Literals, By: by}
-		}
-		to.Template.Keep(old, kept != nil && bytes.Equal(c.job.Payload, kept))
-	}
-	if c.overlap != nil {
-		to.Overlap = *c.overlap
-	}
-	if c.catchUp != nil {
-		to.CatchUp = *c.catchUp
-	}
-	if c.pauseAfter != nil {
-		to.PauseAfter = *c.pauseAfter
-	}
-}
-
-func sameJSON(a, b []byte) bool {
-	if a == nil || b == nil || bytes.Equal(a, b) {
-		return false // there is no payload to keep
-	}
-	x, errX := document.Read(a)
-	y, errY := document.Read(b)
-	return errX == nil && errY == nil && x.Hash(0, "") == y.Hash(0, "")
-}
-
 func scheduleBody(ctx context.Context) (*document.Document, error) {
 	return rest.NeededBody(ctx, contract.MaxBody, "an object", "a schedule is needed in the body")
 }
@@ -122,7 +71,7 @@ func scheduleBody(ctx context.Context) (*document.Document, error) {
 // readSchedule reads a schedule or a part of one. In a whole schedule, a missing field means its default.
 func (s *Handler) readSchedule(
 	ctx context.Context, doc *document.Document, whole bool, t tenant.ID, now time.Time,
-) (c scheduleChange, err error) {
+) (c recur.Change, err error) {
 	r := spec.NewReader(doc)
 	f := scheduleRequest.Body(r)
 	if f == nil {
@@ -137,8 +86,8 @@ func (s *Handler) readSchedule(
 		if err != nil {
 			return c, err
 		}
-		if fine && admitted(r, v.Pointer, p.calendar.Check(now)) { // it has a coming time
-			c.calendar = &p
+		if fine && admitted(r, v.Pointer, p.Calendar.Check(now)) { // it has a coming time
+			c.Calendar = &p
 		}
 	} else if whole {
 		r.Missing("", "calendar")
@@ -148,12 +97,12 @@ func (s *Handler) readSchedule(
 		r.Violation(f[dagField.Name()].Pointer, rest.CodeConflictingFields, "job or dag", "job and dag exclude each "+
 			"other")
 	} else if ofDag {
-		if c.job, err = s.readDagTemplate(ctx, r, f[dagField.Name()], t, now); err != nil {
+		if c.Job, err = s.readDagTemplate(ctx, r, f[dagField.Name()], t, now); err != nil {
 			return c, err
 		}
 	} else if ok {
 		if fields := jobTemplateRequest.Read(r, v); fields != nil {
-			if c.job, err = s.ReadJob(ctx, r, fields, v.Pointer, s.TaskBook(t), nil, now); err != nil {
+			if c.Job, err = s.ReadJob(ctx, r, fields, v.Pointer, s.TaskBook(t), nil, now); err != nil {
 				return c, err
 			}
 		}
@@ -164,15 +113,15 @@ func (s *Handler) readSchedule(
 	return c, r.Wrong.Err()
 }
 
-func policies(r *rest.Reader, f rest.Fields, whole bool, c *scheduleChange) {
+func policies(r *rest.Reader, f rest.Fields, whole bool, c *recur.Change) {
 	if whole {
-		c.overlap, c.catchUp, c.pauseAfter = new(schedule.OverlapAllow), new(schedule.DefaultCatchUp), new(0)
+		c.Overlap, c.CatchUp, c.PauseAfter = new(schedule.OverlapAllow), new(schedule.DefaultCatchUp), new(0)
 	}
-	overlap.Pointer(r, f, &c.overlap)
+	overlap.Pointer(r, f, &c.Overlap)
 	if v, ok := f[catchUp.Name()]; ok {
-		c.catchUp = new(readCatchUp(r, v))
+		c.CatchUp = new(readCatchUp(r, v))
 	}
-	pauseAfterFailures.Pointer(r, f, &c.pauseAfter)
+	pauseAfterFailures.Pointer(r, f, &c.PauseAfter)
 }
 
 func readCatchUp(r *rest.Reader, v rest.Value) schedule.CatchUp {
@@ -186,15 +135,6 @@ func readCatchUp(r *rest.Reader, v rest.Value) schedule.CatchUp {
 		c.After = 0 // as schedules of an older version have it: the same body again changes nothing
 	}
 	return c
-}
-
-// calendarProblem turns an error of package calendar about a schedule into a problem.
-func calendarProblem(err error) error {
-	var e *calendar.Error
-	if !errors.As(err, &e) {
-		return err
-	}
-	return fault.Violations{{Pointer: "/calendar/" + e.Field, Code: e.Code, Detail: e.Detail, Allowed: e.Allowed}}
 }
 
 // schedulePatchRequest is any part of a schedule; patchOf makes its schema.

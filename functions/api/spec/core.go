@@ -2,7 +2,6 @@ package spec
 
 import (
 	"context"
-	"fmt"
 	"io"
 	"log/slog"
 	"net/netip"
@@ -11,11 +10,13 @@ import (
 
 	"punctual/functions/api/rest"
 	"punctual/functions/engine"
+	"punctual/functions/engine/accept"
+	"punctual/functions/engine/arm"
+	"punctual/functions/engine/recur"
 	"punctual/functions/engine/show"
 	"punctual/shared/cache"
 	"punctual/shared/clock"
 	"punctual/shared/contract"
-	"punctual/shared/horizon"
 	"punctual/shared/job"
 	"punctual/shared/message"
 	"punctual/shared/schema"
@@ -28,7 +29,7 @@ import (
 type Deps struct {
 	Store  Store
 	Queues Queue
-	Timers Timers
+	Timers arm.Timers
 	Runs   Runs             // nil: the engine's
 	Clock  clock.Clock      // nil: the system's
 	Log    *slog.Logger     // nil: nothing is logged
@@ -58,9 +59,11 @@ type Core struct {
 	Deps
 	Router  *rest.Router
 	Schemas *schema.Cache
-	Entropy *Entropy
+	Entropy *accept.Entropy
 	Engine  *engine.Engine
 	Read    *show.Reader
+	Wake    arm.Waker
+	Editor  *recur.Editor // of schedules
 	Pauses  *cache.Cache[tenant.ID, job.Pauses]
 
 	collected collected
@@ -69,14 +72,19 @@ type Core struct {
 
 // NewCore returns a Core, without its Router.
 func NewCore(d Deps) *Core {
-	c := &Core{Deps: d, Schemas: schema.NewCache(), Entropy: &Entropy{R: d.Entropy}}
+	c := &Core{Deps: d, Schemas: schema.NewCache(), Entropy: &accept.Entropy{R: d.Entropy}}
 	c.Pauses = cache.New[tenant.ID](cache.Options[job.Pauses]{Age: pausesFor, Most: maxPausesSeen, Now: c.Now})
 	c.Engine = engine.New(engine.Deps{Store: d.Store, Queue: d.Queues, Clock: d.Clock, Log: d.Log, Meter: d.Meter,
 		Shards: d.Shards, Schemas: c.Schemas, RateLimit: d.RateLimit})
 	if c.Runs == nil {
 		c.Runs = c.Engine.Runs
 	}
-	c.Read = &show.Reader{Store: d.Store, Nodes: c.Runs.Nodes, Clock: d.Clock, Log: d.Log, Meter: d.Meter, Shards: d.Shards}
+	c.Read = &show.Reader{Store: d.Store, Nodes: c.Runs.Nodes, Clock: d.Clock, Log: d.Log, Meter: d.Meter,
+		Shards: d.Shards}
+	c.Wake = arm.Waker{Queue: d.Queues, Timers: d.Timers, Clock: d.Clock, Log: d.Log}
+	c.Editor = &recur.Editor{Store: d.Store, Recur: c.Engine.Recur, Decisions: c.Engine, Accept: c.Engine.Accept,
+		Read: c.Read, Wake: c.Wake, Queue: d.Queues, Entropy: c.Entropy, Log: d.Log, Shards: d.Shards,
+		Quota: d.ScheduleQuota}
 	return c
 }
 
@@ -92,36 +100,6 @@ const (
 	TagRuns       = "runs"
 	TagSystem     = "system"
 )
-
-// Entropy makes a reader safe for concurrent use.
-type Entropy struct {
-	mu sync.Mutex
-	R  io.Reader
-}
-
-// Next returns the random part of a new id.
-func (e *Entropy) Next() (b [10]byte, err error) {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	if _, err = io.ReadFull(e.R, b[:]); err != nil {
-		err = fmt.Errorf("reading entropy for a job id: %w", err)
-	}
-	return b, err
-}
-
-// SendTimeout bounds the sends after a job was written, because the client still waits for the answer.
-const SendTimeout = 5 * time.Second
-
-// Fire sends firings of jobs that are due now. A failure is only logged: the jobs are accepted, and the due index
-// brings them.
-func (s *Core) Fire(ctx context.Context, firings ...job.Firing) {
-	if len(firings) == 0 {
-		return
-	}
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), SendTimeout)
-	defer cancel()
-	s.Engine.Accept.Fire(ctx, string(horizon.Now), firings...)
-}
 
 // BatchWriters is how many jobs of one batch are written at the same time.
 const BatchWriters = 16

@@ -8,23 +8,14 @@ import (
 	"time"
 
 	"punctual/functions/api/rest"
+	"punctual/functions/engine/accept"
 	"punctual/shared/cache"
 	"punctual/shared/contract"
-	"punctual/shared/dag"
 	"punctual/shared/fault"
 	"punctual/shared/job"
 	"punctual/shared/tenant"
 	"punctual/shared/text"
 )
-
-// Draft is a job before it is accepted; it has no id yet.
-type Draft struct {
-	Row      job.Row
-	After    *dag.After // nil: it waits for no job
-	Payload  []byte     // compact JSON; nil for none
-	Labels   job.Labels
-	Literals []string
-}
 
 // TaskBook reads each task once per request. Jobs of a batch that want the same task wait for one read, each until its
 // own context ends; reads of different tasks do not wait for each other.
@@ -120,13 +111,13 @@ func listedNames(names []string) string {
 // after none. Violations go to r; the error is for a failed look-up.
 func (s *Core) ReadJob(
 	ctx context.Context, r *rest.Reader, f rest.Fields, pointer string, book *TaskBook,
-	after func(*Draft) error, now time.Time,
-) (*Draft, error) {
+	after func(*accept.Draft) error, now time.Time,
+) (*accept.Draft, error) {
 	_, task, known, err := book.Read(ctx, r, f, pointer)
 	if err != nil {
 		return nil, err
 	}
-	d := &Draft{Row: job.Row{
+	d := &accept.Draft{Row: job.Row{
 		Status: job.Scheduled, Version: 1, Attempt: 1, CreatedAt: now, DueAt: now, Settings: task.Settings(),
 	}}
 	d.Row.Key.Tenant = book.Tenant

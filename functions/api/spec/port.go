@@ -6,13 +6,13 @@ import (
 	"time"
 
 	"punctual/functions/engine"
+	"punctual/functions/engine/recur"
 	"punctual/functions/engine/runs"
 	"punctual/functions/engine/show"
 	"punctual/shared/dag"
 	"punctual/shared/job"
 	"punctual/shared/message"
 	"punctual/shared/run"
-	"punctual/shared/schedule"
 	"punctual/shared/store"
 	"punctual/shared/tenant"
 )
@@ -25,19 +25,14 @@ type Queue interface {
 	Depth(ctx context.Context, queue string) (message.Depth, error)
 }
 
-// Timers arms what is due later than a delayed message can reach.
-type Timers interface {
-	Arm(ctx context.Context, t message.Timer) error
-}
-
 // Store is what the stage and the engine read and write; engine.Store has what both do. What is absent is a
 // fault.NotFound, and what cannot be decoded is a fault.Undecodable, unless a method says otherwise.
 type Store interface {
 	engine.Store
 	show.Store
+	recur.EditStore
 	jobs
 	contents
-	schedules
 	tasks
 	pauses
 	exclusions
@@ -54,8 +49,6 @@ type Store interface {
 	GiveWaiting(ctx context.Context, w store.WaitingSlot) error
 	// UsedByRequests returns how many requests of its burst a tenant has not yet rested from.
 	UsedByRequests(ctx context.Context, t tenant.ID, a store.RateLimit, now time.Time) (int64, error)
-	// UsedBySchedules returns how many runs a minute a tenant's schedules take of its quota.
-	UsedBySchedules(ctx context.Context, t tenant.ID) (int64, error)
 	// Held lists the restored tables that hold all passes.
 	Held(ctx context.Context) ([]string, error)
 }
@@ -78,16 +71,6 @@ type contents interface {
 	ForgetPayload(ctx context.Context, r job.Row) error
 	// ForgetContents deletes the contents, after the row was deleted.
 	ForgetContents(ctx context.Context, r job.Row) error
-}
-
-// schedules are a tenant's schedules, with their jobs and ledgers.
-type schedules interface {
-	// SchedulePayload reads the payload that each job gets; nil is none.
-	SchedulePayload(ctx context.Context, s schedule.Schedule) ([]byte, error)
-	// PutSchedulePayload writes the payload, before the schedule is written.
-	PutSchedulePayload(ctx context.Context, s schedule.Schedule, payload []byte) error
-	// ForgetReplaced deletes the payload that a write of the schedule has replaced, after that write.
-	ForgetReplaced(ctx context.Context, old, after schedule.Schedule) error
 }
 
 // tasks are a tenant's tasks.
@@ -113,18 +96,8 @@ type pauses interface {
 // exclusions are a tenant's exclusions.
 type exclusions interface {
 	Exclusion(ctx context.Context, t tenant.ID, name string) (store.Exclusion, error)
-	// Exclusions reads a page in the order of names, beginning after a name.
-	Exclusions(
-		ctx context.Context, t tenant.ID, after string, limit int,
-	) (list []store.Exclusion, more bool, err error)
 	// ExclusionsNamed reads up to store.ReadAtOnce exclusions, each named once; absent ones are left out.
 	ExclusionsNamed(ctx context.Context, t tenant.ID, names []string) ([]store.Exclusion, error)
-	// UpdateExclusion is Update for an exclusion; decide gets nil for an absent one.
-	UpdateExclusion(
-		ctx context.Context, t tenant.ID, name string, decide func(*store.Exclusion) (store.Exclusion, error),
-	) (store.Exclusion, error)
-	// DeleteExclusion does not change the copies that schedules have.
-	DeleteExclusion(ctx context.Context, t tenant.ID, name string) error
 }
 
 // dags are a tenant's dags, each with its versions.

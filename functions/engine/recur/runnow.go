@@ -1,0 +1,107 @@
+package recur
+
+import (
+	"context"
+
+	"punctual/functions/engine/accept"
+	"punctual/shared/fault"
+	"punctual/shared/job"
+	"punctual/shared/run"
+	"punctual/shared/schedule"
+)
+
+// rereads is how often withContents reads a schedule before it gives up.
+const rereads = 8
+
+// withContents reads a schedule and the contents of its jobs. An edit between the two reads may have replaced the
+// contents; then it reads both once more.
+func (e *Editor) withContents(ctx context.Context, k schedule.Key) (schedule.Schedule, job.Contents, error) {
+	for range rereads {
+		found, err := e.existing(ctx, k)
+		if err != nil {
+			return found, job.Contents{}, err
+		}
+		contents, err := e.Store.ScheduleContents(ctx, found)
+		if fault.KindOf(err) != fault.NotFound {
+			return found, contents, err
+		}
+	}
+	return schedule.Schedule{}, job.Contents{}, fault.New(fault.Conflict, nil,
+		"reading schedule %q: its payload was replaced %d times meanwhile", k.Name, rereads)
+}
+
+// Started is what RunNow has made.
+type Started struct {
+	Row   job.Row // of the job; or of a run, with the run's id
+	Begun bool    // the run has begun
+}
+
+// NoRun is the error of a request for a run that cannot be made.
+type NoRun struct{ Why string }
+
+func (e *NoRun) Error() string { return "no run can be made: " + e.Why }
+
+// RunNow makes a job or a run of a schedule in addition to its times. With obey, the overlap policy applies: the job, or
+// the row of the run, may then wait for an earlier run or be SKIPPED.
+func (e *Editor) RunNow(ctx context.Context, k schedule.Key, obey bool) (Started, error) {
+	found, contents, err := e.withContents(ctx, k)
+	if err != nil {
+		return Started{}, err
+	}
+	random, err := e.Entropy.Next()
+	if err != nil {
+		return Started{}, err
+	}
+	now := e.Read.Now()
+	r, send := found.RunNow(job.NewID(now, random), obey, e.Shards, now)
+	if err := e.Store.KeepContents(ctx, r, contents); err != nil {
+		return Started{}, err
+	}
+	if err := e.Accept.Put(ctx, accept.Job{Row: r, Unique: true}); err != nil {
+		return Started{}, err
+	}
+	if r.StartsRun() {
+		return e.beginNow(ctx, r)
+	}
+	if schedule.Obeys(r) {
+		r = e.decideNow(ctx, r)
+	} else if send {
+		e.Accept.FireNow(ctx, r.Firing())
+	}
+	return Started{Row: r}, nil
+}
+
+// decideNow decides at once about a job that obeys the overlap policy, and returns it as it then is. If that fails, the
+// job is fired, and its worker asks for the decision.
+func (e *Editor) decideNow(ctx context.Context, r job.Row) job.Row {
+	if _, err := e.Decisions.Reevaluate(ctx, r.Key, r.Version, r.Attempt); err != nil {
+		e.Accept.FireNow(ctx, r.Firing())
+		return r
+	}
+	if is, err := e.Store.Row(ctx, r.Key); err == nil {
+		return is
+	}
+	return r
+}
+
+// beginNow begins the run of a row that was just written. If it fails, the row's wake-up begins it.
+func (e *Editor) beginNow(ctx context.Context, r job.Row) (Started, error) {
+	if _, err := e.Decisions.Reevaluate(ctx, r.Key, r.Version, r.Attempt); err != nil {
+		e.Accept.FireNow(ctx, r.Firing())
+		return Started{}, err
+	}
+	_, err := e.Store.Run(ctx, run.Key{Tenant: r.Tenant, ID: r.ID})
+	if fault.KindOf(err) != fault.NotFound {
+		return Started{Row: r, Begun: true}, err
+	}
+	is, err := e.Store.Row(ctx, r.Key)
+	switch {
+	case err != nil:
+		return Started{}, err
+	case schedule.Obeys(r) && (is.QueuedBehind || is.Reason.Code == job.CodeOverlap):
+		return Started{Row: is}, nil
+	case is.Status.Final():
+		return Started{}, &NoRun{is.Reason.Message}
+	}
+	return Started{}, fault.New(fault.Unavailable, nil, "beginning run %s: it is %s", r.ID, is.Status)
+}
