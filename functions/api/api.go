@@ -45,11 +45,15 @@ func New(d Deps) http.Handler {
 		NoSignIn: d.NoSignIn, Log: d.Log, Meter: d.Meter,
 	}
 	if d.RateLimit.Rate > 0 {
-		o.Limit, o.Weigh = core.Allow, core.WeighBody
+		o.Limit = func(ctx context.Context, t tenant.ID) error { return spec.Limited(core.Limit.Allow(ctx, t)) }
+		o.Weigh = func(ctx context.Context, t tenant.ID, bytes int) error {
+			return spec.Limited(core.Limit.WeighBody(ctx, t, bytes))
+		}
 	}
 	core.Router = rest.NewRouter(o)
 	s := schedules.New(core)
-	s.DagRuns = dags.New(core, jobs.New(core), s)
+	jobs.New(core)
+	s.DagRuns = dags.New(core, s)
 	admin.New(core, func() ([]byte, error) { return document(core.Router.OpenAPI()) })
 	return core.Router
 }

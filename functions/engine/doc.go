@@ -8,6 +8,9 @@
 //	         └▶ stop      fence ▸ row: how an open job is brought to its end
 //	             └▶ arm   the only sender of firings; asks for slices, and for work in other invocations
 //	effect           what a call leaves to its caller to do
+//	edit             changes, cancels and forgets single jobs, and forgets runs, on request
+//	show             reads what users see; writes nothing
+//	limit            bounds the requests of tenants; knows none of the others
 //	scan             passes over slices, watermarks, budgets of time; knows none of the others
 //
 // What always holds: calls go down, values come back. The verbs read and write only through interfaces. What becomes of

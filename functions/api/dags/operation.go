@@ -11,12 +11,9 @@ import (
 	"punctual/functions/api/spec"
 	"punctual/functions/engine/runs"
 	"punctual/shared/contract"
-	"punctual/shared/dag"
 	"punctual/shared/document"
 	"punctual/shared/fault"
-	"punctual/shared/job"
 	"punctual/shared/run"
-	"punctual/shared/store"
 	"punctual/shared/tenant"
 	"punctual/shared/text"
 )
@@ -133,86 +130,9 @@ func readResult(r *rest.Reader, v rest.Value) json.RawMessage {
 
 // forgetRun forgets a run that has ended, its jobs first.
 func (s *Handler) forgetRun(ctx context.Context, _ tenant.Identity, in *ByID) (*rest.NoContent, error) {
-	f, err := s.Read.Snapshot(ctx, in.key)
-	if err != nil {
-		return nil, asRunProblem(err)
+	err := s.Jobs.ForgetRun(ctx, in.key)
+	if fault.KindOf(err) == fault.NotFound {
+		err = errNoRun()
 	}
-	if !f.Run.Status.Final() {
-		return nil, rest.NewProblem(spec.CodeNotFinished, "the run has not ended; cancel it first")
-	}
-	if f.Run.MustNotify() {
-		return nil, rest.NewProblem(spec.CodeNotFinished,
-			"the run has not yet notified its schedule; repeat the request in a moment")
-	}
-	if err := s.allStopped(ctx, f); err != nil {
-		return nil, err
-	}
-	for _, name := range f.Graph.Names() {
-		for g := range f.Run.Generation(name) {
-			if err := s.forgetNode(ctx, f, name, g+1); err != nil {
-				return nil, err
-			}
-		}
-	}
-	err = s.Store.ForgetRun(ctx, f.Run)
-	if store.Refused(err) != nil {
-		return nil, rest.NewProblem(spec.CodeWrongState,
-			"another request has changed the run meanwhile; read it once more")
-	}
-	return &rest.NoContent{}, err
-}
-
-// allStopped returns a problem while a job of an earlier generation, which was asked to stop, has not. It comes before
-// anything is forgotten.
-func (s *Handler) allStopped(ctx context.Context, f *dag.Snapshot) error {
-	var older []job.Key
-	for _, name := range f.Graph.Names() {
-		for g := range f.Run.Generation(name) - 1 {
-			older = append(older, f.Run.Key.Job(name, g+1, 0))
-		}
-	}
-	rows, err := s.Store.Nodes(ctx, older)
-	if slices.ContainsFunc(rows, job.Row.Unfinished) {
-		return rest.NewProblem(spec.CodeNotFinished,
-			"a job of the run has not stopped yet; repeat the request in a moment")
-	}
-	return err
-}
-
-// forgetNode forgets the jobs of one generation of a node. It skips jobs that are gone.
-func (s *Handler) forgetNode(ctx context.Context, f *dag.Snapshot, name string, generation int64) error {
-	rows, err := s.Store.Nodes(ctx, []job.Key{f.Run.Key.Job(name, generation, 0)})
-	if err != nil {
-		return err
-	}
-	if rows[0].Status == "" {
-		return nil
-	}
-	keys := []job.Key{}
-	for i := range rows[0].Items {
-		keys = append(keys, f.Run.Key.Job(name, generation, i+1))
-	}
-	for _, k := range append(keys, f.Run.Key.Job(name, generation, 0)) {
-		if err := s.clearEffects(ctx, k); err != nil {
-			return err
-		}
-		err := s.jobs.Forget(ctx, k, func(job.Row) error { return nil })
-		if err != nil && !rest.IsNotFound(err) {
-			return err
-		}
-	}
-	return nil
-}
-
-// clearEffects clears the pending effects of a job whose run has ended, because nothing in the run waits for it.
-func (s *Handler) clearEffects(ctx context.Context, k job.Key) error {
-	rows, err := s.Store.Nodes(ctx, []job.Key{k})
-	if err != nil || !rows[0].PendingEffects.Children() {
-		return err
-	}
-	_, write := job.NotifyDone(rows[0], s.Now())
-	if err := s.Store.Put(ctx, write); store.Refused(err) == nil {
-		return err
-	}
-	return nil
+	return &rest.NoContent{}, spec.JobProblem(err)
 }

@@ -63,8 +63,8 @@ func (s *Handler) createJobs(ctx context.Context, who tenant.Identity, _ *rest.N
 	if len(r.Wrong) > 0 {
 		return nil, r.Wrong
 	}
-	if err := s.WeighJobs(ctx, who.Tenant, len(jobs), doc.Size()); err != nil {
-		return nil, err
+	if err := s.Limit.WeighJobs(ctx, who.Tenant, len(jobs), doc.Size()); err != nil {
+		return nil, spec.Limited(err)
 	}
 	out := &batchAnswer{}
 	out.Body.Items = make([]batchItem, len(jobs))

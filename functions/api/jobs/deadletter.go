@@ -150,14 +150,14 @@ func (s *Handler) purgeLetters(
 	ctx context.Context, who tenant.Identity, _ *rest.NoInput,
 ) (*deadLetterOutcomesAnswer, error) {
 	return s.eachLetter(ctx, who, "purge", func(k job.Key) deadLetterOutcome {
-		err := s.Forget(ctx, k, func(row job.Row) error {
+		err := s.Jobs.Forget(ctx, k, func(row job.Row) error {
 			if row.Status != job.Dead {
 				return rest.NewProblem(spec.CodeWrongState, "only a DEAD job is purged; this one is %s", row.Status)
 			}
 			return nil
 		})
 		if err != nil {
-			return deadLetterOutcome{JobID: k.ID, Problem: s.Router.Refuse(ctx, err)}
+			return deadLetterOutcome{JobID: k.ID, Problem: s.Router.Refuse(ctx, spec.JobProblem(err))}
 		}
 		return deadLetterOutcome{JobID: k.ID}
 	})
@@ -200,8 +200,8 @@ func (s *Handler) eachLetter(ctx context.Context, who tenant.Identity, name stri
 		}
 	}
 	if !choice.dryRun {
-		if err := s.WeighJobs(ctx, who.Tenant, matched, choice.size); err != nil {
-			return nil, err
+		if err := s.Limit.WeighJobs(ctx, who.Tenant, matched, choice.size); err != nil {
+			return nil, spec.Limited(err)
 		}
 		var all errgroup.Group
 		all.SetLimit(spec.BatchWriters)

@@ -1,24 +1,21 @@
 package spec
 
 import (
-	"context"
 	"io"
 	"log/slog"
 	"net/netip"
-	"sync"
-	"time"
 
 	"punctual/functions/api/rest"
 	"punctual/functions/engine"
 	"punctual/functions/engine/accept"
 	"punctual/functions/engine/arm"
+	"punctual/functions/engine/edit"
+	"punctual/functions/engine/limit"
 	"punctual/functions/engine/recur"
 	"punctual/functions/engine/show"
 	"punctual/shared/cache"
 	"punctual/shared/clock"
-	"punctual/shared/contract"
 	"punctual/shared/job"
-	"punctual/shared/message"
 	"punctual/shared/schema"
 	"punctual/shared/store"
 	"punctual/shared/telemetry"
@@ -64,10 +61,9 @@ type Core struct {
 	Read    *show.Reader
 	Wake    arm.Waker
 	Editor  *recur.Editor // of schedules
+	Jobs    *edit.Editor
+	Limit   *limit.Limiter
 	Pauses  *cache.Cache[tenant.ID, job.Pauses]
-
-	collected collected
-	lots      lots
 }
 
 // NewCore returns a Core, without its Router.
@@ -85,6 +81,9 @@ func NewCore(d Deps) *Core {
 	c.Editor = &recur.Editor{Store: d.Store, Recur: c.Engine.Recur, Decisions: c.Engine, Accept: c.Engine.Accept,
 		Read: c.Read, Wake: c.Wake, Queue: d.Queues, Entropy: c.Entropy, Log: d.Log, Shards: d.Shards,
 		Quota: d.ScheduleQuota}
+	c.Jobs = &edit.Editor{Store: d.Store, Read: c.Read, Accept: c.Engine.Accept, Cancels: c.Engine, Queue: d.Queues,
+		Log: d.Log}
+	c.Limit = &limit.Limiter{Store: d.Store, Clock: d.Clock, Log: d.Log, RateLimit: d.RateLimit, Waiting: d.Waiting}
 	return c
 }
 
@@ -103,37 +102,3 @@ const (
 
 // BatchWriters is how many jobs of one batch are written at the same time.
 const BatchWriters = 16
-
-// collected remembers when this process last asked for a collection of dead letters.
-type collected struct {
-	mu sync.Mutex
-	at time.Time
-}
-
-// lately reports whether a collection that was asked for before covers a request made now. If not, it records now as
-// the time of a new one.
-func (c *collected) lately(now time.Time) bool {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if age := now.Sub(c.at); age >= 0 && age < contract.LettersCollectedAfter/2 {
-		return true
-	}
-	c.at = now
-	return false
-}
-
-// Collect asks for the removal of dead letters whose jobs are no longer dead. The collection begins after a delay, so
-// it covers the jobs of this request. If the message cannot be sent, the letters stay until the next collection, or
-// until the queue drops them after contract.DeadLetterKept.
-func (s *Core) Collect(ctx context.Context) {
-	if s.collected.lately(s.Now()) {
-		return
-	}
-	err := s.Queues.Send(ctx, contract.RedriveQueue, message.Outgoing{
-		Body:  message.Encode(message.Collect{V: message.V, Collect: true}),
-		Delay: contract.LettersCollectedAfter,
-	})
-	if err != nil {
-		s.Log.WarnContext(ctx, "dead letters were left in their queue", telemetry.Err, err.Error())
-	}
-}

@@ -6,6 +6,8 @@ import (
 	"time"
 
 	"punctual/functions/engine"
+	"punctual/functions/engine/edit"
+	"punctual/functions/engine/limit"
 	"punctual/functions/engine/recur"
 	"punctual/functions/engine/runs"
 	"punctual/functions/engine/show"
@@ -31,22 +33,14 @@ type Store interface {
 	engine.Store
 	show.Store
 	recur.EditStore
+	edit.Store
+	limit.Store
 	jobs
-	contents
 	tasks
 	pauses
 	exclusions
 	dags
 	runItems
-	// TakeRequests takes n requests from a tenant's rate limit. If wait is not 0, it has taken none, and the client
-	// must wait.
-	TakeRequests(
-		ctx context.Context, t tenant.ID, a store.RateLimit, n int, now time.Time,
-	) (wait time.Duration, err error)
-	// TakeWaiting takes one of a tenant's slots for waiting requests until a time; false if all are taken.
-	TakeWaiting(ctx context.Context, t tenant.ID, slots int, until, now time.Time) (store.WaitingSlot, bool, error)
-	// GiveWaiting gives a slot back before its time.
-	GiveWaiting(ctx context.Context, w store.WaitingSlot) error
 	// UsedByRequests returns how many requests of its burst a tenant has not yet rested from.
 	UsedByRequests(ctx context.Context, t tenant.ID, a store.RateLimit, now time.Time) (int64, error)
 	// Held lists the restored tables that hold all passes.
@@ -61,16 +55,6 @@ type jobs interface {
 	Attempts(ctx context.Context, r job.Row, after int64, limit int) (attempts []job.Attempt, more bool, err error)
 	// Remembered reads what an idempotency key names; false if it names none.
 	Remembered(ctx context.Context, t tenant.ID, key string, now time.Time) (store.Remembered, bool, error)
-}
-
-// Contents are the items of a job other than its row. All these writes may be repeated.
-type contents interface {
-	// PutPayload writes the payload, before the row is written.
-	PutPayload(ctx context.Context, r job.Row, payload []byte) error
-	// ForgetPayload deletes the payload of the row if it is a blob.
-	ForgetPayload(ctx context.Context, r job.Row) error
-	// ForgetContents deletes the contents, after the row was deleted.
-	ForgetContents(ctx context.Context, r job.Row) error
 }
 
 // tasks are a tenant's tasks.
@@ -120,9 +104,6 @@ type dags interface {
 type runItems interface {
 	// Events reads a page of what was done to a run, oldest first; next is "" at the end.
 	Events(ctx context.Context, k run.Key, cursor string, limit int) (events []run.Event, next string, err error)
-	// ForgetRun deletes a run, after its jobs were forgotten. It refuses a run that an operation has changed in the
-	// meantime.
-	ForgetRun(ctx context.Context, r run.Run) error
 }
 
 // Runs makes, shows and changes runs of dags. An absent run or node is a fault.NotFound. An act that the state does not

@@ -1,10 +1,13 @@
 package spec
 
 import (
+	"errors"
 	"strconv"
 	"time"
 
 	"punctual/functions/api/rest"
+	"punctual/functions/engine/edit"
+	"punctual/functions/engine/limit"
 	"punctual/shared/contract"
 	"punctual/shared/executor"
 	"punctual/shared/secret"
@@ -109,4 +112,23 @@ var Catalogue = rest.Catalogue{
 
 func explain(code string, status int, title, help string) rest.Explanation {
 	return rest.Explanation{Code: code, Status: status, Title: title, Help: help}
+}
+
+// Limited turns a limit.Exceeded into a problem.
+func Limited(err error) error {
+	var e *limit.Exceeded
+	if !errors.As(err, &e) {
+		return err
+	}
+	seconds := max(1, int((e.Wait+time.Second-1)/time.Second))
+	return rest.NewProblem(rest.CodeRateLimited, "%s", e.Error()).After(seconds)
+}
+
+// JobProblem turns an error about a job into a problem.
+func JobProblem(err error) error {
+	var e *edit.State
+	if errors.As(err, &e) {
+		return rest.NewProblem(string(e.Code), "%s", e.Detail)
+	}
+	return rest.Absent(err, "job")
 }

@@ -233,12 +233,3 @@ func (v *JobView) Asked(c job.Contents) {
 // A schedule makes its jobs up to contract.Horizon ahead. When it is deleted, or edited so that a time is gone, the
 // jobs of that time that have not started will not run. They are shown as SKIPPED at once and cannot be changed,
 // although their rows become SKIPPED only when they are due.
-
-// Changeable returns a problem for a job that is superseded, nil for any other.
-func (s *Core) Changeable(ctx context.Context, row job.Row, now time.Time) error {
-	ended, is, err := s.Read.Superseded(ctx, row, now)
-	if err != nil || !is {
-		return err
-	}
-	return rest.NewProblem(CodeAlreadyFinished, "the job is %s: %s", ended.Status, ended.Reason.Message)
-}

@@ -1,11 +1,13 @@
-package spec
+package limit
 
 import (
 	"context"
+	"fmt"
+	"log/slog"
 	"sync"
 	"time"
 
-	"punctual/functions/api/rest"
+	"punctual/shared/clock"
 	"punctual/shared/contract"
 	"punctual/shared/store"
 	"punctual/shared/telemetry"
@@ -21,6 +23,49 @@ const (
 	lotPart      = 20
 	tenantsKnown = 10_000 // beyond that all are forgotten, which costs each tenant one write
 )
+
+// Store keeps what tenants have used.
+type Store interface {
+	// TakeRequests takes n requests from a tenant's rate limit. If wait is not 0, it has taken none, and the client
+	// must wait.
+	TakeRequests(
+		ctx context.Context, t tenant.ID, a store.RateLimit, n int, now time.Time,
+	) (wait time.Duration, err error)
+	// DrawWeight draws n requests from a tenant's rate limit, which may leave a deficit. If the deficit is more than
+	// most already, it draws nothing, and wait is the time until it is not.
+	DrawWeight(
+		ctx context.Context, t tenant.ID, a store.RateLimit, n, most int, now time.Time,
+	) (drawn bool, wait time.Duration, err error)
+	// TakeWaiting takes one of a tenant's slots for waiting requests until a time; false if all are taken.
+	TakeWaiting(ctx context.Context, t tenant.ID, slots int, until, now time.Time) (store.WaitingSlot, bool, error)
+	// GiveWaiting gives a slot back before its time.
+	GiveWaiting(ctx context.Context, w store.WaitingSlot) error
+}
+
+// Limiter bounds the requests of tenants. It is safe for concurrent use.
+type Limiter struct {
+	Store     Store
+	Clock     clock.Clock
+	Log       *slog.Logger
+	RateLimit store.RateLimit // of each tenant; the zero RateLimit is no bound
+	Waiting   int             // how many requests of a tenant may wait at once; 0 is no bound
+
+	lots lots
+}
+
+func (l *Limiter) now() time.Time { return l.Clock.Now().UTC().Truncate(time.Millisecond) }
+
+// Exceeded is the error of a request beyond the rate limit of its tenant.
+type Exceeded struct {
+	RateLimit store.RateLimit
+	Wait      time.Duration // after which it may be repeated
+}
+
+func (e *Exceeded) Error() string {
+	return fmt.Sprintf("a tenant may make %d requests a second, and %d at once after a rest; each %d jobs and each %s "+
+		"written count as one more", e.RateLimit.Rate, e.RateLimit.Burst, contract.JobsOfOneRequest,
+		text.Bytes(contract.BytesOfOneRequest))
+}
 
 // lots are the lots of the tenants that called this process.
 type lots struct {
@@ -81,72 +126,64 @@ func (a *lots) refused(t tenant.ID, until time.Time) {
 
 // Allow takes one request from the tenant's rate limit, or refuses with the time to wait. If the table does not answer,
 // it lets the request through: the limit protects other tenants, and refusing everybody would not help them.
-func (s *Core) Allow(ctx context.Context, t tenant.ID) error {
-	now := s.Now()
-	size, wait := s.lots.next(t, max(1, s.RateLimit.Rate/lotPart), now)
+func (l *Limiter) Allow(ctx context.Context, t tenant.ID) error {
+	now := l.now()
+	size, wait := l.lots.next(t, max(1, l.RateLimit.Rate/lotPart), now)
 	for ; wait == 0 && size > 0; size /= 2 { // half as many when a whole lot is not there
 		var err error
-		wait, err = s.Store.TakeRequests(ctx, t, s.RateLimit, size, now)
+		wait, err = l.Store.TakeRequests(ctx, t, l.RateLimit, size, now)
 		if err != nil {
-			s.Log.WarnContext(ctx, "a request was not counted", telemetry.Tenant, t, telemetry.Err, err.Error())
+			l.Log.WarnContext(ctx, "a request was not counted", telemetry.Tenant, t, telemetry.Err, err.Error())
 			return nil
 		}
 		if wait == 0 {
-			s.lots.took(t, size, now)
+			l.lots.took(t, size, now)
 			return nil
 		}
 		if size > 1 {
 			wait = 0
 		} else {
-			s.lots.refused(t, now.Add(wait))
+			l.lots.refused(t, now.Add(wait))
 		}
 	}
 	if wait == 0 {
 		return nil
 	}
-	return s.errRate(wait)
+	return &Exceeded{l.RateLimit, wait}
 }
 
 // WeighBody draws the weight of a request's body from the tenant's rate limit.
-func (s *Core) WeighBody(ctx context.Context, t tenant.ID, bytes int) error {
-	return s.weigh(ctx, t, store.Weight(0, bytes), 0)
+func (l *Limiter) WeighBody(ctx context.Context, t tenant.ID, bytes int) error {
+	return l.weigh(ctx, t, store.Weight(0, bytes), 0)
 }
 
 // WeighJobs draws the weight of jobs that a request makes. body is the size of the request's body, which was weighed
 // before: what was admitted by that may leave any deficit.
-func (s *Core) WeighJobs(ctx context.Context, t tenant.ID, jobs, body int) error {
+func (l *Limiter) WeighJobs(ctx context.Context, t tenant.ID, jobs, body int) error {
 	if store.Weight(0, body) > 0 {
-		return s.weigh(ctx, t, store.Weight(jobs, 0), store.AnyDeficit)
+		return l.weigh(ctx, t, store.Weight(jobs, 0), store.AnyDeficit)
 	}
-	return s.weigh(ctx, t, store.Weight(jobs, 0), 0)
+	return l.weigh(ctx, t, store.Weight(jobs, 0), 0)
 }
 
 // weigh draws n requests, or refuses with the time to wait if the tenant has a deficit of more than most. It may leave
 // a deficit: otherwise a request that weighs more than a burst could never be made.
-func (s *Core) weigh(ctx context.Context, t tenant.ID, n, most int) error {
-	if n == 0 || s.RateLimit.Rate == 0 {
+func (l *Limiter) weigh(ctx context.Context, t tenant.ID, n, most int) error {
+	if n == 0 || l.RateLimit.Rate == 0 {
 		return nil
 	}
-	now := s.Now()
-	drawn, wait, err := s.Store.DrawWeight(ctx, t, s.RateLimit, n, most, now)
+	now := l.now()
+	drawn, wait, err := l.Store.DrawWeight(ctx, t, l.RateLimit, n, most, now)
 	if err != nil { // as in allow
-		s.Log.WarnContext(ctx, "the weight of a request was not counted", telemetry.Tenant, t, telemetry.Err,
+		l.Log.WarnContext(ctx, "the weight of a request was not counted", telemetry.Tenant, t, telemetry.Err,
 			err.Error())
 		return nil
 	}
 	if wait > 0 {
-		s.lots.refused(t, now.Add(wait))
+		l.lots.refused(t, now.Add(wait))
 	}
 	if drawn {
 		return nil
 	}
-	return s.errRate(wait)
-}
-
-func (s *Core) errRate(wait time.Duration) error {
-	seconds := max(1, int((wait+time.Second-1)/time.Second))
-	return rest.NewProblem(rest.CodeRateLimited,
-		"a tenant may make %d requests a second, and %d at once after a rest; each %d jobs and each %s written count "+
-			"as one more", s.RateLimit.Rate, s.RateLimit.Burst, contract.JobsOfOneRequest,
-		text.Bytes(contract.BytesOfOneRequest)).After(seconds)
+	return &Exceeded{l.RateLimit, wait}
 }
