@@ -81,7 +81,8 @@ func TestCompare_IsCutWhenThereIsTooMuchToCompare(t *testing.T) {
 		t.Errorf("%d added, %d lost, cut %v, through %v", len(d.Added), len(d.Lost), d.Cut, d.Through)
 	}
 	// A calendar of every two minutes has more than 1000 times in 30 days. All of them are compared.
-	d = Compare(cronIn(t, "1-59/2 * * * *", "UTC"), cronIn(t, "*/5 10-23 * * *", "UTC"), math.MaxInt, math.MaxInt, march)
+	d = Compare(cronIn(t, "1-59/2 * * * *", "UTC"), cronIn(t, "*/5 10-23 * * *", "UTC"), math.MaxInt, math.MaxInt,
+		march)
 	if len(d.Lost) != 1000 || !d.Cut || d.Through.After(march.Add(30*24*time.Hour)) {
 		t.Errorf("%d lost, cut %v, through %v", len(d.Lost), d.Cut, d.Through)
 	}

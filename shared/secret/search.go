@@ -23,8 +23,8 @@ const MaxPointer = 256
 type Search struct {
 	Doc   *document.Document
 	names map[string]secrecy // what the names seen so far mean
-	// Templates are the strings with ${ that were left out, with whether the names above them are those of secrets: what
-	// they hold is known once they are compiled. Nil: there are no templates.
+	// Templates are the strings with ${ that were left out, with whether the names above them are those of secrets:
+	// what they hold is known once they are compiled. Nil: there are no templates.
 	Templates map[int]bool
 }
 
@@ -34,8 +34,8 @@ type Finding struct {
 	Name    bool   // it is the name of a field
 }
 
-// Below iterates over the findings at and below a value, in the order of the text. pointer is that of the value; allowed
-// are the pointers of strings that are no secrets.
+// Below iterates over the findings at and below a value, in the order of the text. pointer is that of the value;
+// allowed are the pointers of strings that are no secrets.
 func (s *Search) Below(n int, pointer string, allowed []string) iter.Seq[Finding] {
 	return func(yield func(Finding) bool) {
 		s.below(n, &trail{name: pointer, index: -1}, notSecret, permittedAt(pointer, allowed), yield)

@@ -10,8 +10,8 @@ const (
 	inTheClear = "this looks like a secret, and would be kept in the clear"
 )
 
-// NoSecrets reports every string at or below v that looks like a secret; see package secret. allowed are the pointers of
-// strings that are none.
+// NoSecrets reports every string at or below v that looks like a secret; see package secret. allowed are the pointers
+// of strings that are none.
 func (r *Reader) NoSecrets(v Value, allowed []string) {
 	if len(r.Wrong) >= MaxViolations {
 		return

@@ -136,7 +136,9 @@ func readSpec(r *rest.Reader, v rest.Value) (calendar.Spec, bool) {
 
 // readCalendar reads a calendar with the exclusions that it names. Violations go to r, and then it is false; the error
 // is for a failed look-up.
-func (s *Handler) readCalendar(ctx context.Context, r *rest.Reader, v rest.Value, t tenant.ID) (recur.Planned, bool, error) {
+func (s *Handler) readCalendar(
+	ctx context.Context, r *rest.Reader, v rest.Value, t tenant.ID,
+) (recur.Planned, bool, error) {
 	p := recur.Planned{}
 	var ok bool
 	if p.Spec, ok = readSpec(r, v); !ok {

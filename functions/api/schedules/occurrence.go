@@ -68,6 +68,6 @@ func (s *Handler) listOccurrences(
 }
 
 func viewOccurrence(o show.Occurrence) occurrenceView {
-	return occurrenceView{rest.At(o.NominalAt), rest.At(o.DueAt), o.Outcome, o.Reason, o.Why, o.Manual, o.JobID, o.RunID,
-		o.Status, o.LatenessMS, rest.At(o.Until), o.Count}
+	return occurrenceView{rest.At(o.NominalAt), rest.At(o.DueAt), o.Outcome, o.Reason, o.Why, o.Manual, o.JobID,
+		o.RunID, o.Status, o.LatenessMS, rest.At(o.Until), o.Count}
 }

@@ -81,8 +81,8 @@ func NewCore(d Deps) *Core {
 	c.Editor = &recur.Editor{Store: d.Store, Recur: c.Engine.Recur, Decisions: c.Engine, Accept: c.Engine.Accept,
 		Read: c.Read, Wake: c.Wake, Queue: d.Queues, Entropy: c.Entropy, Log: d.Log, Shards: d.Shards,
 		Quota: d.ScheduleQuota}
-	c.Jobs = &edit.Editor{Store: d.Store, Read: c.Read, Accept: c.Engine.Accept, Cancels: c.Engine, Queue: d.Queues,
-		Log: d.Log}
+	c.Jobs = &edit.Editor{Store: d.Store, Read: c.Read, Accept: c.Engine.Accept, Cancels: c.Engine,
+		Queue: d.Queues, Log: d.Log}
 	c.Limit = &limit.Limiter{Store: d.Store, Clock: d.Clock, Log: d.Log, RateLimit: d.RateLimit, Waiting: d.Waiting}
 	return c
 }

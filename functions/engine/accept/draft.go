@@ -50,11 +50,12 @@ func (e *Entropy) Next() (b [10]byte, err error) {
 	return b, err
 }
 
-// SendTimeout bounds the sends after something was written for a request, because the client still waits for the answer.
+// SendTimeout bounds the sends after something was written for a request, because the client still waits for the
+// answer.
 const SendTimeout = 5 * time.Second
 
-// FireNow sends firings of jobs that are due now, also if the request has just ended. A failure is only logged: the jobs
-// are accepted, and the due index brings them.
+// FireNow sends firings of jobs that are due now, also if the request has just ended. A failure is only logged: the
+// jobs are accepted, and the due index brings them.
 func (a *Acceptor) FireNow(ctx context.Context, firings ...job.Firing) {
 	if len(firings) == 0 {
 		return

@@ -18,8 +18,8 @@ import (
 
 // Store is what an Editor reads and writes.
 type Store interface {
-	// Update reads a job's row and writes what decide returns. Where a write was refused, it reads the row once more and
-	// calls decide anew. An absent or forgotten job is a fault.NotFound.
+	// Update reads a job's row and writes what decide returns. Where a write was refused, it reads the row once more
+	// and calls decide anew. An absent or forgotten job is a fault.NotFound.
 	Update(ctx context.Context, k job.Key, decide func(job.Row) ([]item.Write, error)) (job.Row, error)
 	Claim(ctx context.Context, k job.Key) (job.Claim, error)
 	// Nodes reads rows in the order asked; an absent one is the zero Row.

@@ -56,7 +56,8 @@ func (e *Editor) runHasEnded(ctx context.Context, row job.Row) ([]item.Write, er
 	case err != nil:
 		return nil, err
 	case !of.Status.Final() || of.Operation != nil:
-		return nil, state(NotFinished, "the job belongs to run %s, which has not ended; cancel the run first, or wait for its end", of.ID)
+		return nil, state(NotFinished, "the job belongs to run %s, which has not ended; cancel the run first, "+
+			"or wait for its end", of.ID)
 	}
 	return []item.Write{of.CheckOver()}, nil
 }

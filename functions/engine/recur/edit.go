@@ -90,8 +90,8 @@ type QuotaExceeded struct {
 }
 
 func (e *QuotaExceeded) Error() string {
-	return fmt.Sprintf("the schedules of a tenant may run %d times a minute in total, each counted at its busiest minute "+
-		"and at least once; %d more exceed this: delete a schedule, or let some run less often", e.Quota, e.More)
+	return fmt.Sprintf("the schedules of a tenant may run %d times a minute in total, each counted at its busiest "+
+		"minute and at least once; %d more exceed this: delete a schedule, or let some run less often", e.Quota, e.More)
 }
 
 // DagGone is the error of a schedule whose dag was deleted at the same moment.
@@ -128,7 +128,9 @@ type Edited struct {
 
 // Put creates or replaces a schedule in the name of by. epoch is that of the schedule to replace; 0 is any. patch says
 // that the schedule must exist.
-func (e *Editor) Put(ctx context.Context, k schedule.Key, epoch int64, patch bool, by string, ask Asked) (Edited, error) {
+func (e *Editor) Put(
+	ctx context.Context, k schedule.Key, epoch int64, patch bool, by string, ask Asked,
+) (Edited, error) {
 	out := Edited{}
 	var err error
 	out.Schedule, out.Changed, err = e.put(ctx, k, epoch, patch, ask,

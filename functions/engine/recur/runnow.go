@@ -41,8 +41,8 @@ type NoRun struct{ Why string }
 
 func (e *NoRun) Error() string { return "no run can be made: " + e.Why }
 
-// RunNow makes a job or a run of a schedule in addition to its times. With obey, the overlap policy applies: the job, or
-// the row of the run, may then wait for an earlier run or be SKIPPED.
+// RunNow makes a job or a run of a schedule in addition to its times. With obey, the overlap policy applies: the job,
+// or the row of the run, may then wait for an earlier run or be SKIPPED.
 func (e *Editor) RunNow(ctx context.Context, k schedule.Key, obey bool) (Started, error) {
 	found, contents, err := e.withContents(ctx, k)
 	if err != nil {

@@ -21,8 +21,8 @@ type Filter struct {
 	from, to       job.ID    // from ≤ id < to, "" is open: where such jobs can be in the list
 }
 
-// bounded returns the filter with the ids that it can select. The list is in the order of ids and ends at now. Jobs that
-// a schedule has made ahead are listed only with that schedule as the filter.
+// bounded returns the filter with the ids that it can select. The list is in the order of ids and ends at now. Jobs
+// that a schedule has made ahead are listed only with that schedule as the filter.
 func (f Filter) bounded(now time.Time) Filter {
 	if !f.After.IsZero() {
 		f.from = job.NewID(f.After, [10]byte{})

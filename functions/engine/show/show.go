@@ -26,8 +26,8 @@ type Jobs interface {
 	Rows(ctx context.Context, keys []job.Key) (rows []job.Row, there []bool, err error)
 	// Nodes reads rows in the order asked; an absent one is the zero Row.
 	Nodes(ctx context.Context, keys []job.Key) ([]job.Row, error)
-	// Claim reads a claim, the zero Claim if absent. Claims reads claims for a list; one that cannot be read is the zero
-	// Claim.
+	// Claim reads a claim, the zero Claim if absent. Claims reads claims for a list; one that cannot be read is the
+	// zero Claim.
 	Claim(ctx context.Context, k job.Key) (job.Claim, error)
 	Claims(ctx context.Context, keys []job.Key) ([]job.Claim, error)
 	LabelsOf(ctx context.Context, rows ...job.Row) ([]job.Labels, error)
