@@ -44,7 +44,8 @@ func (s Schedule) Ahead(slot Slot, at time.Time) (list []time.Time) {
 	if oldest := at.Add(-LedgerKept); from.Before(oldest) {
 		from = oldest
 	}
-	if !at.After(s.EditedAt) || !from.After(s.EditedAt) { // else a job of the calendar of now has had its turn after them
+	// Otherwise a job of the calendar of now has had its turn after them.
+	if !at.After(s.EditedAt) || !from.After(s.EditedAt) {
 		for _, t := range s.Before {
 			if t.Before(at) {
 				list = append(list, t)

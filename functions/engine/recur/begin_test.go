@@ -88,8 +88,8 @@ func TestRecurrer_BeginsRuns(t *testing.T) {
 		b.requireStep(b.sweep(r), recur.Began)
 		b.requireStep(b.sweep(r), job.StepNothing)
 		is, now := b.run(r), b.Row(r.Key)
-		if is.Status != run.Running || is.Schedule != s.Name || !is.NominalAt.Equal(r.NominalAt) || is.DagVersion != 1 ||
-			is.Params != `{"x":1}` {
+		if is.Status != run.Running || is.Schedule != s.Name || !is.NominalAt.Equal(r.NominalAt) ||
+			is.DagVersion != 1 || is.Params != `{"x":1}` {
 			b.Errorf("the run is %+v", is)
 		}
 		if now.Status != job.Blocked || !now.WakeAt.IsZero() || now.StartedAt.IsZero() || now.LatenessMS == 0 {
