@@ -382,7 +382,8 @@ func TestRedriveJob_NamesAJobThatIsThereHoweverItsPausedRunGoesOn(t *testing.T) 
 					}
 				case "expire":
 					b.clock.at = noon.Add(time.Hour)
-					if err := b.engine().Runs.Due(t.Context(), run.Key{Tenant: b.who.Tenant, ID: job.ID(r.str("run_id"))}); err != nil {
+					k := run.Key{Tenant: b.who.Tenant, ID: job.ID(r.str("run_id"))}
+					if err := b.engine().Runs.Due(t.Context(), k); err != nil {
 						t.Error(err)
 					}
 				default:

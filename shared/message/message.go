@@ -33,8 +33,8 @@ type Dispatch struct {
 	Firing   *Firing `json:"firing,omitempty"`
 	Pool     string  `json:"pool,omitempty"`
 	Priority string  `json:"priority,omitempty"`
-	// Slice is the verb as one text, for functions of release 0.1; see [Ask]. For verbs that read the due index it is the
-	// key of what they read.
+	// Slice is the verb as one text, for functions of release 0.1; see [Ask]. For verbs that read the due index it is
+	// the key of what they read.
 	Slice string `json:"slice,omitempty"`
 	// not before; until then a slice has a timer, and others are sent again with a delay
 	At     time.Time `json:"at,omitzero"`

@@ -69,8 +69,8 @@ func (d Dispatch) Asked() (Dispatch, error) {
 	return d, err
 }
 
-// text is the verb as one text: for Fire, Unpark and Line it is the key of the due index under which they read. It is ""
-// if not exactly one verb is set.
+// text is the verb as one text: for Fire, Unpark and Line it is the key of the due index under which they read. It is
+// "" if not exactly one verb is set.
 func (v Verb) text() string {
 	var texts []string
 	add := func(set bool, text func() string) {

@@ -139,7 +139,7 @@ func (s *Handler) evaluateAfter(ctx context.Context, t tenant.ID, a accepted) {
 		return
 	}
 	if err := s.Engine.Runs.EvaluateAfter(ctx, job.Key{Tenant: t, ID: a.view.JobID}); err != nil {
-		s.Log.WarnContext(ctx, "a job after others was not judged; its wake-up will",
+		s.Log.WarnContext(ctx, "a job after others was not evaluated; its wake-up does it",
 			telemetry.Tenant, t, telemetry.JobID, a.view.JobID, telemetry.Err, err.Error())
 	}
 }
