@@ -190,6 +190,7 @@ func TestDead_AreListedRedrivenAndPurged(t *testing.T) {
 	if by := object(t, "get", first)["redriven_by"]; by != nil {
 		t.Errorf("a dry run has redriven it as %v", by)
 	}
+	bad(t, exitUsage, " would run again, and there is no terminal", "dead", "redrive", "--all")
 	good(t, "dead", "redrive", first)
 	if object(t, "get", first)["redriven_by"] == nil {
 		t.Error("it is not redriven")
@@ -198,7 +199,6 @@ func TestDead_AreListedRedrivenAndPurged(t *testing.T) {
 		t.Errorf("redriven as %q", out)
 	}
 	bad(t, exitUsage, "1 dead job would be deleted for good, and there is no terminal", "dead", "purge", first)
-	bad(t, exitUsage, " would run again, and there is no terminal", "dead", "redrive", "--all")
 	if out := good(t, "dead", "purge", first, "--dry-run"); !strings.Contains(out, "would be") {
 		t.Errorf("%s", out)
 	}
