@@ -177,15 +177,6 @@ func (s *server) serve(ctx context.Context) error {
 
 	ctx, stop := signal.NotifyContext(ctx, os.Interrupt, syscall.SIGTERM)
 	defer stop()
-	begun := make(chan struct{})
-	context.AfterFunc(ctx, func() {
-		defer close(begun)
-		s.drain.Begin()
-		stop() // the next signal ends the process
-		if s.Ending != nil {
-			s.Ending()
-		}
-	})
 	var writes atomic.Int64
 	if s.Speed > 1 {
 		go s.ahead.run(ctx, s.world, s.Speed, &writes)
@@ -203,6 +194,15 @@ func (s *server) serve(ctx context.Context) error {
 	if s.Serving != nil {
 		s.Serving(addr.String())
 	}
+	begun := make(chan struct{})
+	context.AfterFunc(ctx, func() { // once it has said that it serves
+		defer close(begun)
+		s.drain.Begin()
+		stop() // the next signal ends the process
+		if s.Ending != nil {
+			s.Ending()
+		}
+	})
 	err := sys.Run(ctx)
 	stop()
 	<-begun
