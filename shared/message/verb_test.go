@@ -40,7 +40,8 @@ func TestDispatch_RefusesWhatAsksForNothingKnown(t *testing.T) {
 	t.Parallel()
 	for _, text := range []string{
 		"x", "parked#", "parked#acme", "parked##3", "parked#acme#x", "line#acme", "line##s", "line#acme#",
-		"promote#acme#", "reconcile##x", "forget#acme#x", "forget##x#0", "forget#acme#x#-1", "forget#acme#x#y", "forget#acme#x#0#r#s",
+		"promote#acme#", "reconcile##x", "forget#acme#x", "forget##x#0", "forget#acme#x#-1", "forget#acme#x#y",
+		"forget#acme#x#0#r#s",
 		"2027-03-28T12:00", "2027-03-28T12:00#-1",
 	} {
 		if d, err := (Dispatch{V: V, Slice: text}).Asked(); err == nil {
