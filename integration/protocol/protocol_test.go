@@ -31,19 +31,19 @@ var specifications = []specification{
 			"stopCounts", "hasWakeUp", "hasLetter", "redrivenOnce"},
 		witnesses: []string{"aRetrySucceeds", "aJobIsRedriven", "aRunningJobIsCancelled", "anEditedJobSucceeds",
 			"anAttemptIsTakenOver"},
-		traces: 1500, steps: 50,
+		traces: 750, steps: 50,
 	},
 	{
 		name:       "dagrun",
 		invariants: []string{"stepsRight", "finalIsComplete", "neverStuck"},
 		witnesses:  []string{"aRunSucceeds", "aRunIsCancelled", "aRetrySucceeds", "aRunIsHeld"},
-		traces:     600, steps: 80,
+		traces:     400, steps: 80,
 	},
 	{
 		name:       "permit",
 		invariants: []string{"withinLimit", "counted", "heldByOpen", "noneForgotten"},
 		witnesses:  []string{"allHaveRun", "someWait"},
-		traces:     800, steps: 100,
+		traces:     400, steps: 100,
 	},
 }
 
