@@ -13,7 +13,8 @@
 //	limit            bounds the requests of tenants; knows none of the others
 //	scan             passes over slices, watermarks, budgets of time; knows none of the others
 //
-// What always holds: calls go down, values come back. The verbs read and write only through interfaces. What becomes of
+// What always holds: calls go down, values come back; only recur.Editor has the Engine decide at once about a run-now,
+// by its port Decisions. The verbs read and write only through interfaces. What becomes of
 // a job is decided in shared/job, shared/schedule, shared/dag and shared/run.
 //
 // How it fails: with the errors of what it called, joined. What an error kept from being done is done later: by the

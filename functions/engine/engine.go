@@ -49,11 +49,7 @@ type Engine struct {
 	Recur  *recur.Recurrer
 	Runs   *Runs
 
-	store  Store
-	queue  decide.Queue
-	clock  clock.Clock
-	log    *slog.Logger
-	meter  *telemetry.Meter
+	deps   Deps
 	ask    arm.Asker
 	decide *decide.Decider
 	runs   *runs.Controller
@@ -72,13 +68,13 @@ func New(d Deps) *Engine {
 	})
 	e := &Engine{
 		Arm: arm.Armer{Queue: d.Queue, Log: d.Log, Meter: d.Meter}, Accept: acceptor, Recur: schedules,
-		store: d.Store, queue: d.Queue, clock: d.Clock, log: d.Log, meter: d.Meter, ask: ask, runs: controller,
+		deps: d, ask: ask, runs: controller,
 		decide: decide.New(decide.Deps{
 			Jobs: d.Store, Queue: d.Queue, Clock: d.Clock, Log: d.Log, Meter: d.Meter,
 			Schedules: schedules, Runs: controller,
 		}),
 	}
-	e.Runs = &Runs{Controller: controller, engine: e}
+	e.Runs = &Runs{Controller: controller, Performer: e}
 	return e
 }
 
@@ -97,31 +93,31 @@ func (e *Engine) Began(ctx context.Context, k job.Key, version, attempt, token i
 // Settle settles an attempt by the outcome on its claim; see decide.Decider.
 func (e *Engine) Settle(ctx context.Context, k job.Key, attempt, token int64, by decide.Arrival) error {
 	todo, err := e.decide.Settle(ctx, k, attempt, token, by)
-	return errors.Join(err, e.follow(ctx, todo))
+	return errors.Join(err, e.Perform(ctx, todo))
 }
 
 // Entry decides about the job of an index entry whose wake-up has come.
 func (e *Engine) Entry(ctx context.Context, of store.Entry) (job.Step, error) {
 	step, todo, err := e.decide.Entry(ctx, of)
-	return step, errors.Join(err, e.follow(ctx, todo))
+	return step, errors.Join(err, e.Perform(ctx, todo))
 }
 
 // Deadline decides about the job of an entry whose deadline has passed.
 func (e *Engine) Deadline(ctx context.Context, of store.Entry) (job.Step, error) {
 	step, todo, err := e.decide.Deadline(ctx, of)
-	return step, errors.Join(err, e.follow(ctx, todo))
+	return step, errors.Join(err, e.Perform(ctx, todo))
 }
 
 // Parked decides about a job in a parking place, if it is still there.
 func (e *Engine) Parked(ctx context.Context, k job.Key) (job.Step, error) {
 	step, todo, err := e.decide.Parked(ctx, k)
-	return step, errors.Join(err, e.follow(ctx, todo))
+	return step, errors.Join(err, e.Perform(ctx, todo))
 }
 
 // Reevaluate decides at once about a job that a worker refused to start.
 func (e *Engine) Reevaluate(ctx context.Context, k job.Key, version, attempt int64) (job.Step, error) {
 	step, todo, err := e.decide.Reevaluate(ctx, k, version, attempt)
-	return step, errors.Join(err, e.follow(ctx, todo))
+	return step, errors.Join(err, e.Perform(ctx, todo))
 }
 
 // Reread makes the next decisions about a tenant's jobs and schedules read its pauses from the table; the caller knows
@@ -135,8 +131,8 @@ func (e *Engine) Reread(t tenant.ID) {
 // only logged: the sweeper finds the jobs that are queued behind this one.
 func (e *Engine) Cancel(ctx context.Context, k job.Key, may func(job.Row, time.Time) error) (job.Row, error) {
 	row, todo, err := e.decide.Cancel(ctx, k, may)
-	if failed := e.follow(ctx, todo); failed != nil {
-		e.log.WarnContext(ctx, "what follows the end of a job was not done",
+	if failed := e.Perform(ctx, todo); failed != nil {
+		e.deps.Log.WarnContext(ctx, "what follows the end of a job was not done",
 			telemetry.Tenant, k.Tenant, telemetry.JobID, k.ID, telemetry.Err, failed)
 	}
 	return row, err
@@ -149,7 +145,7 @@ func (e *Engine) Redrive(ctx context.Context, k job.Key) (by job.ID, already boo
 		return by, already, err
 	}
 	by, already, todo, err := e.runs.Redrive(ctx, k)
-	if err = errors.Join(err, e.follow(ctx, todo)); err != nil {
+	if err = errors.Join(err, e.Perform(ctx, todo)); err != nil {
 		return "", false, fmt.Errorf("redriving job %s: %w", k.ID, err)
 	}
 	return by, already, e.Accept.Redriven(ctx, job.Key{Tenant: k.Tenant, ID: by}, already)

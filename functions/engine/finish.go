@@ -17,7 +17,7 @@ import (
 
 // Ended does what follows the end of a job, for a process that may not have done it. It may be repeated.
 func (e *Engine) Ended(ctx context.Context, row job.Row) error {
-	return e.follow(ctx, effect.List{Ended: []effect.End{{Row: row, Counted: true}}})
+	return e.Perform(ctx, effect.List{Ended: []effect.End{{Row: row, Counted: true}}})
 }
 
 // finish does what follows the end of a job, in this order:
@@ -36,7 +36,7 @@ func (e *Engine) finish(ctx context.Context, end effect.End) (todo effect.List, 
 	if row.PendingEffects.DeadLetter() {
 		err := e.sendDeadLetter(ctx, row)
 		if err != nil && end.Unopened {
-			e.log.WarnContext(ctx, "the dead letter of a node waits for the node's wake-up",
+			e.deps.Log.WarnContext(ctx, "the dead letter of a node waits for the node's wake-up",
 				telemetry.Tenant, row.Tenant, telemetry.JobID, row.ID, telemetry.Err, err.Error())
 			err = nil
 		}
@@ -58,9 +58,9 @@ func (e *Engine) finish(ctx context.Context, end effect.End) (todo effect.List, 
 	return todo, errors.Join(append(errs, err)...)
 }
 
-// follow carries out what a call has left to be done, and what that brings about, until nothing more does: first what
+// Perform carries out what a call has left to be done, and what that brings about, until nothing more does: first what
 // follows the ends of jobs, then those of runs, then the jobs to be decided about, then the runs to be reconciled.
-func (e *Engine) follow(ctx context.Context, todo effect.List) error {
+func (e *Engine) Perform(ctx context.Context, todo effect.List) error {
 	var errs []error
 	for !todo.Empty() {
 		var more effect.List
@@ -94,25 +94,26 @@ const deadLetterSend = contract.DeadLetterCameBackAfter - contract.SkewMargin
 func (e *Engine) sendDeadLetter(ctx context.Context, row job.Row) error {
 	ctx, cancel := context.WithTimeout(ctx, deadLetterSend)
 	defer cancel()
-	labels, err := e.store.LabelsOf(ctx, row)
+	labels, err := e.deps.Store.LabelsOf(ctx, row)
 	if err != nil {
 		return fmt.Errorf("reading the labels for the dead letter of job %s: %w", row.ID, err)
 	}
 	letter := message.Outgoing{
-		Body: message.Encode(job.DeadLetterOf(row, labels[0], e.clock.Now())), Group: string(row.Tenant),
+		Body: message.Encode(job.DeadLetterOf(row, labels[0], e.deps.Clock.Now())), Group: string(row.Tenant),
 	}
-	if err := e.queue.Send(ctx, contract.RedriveQueue, letter); err != nil {
+	if err := e.deps.Queue.Send(ctx, contract.RedriveQueue, letter); err != nil {
 		return fmt.Errorf("sending the dead letter of job %s: %w", row.ID, err)
 	}
-	e.meter.Count(telemetry.DeadLetters, 1)
+	e.deps.Meter.Count(telemetry.DeadLetters, 1)
 	return nil
 }
 
 // count counts a job that has become final.
 func (e *Engine) count(row job.Row) {
-	e.meter.Count(telemetry.JobsSettled, 1, telemetry.Dim{Key: "outcome", Value: strings.ToLower(string(row.Status))})
+	outcome := telemetry.Dim{Key: "outcome", Value: strings.ToLower(string(row.Status))}
+	e.deps.Meter.Count(telemetry.JobsSettled, 1, outcome)
 	if row.Heartbeat() && row.Status == job.Succeeded {
-		e.meter.Count(telemetry.Heartbeats, 1, telemetry.Dim{Key: "pool", Value: row.Pool})
+		e.deps.Meter.Count(telemetry.Heartbeats, 1, telemetry.Dim{Key: "pool", Value: row.Pool})
 	}
 }
 
@@ -123,7 +124,7 @@ func (e *Engine) runOver(ctx context.Context, over effect.Over) error {
 	if err == nil || over.Repeated {
 		return err
 	}
-	e.log.WarnContext(ctx, "the schedule of a run will be notified of its end at the run's wake-up",
+	e.deps.Log.WarnContext(ctx, "the schedule of a run will be notified of its end at the run's wake-up",
 		telemetry.Tenant, over.Run.Tenant, telemetry.RunID, over.Run.ID, telemetry.Err, err.Error())
 	return nil
 }
@@ -152,5 +153,5 @@ func (e *Engine) wake(ctx context.Context, w effect.Wake) (todo effect.List, err
 	if w.Else == nil {
 		return todo, err
 	}
-	return todo, e.queue.Send(ctx, contract.DispatchQueue, *w.Else)
+	return todo, e.deps.Queue.Send(ctx, contract.DispatchQueue, *w.Else)
 }

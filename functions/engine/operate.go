@@ -18,14 +18,19 @@ import (
 // the run as it then is.
 type Runs struct {
 	*runs.Controller
-	engine *Engine
+	Performer Performer
+}
+
+// Performer does what a call has left to be done.
+type Performer interface {
+	Perform(ctx context.Context, todo effect.List) error
 }
 
 // Create creates a run and reconciles it; see runs.Controller. Once the run's item is written the run goes on by
 // itself, even if the call fails.
 func (r *Runs) Create(ctx context.Context, n runs.Request) (is run.Run, created bool, err error) {
 	is, created, todo, err := r.Controller.Create(ctx, n)
-	return is, created, errors.Join(err, r.engine.follow(ctx, todo))
+	return is, created, errors.Join(err, r.Performer.Perform(ctx, todo))
 }
 
 // Cancel ends a run; see runs.Controller, also for the methods that follow.
@@ -75,13 +80,13 @@ func (r *Runs) Complete(
 // Reconcile evaluates every node of a run from its rows.
 func (r *Runs) Reconcile(ctx context.Context, k run.Key) error {
 	todo, err := r.Controller.Reconcile(ctx, k)
-	return errors.Join(err, r.engine.follow(ctx, todo))
+	return errors.Join(err, r.Performer.Perform(ctx, todo))
 }
 
 // Due reconciles a run whose wake-up has come.
 func (r *Runs) Due(ctx context.Context, k run.Key) error {
 	todo, err := r.Controller.Due(ctx, k)
-	return errors.Join(err, r.engine.follow(ctx, todo))
+	return errors.Join(err, r.Performer.Perform(ctx, todo))
 }
 
 // Slice reconciles every run whose wake-up lies in a slice.
@@ -92,7 +97,7 @@ func (r *Runs) Slice(ctx context.Context, slice string, before time.Time, came *
 // EvaluateAfter releases or ends a single job that comes after others, if enough of them have ended.
 func (r *Runs) EvaluateAfter(ctx context.Context, k job.Key) error {
 	todo, err := r.Controller.EvaluateAfter(ctx, k)
-	return errors.Join(err, r.engine.follow(ctx, todo))
+	return errors.Join(err, r.Performer.Perform(ctx, todo))
 }
 
 // operated does what an operation has left to be done and returns the run. If that fails it is only logged: the
@@ -101,9 +106,9 @@ func (r *Runs) operated(ctx context.Context, k run.Key, todo effect.List, err er
 	if err != nil {
 		return run.Run{}, err
 	}
-	if err := r.engine.follow(ctx, todo); err != nil {
-		r.engine.log.WarnContext(ctx, "a run waits for its wake-up after an operation",
+	if err := r.Performer.Perform(ctx, todo); err != nil {
+		r.Log.WarnContext(ctx, "a run waits for its wake-up after an operation",
 			telemetry.Tenant, k.Tenant, telemetry.RunID, k.ID, telemetry.Err, err.Error())
 	}
-	return r.engine.store.Run(ctx, k)
+	return r.Store.Run(ctx, k)
 }

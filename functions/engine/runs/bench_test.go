@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"punctual/functions/engine"
 	"punctual/functions/engine/accept"
 	"punctual/functions/engine/runs"
 	"punctual/functions/engine/stop"
@@ -71,8 +72,9 @@ func setup(t testing.TB) *bench {
 
 // another is a second process, which shares only the table with the first.
 func (b *bench) another() driver {
-	return driver{runs.New(runs.Deps{Store: b.store, Jobs: b, Clock: b, Log: telemetry.Silent(), Shards: 4,
-		AtOnce: b.atOnce, RateLimit: b.rate}), b}
+	c := runs.New(runs.Deps{Store: b.store, Jobs: b, Clock: b, Log: telemetry.Silent(), Shards: 4,
+		AtOnce: b.atOnce, RateLimit: b.rate})
+	return driver{engine.Runs{Controller: c, Performer: b}}
 }
 
 // Now is the test's time.
