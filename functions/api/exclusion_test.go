@@ -10,6 +10,7 @@ import (
 	"punctual/shared/contract"
 	"punctual/shared/fault"
 	"punctual/shared/memory"
+	"punctual/shared/schedule"
 	"punctual/shared/store"
 )
 
@@ -177,7 +178,7 @@ func TestPutExclusion_EditsTheRemainingSchedulesWhenRepeated(t *testing.T) {
 			`{"calendar":{"cron":"0 10 * * *","exclude":["x"]},"job":{"task":"echo"}}`)
 	}
 	b.world.SetFaults(func(c memory.Call) memory.Fault {
-		if c.Name == "schedule.edit" && c.Ref.SK >= "s2" {
+		if c.Name == schedule.WriteEdit && c.Ref.SK >= "s2" {
 			return memory.Fault{Fail: fault.Unavailable}
 		}
 		return memory.Fault{}

@@ -460,13 +460,13 @@ func TestAPI_RecognizesItsOwnRepeatedWrite(t *testing.T) {
 		status                    int
 		headers                   []string
 	}{
-		{"row.accept", "POST", "/v1/jobs", `{"task":"echo"}`, 202, nil},
-		{"row.accept", "POST", "/v1/jobs", `{"task":"echo"}`, 202, []string{"Idempotency-Key", "k"}},
-		{"row.forget", "DELETE", "/v1/jobs/{finished}", "", 204, nil},
-		{"row.stop", "POST", "/v1/jobs/{waiting}/cancel", "", 200, nil},
-		{"claim.fence", "POST", "/v1/jobs/{waiting}/cancel", "", 200, nil},
-		{"row.finish_stop", "POST", "/v1/jobs/{waiting}/cancel", "", 200, nil},
-		{"task.put", "PUT", "/v1/tasks/new", `{"executor":"go"}`, 201, nil},
+		{job.WriteAccept, "POST", "/v1/jobs", `{"task":"echo"}`, 202, nil},
+		{job.WriteAccept, "POST", "/v1/jobs", `{"task":"echo"}`, 202, []string{"Idempotency-Key", "k"}},
+		{job.WriteForget, "DELETE", "/v1/jobs/{finished}", "", 204, nil},
+		{job.WriteStop, "POST", "/v1/jobs/{waiting}/cancel", "", 200, nil},
+		{job.WriteClaimFence, "POST", "/v1/jobs/{waiting}/cancel", "", 200, nil},
+		{job.WriteFinishStop, "POST", "/v1/jobs/{waiting}/cancel", "", 200, nil},
+		{store.WriteTaskPut, "PUT", "/v1/tasks/new", `{"executor":"go"}`, 201, nil},
 	} {
 		b := setup(t)
 		finished, waiting := b.post(t, `{"task":"echo"}`), b.post(t, `{"task":"echo","delay":"1h"}`)
@@ -479,7 +479,7 @@ func TestAPI_RecognizesItsOwnRepeatedWrite(t *testing.T) {
 		if r.header.Get("Idempotency-Replayed") != "" {
 			t.Errorf("%s: the first answer says that it is a later one", c.write)
 		}
-		if fired := len(b.sent(t, contract.FiringQueue("short", "normal"))); c.write == "row.accept" && fired != 1 {
+		if fired := len(b.sent(t, contract.FiringQueue("short", "normal"))); c.write == job.WriteAccept && fired != 1 {
 			t.Errorf("%s: %d firings", c.write, fired)
 		}
 	}

@@ -258,12 +258,12 @@ func TestIdempotencyKey_DecidesAboutABlockedJobWhenRepeated(t *testing.T) {
 	done := false
 	// The parent ends before it is followed, and the decision after that fails.
 	b.world.SetFaults(func(c memory.Call) memory.Fault {
-		if c.Name == "row.follow" && !done {
+		if c.Name == job.WriteFollow && !done {
 			done = true
 			b.world.SetFaults(nil)
 			b.settled(t, parent, success)
 			b.world.SetFaults(func(c memory.Call) memory.Fault {
-				if c.Name == "row.release" {
+				if c.Name == job.WriteRelease {
 					return memory.Fault{Fail: "unavailable"}
 				}
 				return memory.Fault{}
@@ -404,7 +404,7 @@ func TestPatchJob_KeepsAReleaseDuringTheEdit(t *testing.T) {
 	id := b.post(t, comingAfter("", parent))
 	done := false
 	b.world.SetFaults(func(c memory.Call) memory.Fault {
-		if c.Name == "row.edit_blocked" && !done {
+		if c.Name == job.WriteEditBlocked && !done {
 			done = true
 			b.settled(t, parent, success)
 		}

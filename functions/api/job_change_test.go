@@ -226,12 +226,12 @@ func TestCancelJob_TreatsAnUnsettledOutcomeAsRunning(t *testing.T) {
 //proof:of S47
 func TestCancelJob_DecidesOnceMoreWhenSomebodyWasFaster(t *testing.T) {
 	t.Parallel()
-	for _, at := range []string{"row.stop", "claim.fence", "row.finish_stop", "claim.cancel"} {
+	for _, at := range []string{job.WriteStop, job.WriteClaimFence, job.WriteFinishStop, job.WriteClaimCancel} {
 		t.Run("cancels although somebody writes just before "+at, func(t *testing.T) {
 			t.Parallel()
 			b := setup(t)
 			id := b.post(t, `{"task":"echo","retry":{"max_attempts":9}}`)
-			if at == "claim.cancel" {
+			if at == job.WriteClaimCancel {
 				b.claim(t, id)
 			}
 			once := true
@@ -241,9 +241,9 @@ func TestCancelJob_DecidesOnceMoreWhenSomebodyWasFaster(t *testing.T) {
 				}
 				once = false
 				switch at {
-				case "claim.fence":
+				case job.WriteClaimFence:
 					b.claim(t, id)
-				case "claim.cancel":
+				case job.WriteClaimCancel:
 					if err := b.store.Put(context.Background(),
 						job.RecordOutcome(b.key(id), 1, 1, job.Outcome{Kind: job.OutcomeFailed})); err != nil {
 						t.Error(err)
@@ -253,7 +253,9 @@ func TestCancelJob_DecidesOnceMoreWhenSomebodyWasFaster(t *testing.T) {
 				}
 				return memory.Fault{}
 			})
-			want := map[string]int{"row.stop": 409, "claim.fence": 202, "row.finish_stop": 409, "claim.cancel": 202}[at]
+			want := map[string]int{
+				job.WriteStop: 409, job.WriteClaimFence: 202, job.WriteFinishStop: 409, job.WriteClaimCancel: 202,
+			}[at]
 			b.want(t, want, "POST", "/v1/jobs/"+id+"/cancel", "")
 			if once {
 				t.Errorf("no write is named %s", at)

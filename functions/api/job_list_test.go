@@ -17,6 +17,7 @@ import (
 	"punctual/shared/item"
 	"punctual/shared/job"
 	"punctual/shared/memory"
+	"punctual/shared/store"
 )
 
 // pages reads a whole list and returns the values of one field, page by page.
@@ -443,7 +444,7 @@ func TestCreateJob_RecordsATaskOncePerStretchOfTime(t *testing.T) {
 	b := setup(t)
 	notes := 0
 	b.world.SetFaults(func(c memory.Call) memory.Fault {
-		if c.Name == "task.note" {
+		if c.Name == store.WriteTaskNote {
 			notes++
 		}
 		return memory.Fault{}
@@ -459,7 +460,7 @@ func TestCreateJob_RecordsATaskOncePerStretchOfTime(t *testing.T) {
 		}
 	}
 	b.world.SetFaults(func(c memory.Call) memory.Fault {
-		if c.Name == "task.note" {
+		if c.Name == store.WriteTaskNote {
 			return memory.Fault{Fail: fault.Unavailable}
 		}
 		return memory.Fault{}

@@ -9,7 +9,9 @@ import (
 
 	"punctual/functions/api"
 	"punctual/shared/item"
+	"punctual/shared/job"
 	"punctual/shared/memory"
+	"punctual/shared/schedule"
 	"punctual/shared/store"
 	"punctual/shared/tenant"
 )
@@ -18,7 +20,7 @@ import (
 type askedTwice struct{ store.Table }
 
 func (t askedTwice) Write(ctx context.Context, w item.Write) (item.Item, error) {
-	if w.Name == "row.accept" {
+	if w.Name == job.WriteAccept {
 		if _, err := t.Table.Write(ctx, w); err != nil {
 			return nil, err
 		}
@@ -28,7 +30,7 @@ func (t askedTwice) Write(ctx context.Context, w item.Write) (item.Item, error) 
 
 // Commit repeats each change of a schedule.
 func (t askedTwice) Commit(ctx context.Context, writes ...item.Write) error {
-	if strings.HasPrefix(writes[0].Name, "schedule.") && writes[0].Name != "schedule.advance" {
+	if strings.HasPrefix(writes[0].Name, "schedule.") && writes[0].Name != schedule.WriteAdvance {
 		if err := t.Table.Commit(ctx, writes...); err != nil {
 			return err
 		}

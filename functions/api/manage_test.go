@@ -19,6 +19,7 @@ import (
 	"punctual/shared/fault"
 	"punctual/shared/memory"
 	"punctual/shared/message"
+	"punctual/shared/schedule"
 	"punctual/shared/store"
 	"punctual/shared/telemetry"
 )
@@ -110,7 +111,7 @@ func TestPutTask_GivesConcurrentPutsOneVersionEach(t *testing.T) {
 	b.want(t, 201, "PUT", "/v1/tasks/t", `{"executor":"go"}`)
 	once := true
 	b.world.SetFaults(func(c memory.Call) memory.Fault {
-		if c.Name == "task.put" && once {
+		if c.Name == store.WriteTaskPut && once {
 			once = false
 			b.want(t, 200, "PUT", "/v1/tasks/t", `{"executor":"lambda"}`)
 		}
@@ -199,9 +200,9 @@ func TestPauses_AnswerWhenTheyHoldAndWakeParkedJobs(t *testing.T) {
 func TestPause_CountsFromItsWrite(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct{ method, path, write, header string }{
-		{"PUT", "/v1/pauses/all", "pause.put", ""},
-		{"POST", "/v1/schedules/s/pause", "schedule.pause", ""},
-		{"DELETE", "/v1/schedules/s", "schedule.delete", "Punctual-Effective-At"},
+		{"PUT", "/v1/pauses/all", store.WritePausePut, ""},
+		{"POST", "/v1/schedules/s/pause", schedule.WritePause, ""},
+		{"DELETE", "/v1/schedules/s", schedule.WriteDelete, "Punctual-Effective-At"},
 	} {
 		t.Run(c.write, func(t *testing.T) {
 			t.Parallel()

@@ -14,6 +14,7 @@ import (
 	"punctual/shared/fault"
 	"punctual/shared/job"
 	"punctual/shared/memory"
+	"punctual/shared/run"
 )
 
 // chain is an inline run of three nodes in a row.
@@ -120,7 +121,7 @@ func TestRun_GoesOnWhenTheRequestIsRepeatedAfterACrash(t *testing.T) {
 		if made && (c.Op == memory.TableWrite || c.Op == memory.TableCommit || c.Op == memory.QueueSend) {
 			return memory.Fault{Fail: fault.Unavailable}
 		}
-		made = made || c.Name == "run.create"
+		made = made || c.Name == run.WriteCreate
 		return memory.Fault{}
 	})
 	b.want(t, 202, "POST", "/v1/runs", chain, "Idempotency-Key", "k")
@@ -359,7 +360,7 @@ func TestRun_IsMadeOnceForConcurrentRequests(t *testing.T) {
 	first := ""
 	once := true
 	b.world.SetFaults(func(c memory.Call) memory.Fault {
-		if strings.Contains(c.Name, "run.create") && once {
+		if strings.Contains(c.Name, run.WriteCreate) && once {
 			once = false
 			first = b.want(t, 202, "POST", "/v1/runs", chain, "Idempotency-Key", "k").str("run_id")
 		}

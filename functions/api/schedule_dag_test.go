@@ -13,6 +13,7 @@ import (
 	"punctual/shared/memory"
 	"punctual/shared/run"
 	"punctual/shared/schedule"
+	"punctual/shared/store"
 )
 
 // ofEtl runs a dag at ten each day, so at noon its next time is beyond the horizon.
@@ -147,11 +148,11 @@ func TestScheduleOfDag_KeepsItsDagFromBeingDeleted(t *testing.T) {
 
 	// If a schedule is put while its dag is deleted, one of the two is refused.
 	b.want(t, 201, "PUT", "/v1/dags/etl", etl)
-	b.before("dag.delete",
+	b.before(store.WriteDagDelete,
 		func() { b.want(t, 201, "PUT", "/v1/schedules/three", strings.Replace(ofEtl, `,"version":1`, "", 1)) })
 	b.want(t, 409, "DELETE", "/v1/dags/etl", "")
 	b.want(t, 204, "DELETE", "/v1/schedules/three", "")
-	b.before("schedule.create", func() { b.want(t, 204, "DELETE", "/v1/dags/etl", "") })
+	b.before(schedule.WriteCreate, func() { b.want(t, 204, "DELETE", "/v1/dags/etl", "") })
 	gone := b.want(t, 400, "PUT", "/v1/schedules/four", strings.Replace(ofEtl, `,"version":1`, "", 1))
 	if m := violationOf(gone); m["pointer"] != "/dag/name" || m["code"] != "unknown_dag" {
 		t.Errorf("the answer is %s", gone.text)

@@ -254,7 +254,7 @@ func TestDeleteSchedule_ListsWhatKeepsRunning(t *testing.T) {
 	b.claim(t, string(two.ID))
 	// The write takes three seconds. Until then workers may have read the schedule as it was.
 	b.world.SetFaults(func(c memory.Call) memory.Fault {
-		if c.Name == "schedule.delete" {
+		if c.Name == schedule.WriteDelete {
 			b.clock.at = noon.Add(3 * time.Second)
 		}
 		return memory.Fault{}
@@ -786,7 +786,7 @@ func TestPutSchedule_WritesNothingWithoutItsPayload(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	b.world.SetFaults(func(c memory.Call) memory.Fault {
-		if c.Op == memory.TableWrite && c.Name == "schedule.payload" {
+		if c.Op == memory.TableWrite && c.Name == store.WriteSchedulePayload {
 			return memory.Fault{Fail: fault.Unavailable}
 		}
 		return memory.Fault{}
@@ -832,7 +832,7 @@ func TestPutSchedule_IsAcceptedWhenNearJobsCannotBeMade(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	b.world.SetFaults(func(c memory.Call) memory.Fault {
-		if c.Name == "schedule.advance" {
+		if c.Name == schedule.WriteAdvance {
 			return memory.Fault{Fail: fault.Unavailable}
 		}
 		return memory.Fault{}

@@ -11,6 +11,7 @@ import (
 	"punctual/shared/contract"
 	"punctual/shared/fault"
 	"punctual/shared/memory"
+	"punctual/shared/store"
 )
 
 // waiting returns a bench in virtual time whose tenants may have two waiting requests at once.
@@ -39,7 +40,7 @@ func TestWait_BoundsTheWaitingRequestsOfATenant(t *testing.T) {
 		for round := range 3 { // slots that are given back, or were not, are free for the next round
 			if round == 2 {
 				b.world.SetFaults(func(c memory.Call) (f memory.Fault) {
-					if c.Op == memory.TableWrite && c.Name == "waiting.give" {
+					if c.Op == memory.TableWrite && c.Name == store.WriteWaitingGive {
 						f.Fail = fault.Unavailable
 					}
 					return f

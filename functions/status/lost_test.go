@@ -19,11 +19,11 @@ func TestStatus_RecognizesItsOwnWrite(t *testing.T) {
 		queue   string
 		sent    int
 	}{
-		"a success":  {"row.succeed", success(), nil, stagetest.FiringQueue, 0},
-		"a retry":    {"row.retry", failure(), nil, stagetest.FiringQueue, 1},
-		"a snooze":   {"row.snooze", job.Outcome{Kind: job.OutcomeSnoozed}, nil, stagetest.FiringQueue, 1},
-		"a dead job": {"row.die", failure(permanent), nil, contract.RedriveQueue, 1},
-		"a failure of a stopped job": {"row.finish_stop", failure(), func(r *job.Row) { r.Stop = job.StopCancel },
+		"a success":  {job.WriteSucceed, success(), nil, stagetest.FiringQueue, 0},
+		"a retry":    {job.WriteRetry, failure(), nil, stagetest.FiringQueue, 1},
+		"a snooze":   {job.WriteSnooze, job.Outcome{Kind: job.OutcomeSnoozed}, nil, stagetest.FiringQueue, 1},
+		"a dead job": {job.WriteDie, failure(permanent), nil, contract.RedriveQueue, 1},
+		"a failure of a stopped job": {job.WriteFinishStop, failure(), func(r *job.Row) { r.Stop = job.StopCancel },
 			stagetest.FiringQueue, 0},
 	} {
 		bubble(t, name+" is settled once when the answer of its write is lost", func(b *bundle) {

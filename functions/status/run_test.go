@@ -9,6 +9,7 @@ import (
 	"punctual/shared/contract"
 	"punctual/shared/dag"
 	"punctual/shared/job"
+	"punctual/shared/memory"
 	"punctual/shared/message"
 	"punctual/shared/run"
 )
@@ -93,7 +94,7 @@ func TestStatus_SendsTheDeadLetterOfANodeThatNeverRan(t *testing.T) {
 			}
 			a := b.Row(is.Job("a"))
 			if fails {
-				b.Fail("queue.send", contract.RedriveQueue)
+				b.Fail(memory.QueueSend, contract.RedriveQueue)
 			}
 			if failed := b.handle(1, b.ended(a, 1, success())); failed != "" {
 				b.Fatal("the report is redelivered")

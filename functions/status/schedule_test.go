@@ -64,7 +64,7 @@ func TestStatus_NotifiesTheScheduleOfAnEnd(t *testing.T) {
 		s := rule(b)
 		r := put(b, s, 0, func(*job.Row) {})
 		b.World.SetFaults(func(c memory.Call) memory.Fault {
-			if c.Name == "schedule.count_dead" {
+			if c.Name == schedule.WriteCountDead {
 				return memory.Fault{Fail: fault.Unavailable}
 			}
 			return memory.Fault{}

@@ -141,7 +141,7 @@ func TestStatus_SettlesASuccess(t *testing.T) {
 	bubble(t, "a large result is written before the row that refers to it", func(b *bundle) {
 		r := b.running(1)
 		body := `"` + strings.Repeat("x", 5000) + `"`
-		b.Fail(memory.TableWrite, "row.succeed")
+		b.Fail(memory.TableWrite, job.WriteSucceed)
 		o := success()
 		o.Result = json.RawMessage(body)
 		if failed := b.handle(1, b.ended(r, 1, o)); failed != "0" {
@@ -253,7 +253,7 @@ func TestStatus_SettlesAFailure(t *testing.T) {
 		r := b.running(1)
 		done := false
 		b.World.SetFaults(func(c memory.Call) memory.Fault {
-			if c.Name == "row.retry" && !done {
+			if c.Name == job.WriteRetry && !done {
 				done = true
 				_, w := job.RequestStop(r, job.StopCancel, job.Reason{}, time.Now())
 				b.Write(w)
@@ -269,14 +269,14 @@ func TestStatus_SettlesAFailure(t *testing.T) {
 	bubble(t, "a report whose row keeps changing is redelivered", func(b *bundle) {
 		r := b.running(1)
 		b.World.SetFaults(func(c memory.Call) memory.Fault {
-			if c.Name == "row.retry" {
+			if c.Name == job.WriteRetry {
 				flip := b.Row(r.Key)
 				if flip.Stop == job.NoStop {
 					flip.Stop = job.StopCancel
 				}
 				b.Put(flip)
 			}
-			if c.Name == "row.finish_stop" {
+			if c.Name == job.WriteFinishStop {
 				b.Put(r)
 			}
 			return memory.Fault{}
@@ -498,7 +498,7 @@ func TestStatus_RedeliversOnlyTheBadReportOfTen(t *testing.T) {
 		r := b.running(1)
 		done := false
 		b.World.SetFaults(func(c memory.Call) memory.Fault {
-			if c.Name == "row.succeed" && !done {
+			if c.Name == job.WriteSucceed && !done {
 				done = true
 				bad := r.Item()
 				bad["status"] = "LOST"

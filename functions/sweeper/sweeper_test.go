@@ -143,7 +143,7 @@ func TestSweeper_RecoversLostJobs(t *testing.T) {
 		time.Sleep(4 * time.Hour)
 		var order []string
 		b.World.SetFaults(func(c memory.Call) memory.Fault {
-			if c.Name == "row.rewake" {
+			if c.Name == job.WriteRewake {
 				order = append(order, c.Ref.SK)
 			}
 			return memory.Fault{}
@@ -323,7 +323,7 @@ func TestSweeper_SetsAnUnreadableRowAside(t *testing.T) {
 		b.Write(item.Write{Ref: jobtest.Key(4).Ref(), Name: "test.put", Put: bad})
 		done := false
 		b.World.SetFaults(func(c memory.Call) memory.Fault {
-			if c.Name == "due.put_off" && !done {
+			if c.Name == store.WriteDueDeferFailed && !done {
 				done = true
 				if _, err := b.another().Handle(b.Context(), nil); err != nil {
 					b.Error(err)

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"punctual/shared/contract"
+	"punctual/shared/job"
 	"punctual/shared/memory"
 )
 
@@ -39,7 +40,7 @@ func ofAfter(t *testing.T, w *world) {
 	after(nil, good)
 
 	// One is released by its own wake-up.
-	w.drop(func(c memory.Call) bool { return c.Name == "row.release" })
+	w.drop(func(c memory.Call) bool { return c.Name == job.WriteRelease })
 	late := after(nil, a.Post(object{"task": "echo", "delay": "1m"}))
 	time.Sleep(2 * time.Minute)
 	w.drop(nil)

@@ -126,7 +126,7 @@ func ofRuns(t *testing.T, w *world) {
 	must(r.Skip(ctx, k, "fails", true, by))
 	time.Sleep(2 * time.Hour)
 	// The process that propagates dies: the sweeper does all of it.
-	for _, what := range []string{"run.create", "row.accept", "row.told", "run.end"} {
+	for _, what := range []string{run.WriteCreate, job.WriteAccept, job.WriteNotify, run.WriteEnd} {
 		w.drop(func(c memory.Call) bool { return c.Name == what })
 		_, _, _ = r.Create(ctx, runs.Request{
 			Key:        run.Key{Tenant: tenant.Local, ID: job.DeterministicID(time.Now(), what)},
@@ -236,7 +236,7 @@ func ofScheduledRuns(t *testing.T, w *world) {
 	a.Want(204, "DELETE", "/schedules/line", nil)
 	a.Want(204, "DELETE", "/pauses/task:echo", nil)
 	// The end of a run is propagated by the process that reads it next.
-	w.drop(func(c memory.Call) bool { return c.Name == "row.close_run" })
+	w.drop(func(c memory.Call) bool { return c.Name == job.WriteCloseRun })
 	a.Want(202, "POST", "/schedules/failing/run-now", nil)
 	time.Sleep(5 * time.Minute)
 	w.drop(nil)

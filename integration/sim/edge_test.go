@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"punctual/shared/job"
+	"punctual/shared/memory"
 	"punctual/shared/tenant"
 )
 
@@ -22,7 +23,7 @@ func TestWorker_DoesNotStartAfterItsLeaseRanOut(t *testing.T) {
 				var w *Client
 				frozen := false
 				plan := func(p Point) (Fault, time.Duration) {
-					if !frozen && p.Stage == "worker" && p.Op == "table.get" && p.What == what && w.claimed() {
+					if !frozen && p.Stage == "worker" && p.Op == memory.TableGet && p.What == what && w.claimed() {
 						frozen = true
 						return FreezeAfter, 45 * time.Second
 					}
@@ -48,7 +49,7 @@ func TestWorker_DoesNotStartAfterItsLeaseRanOut(t *testing.T) {
 
 // claimed reports whether any job has been claimed. The lock is held: it is for plans.
 func (w *World) claimed() bool {
-	return w.points[Point{Stage: "worker", Op: "table.write", What: "claim.new"}] > 0
+	return w.points[Point{Stage: "worker", Op: memory.TableWrite, What: job.WriteClaimNew}] > 0
 }
 
 func TestJob_MovedDuringItsClaimRunsAtItsNewTime(t *testing.T) {
@@ -56,7 +57,7 @@ func TestJob_MovedDuringItsClaimRunsAtItsNewTime(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		// The worker reads the row before the move and claims it afterwards.
 		slow := func(p Point) (Fault, time.Duration) {
-			if p.What == "claim.new" && p.N <= 2 { // there may be more than one firing
+			if p.What == job.WriteClaimNew && p.N <= 2 { // there may be more than one firing
 				return Slow, 300 * time.Millisecond
 			}
 			return None, 0

@@ -6,6 +6,8 @@ import (
 	"time"
 
 	"punctual/shared/job"
+	"punctual/shared/memory"
+	"punctual/shared/store"
 	"punctual/shared/tenant"
 )
 
@@ -15,7 +17,7 @@ func TestJob_MovedDuringItsParkingRunsAfterThePause(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		// The move reads the row before the job is parked and writes it afterwards.
-		slow := Point{Stage: "api", Op: "table.commit", What: "row.reschedule", N: 1}
+		slow := Point{Stage: "api", Op: memory.TableCommit, What: job.WriteReschedule, N: 1}
 		w := New(t, Options{Plan: At(slow, Slow, 5*time.Second), Late: 5 * time.Second}).As(tenant.Local)
 		w.Define()
 		n := w.Pause(object{})
@@ -55,7 +57,7 @@ func TestJob_StartsSoonAfterTheAnswerWhereverTheAPICrashed(t *testing.T) {
 	tried := 0
 	for _, p := range points {
 		for _, f := range []Fault{CrashBefore, CrashAfter} {
-			if p.Stage != "api" || p.Op == "table.write" && p.What == "task.put" {
+			if p.Stage != "api" || p.Op == memory.TableWrite && p.What == store.WriteTaskPut {
 				continue
 			}
 			tried++

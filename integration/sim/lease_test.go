@@ -13,7 +13,7 @@ func TestWorker_StopsItsHandlerWhenHeartbeatsFail(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		w := New(t, Options{Workers: 2, Plan: func(p Point) (Fault, time.Duration) {
-			if p.What == "claim.heartbeat" && p.N <= 26 {
+			if p.What == job.WriteClaimHeartbeat && p.N <= 26 {
 				return Fail, 0
 			}
 			return None, 0

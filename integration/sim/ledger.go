@@ -196,7 +196,7 @@ func (l *ledger) seeRow(w item.Write, was, is item.Item) {
 	}
 	at := slices.IndexFunc(job.Transitions, func(t job.Transition) bool { return t.Name == w.Name })
 	// No transitions: an operator restores an item that was quarantined, and work that did not end in time is deferred.
-	if at < 0 && !l.overwritten[w.Ref] && w.Name != "due.put_off" {
+	if at < 0 && !l.overwritten[w.Ref] && w.Name != store.WriteDueDeferFailed {
 		bad("no transition has this name")
 		return
 	}
@@ -228,7 +228,7 @@ func (l *ledger) seeRow(w item.Write, was, is item.Item) {
 	if s := is.Str(contract.AttrWakeSlice); s != "" {
 		l.slices[s] = true
 	}
-	if next.ScheduleID != "" && (w.Name == "row.accept" || w.Name == "row.adopt") {
+	if next.ScheduleID != "" && (w.Name == job.WriteAccept || w.Name == job.WriteAdopt) {
 		l.seeMade(w, next, bad)
 	}
 	if was == nil {
@@ -269,9 +269,9 @@ func (l *ledger) seeRow(w item.Write, was, is item.Item) {
 		return
 	}
 	switch w.Name {
-	case "row.begin_run":
+	case job.WriteBeginRun:
 		l.seeBegun(old, bad)
-	case "row.close_run":
+	case job.WriteCloseRun:
 		l.seeClosed(next, bad)
 	}
 	claim := l.claims[k]
@@ -284,11 +284,11 @@ func (l *ledger) seeRow(w item.Write, was, is item.Item) {
 		bad("the version shrank from %d to %d", old.Version, next.Version)
 	}
 	switch w.Name {
-	case "row.retry", "row.snooze":
+	case job.WriteRetry, job.WriteSnooze:
 		if next.Attempt != old.Attempt+1 {
 			bad("from attempt %d to %d", old.Attempt, next.Attempt)
 		}
-	case "row.reschedule":
+	case job.WriteReschedule:
 		if next.Version != old.Version+1 {
 			bad("from version %d to %d", old.Version, next.Version)
 		}
@@ -296,7 +296,7 @@ func (l *ledger) seeRow(w item.Write, was, is item.Item) {
 			claim.Attempt == next.Attempt && (claim.Outcome != nil || !claim.LeaseUntil.Before(time.Unix(1, 0))) {
 			bad("the claim of attempt %d was not fenced", claim.Attempt)
 		}
-	case "row.release", "row.end_blocked":
+	case job.WriteRelease, job.WriteEndBlocked:
 		l.seeEvaluated(next, bad)
 	default:
 		if !next.DueAt.Equal(old.DueAt) {
@@ -311,18 +311,18 @@ func (l *ledger) seeRow(w item.Write, was, is item.Item) {
 	if claim.Attempt == old.Attempt && claim.Outcome != nil {
 		outcome = claim.Outcome.Kind
 	}
-	want := map[string]job.OutcomeKind{"row.succeed": job.OutcomeSucceeded, "row.retry": job.OutcomeFailed,
-		"row.snooze": job.OutcomeSnoozed}[w.Name]
+	want := map[string]job.OutcomeKind{job.WriteSucceed: job.OutcomeSucceeded, job.WriteRetry: job.OutcomeFailed,
+		job.WriteSnooze: job.OutcomeSnoozed}[w.Name]
 	switch {
 	case want != "" && outcome != want:
 		bad("the claim's outcome of attempt %d is %q", old.Attempt, outcome)
-	case w.Name == "row.die" && outcome != job.OutcomeFailed && outcome != job.OutcomeSnoozed:
+	case w.Name == job.WriteDie && outcome != job.OutcomeFailed && outcome != job.OutcomeSnoozed:
 		bad("the claim's outcome of attempt %d is %q", old.Attempt, outcome)
-	case w.Name == "row.finish_stop" && outcome == job.OutcomeSucceeded:
+	case w.Name == job.WriteFinishStop && outcome == job.OutcomeSucceeded:
 		bad("attempt %d had succeeded", old.Attempt)
-	case w.Name == "row.skip" && outcome != "":
+	case w.Name == job.WriteSkip && outcome != "":
 		bad("attempt %d has ended: %s", old.Attempt, outcome)
-	case (w.Name == "row.skip" || w.Name == "row.finish_stop") && outcome == "" && !l.stopped[k] &&
+	case (w.Name == job.WriteSkip || w.Name == job.WriteFinishStop) && outcome == "" && !l.stopped[k] &&
 		(claim.Attempt != old.Attempt || claim.LeaseUntil.UnixMilli() != 0):
 		bad("attempt %d was not fenced: the claim is of attempt %d, leased until %s", old.Attempt, claim.Attempt,
 			claim.LeaseUntil)
@@ -343,7 +343,7 @@ func (l *ledger) seeClaim(w item.Write, was, is item.Item) {
 	}
 	old := l.claims[k]
 	l.claims[k] = next
-	if w.Name == "claim.new" || w.Name == "claim.take_over" {
+	if w.Name == job.WriteClaimNew || w.Name == job.WriteClaimTakeOver {
 		l.stopped[k] = l.rows[k].Stop != job.NoStop
 	}
 	if next.Takeovers > 1 {
@@ -361,11 +361,12 @@ func (l *ledger) seeClaim(w item.Write, was, is item.Item) {
 		bad("the attempt shrank from %d to %d", old.Attempt, next.Attempt)
 	case next.Token < old.Token:
 		bad("the token shrank from %d to %d", old.Token, next.Token)
-	case slices.Contains([]string{"claim.new", "claim.take_over", "claim.fence"}, w.Name) && next.Token != old.Token+1:
+	case slices.Contains([]string{job.WriteClaimNew, job.WriteClaimTakeOver, job.WriteClaimFence}, w.Name) &&
+		next.Token != old.Token+1:
 		bad("the token went from %d to %d", old.Token, next.Token)
 	case old.Outcome != nil && next.Attempt == old.Attempt && is.Str("outcome") != was.Str("outcome"):
 		bad("the outcome %q of attempt %d was overturned by %q", was.Str("outcome"), old.Attempt, is.Str("outcome"))
-	case w.Name == "claim.outcome" && next.Outcome != nil && next.Outcome.Worker != next.Worker &&
+	case w.Name == job.WriteClaimOutcome && next.Outcome != nil && next.Outcome.Worker != next.Worker &&
 		(next.Outcome.Error == nil || next.Outcome.Error.Code != job.CodeWorkerLost):
 		bad("%s recorded the outcome of what %s owns", next.Outcome.Worker, next.Worker)
 	case next.Takeovers < 0:

@@ -6,6 +6,9 @@ import (
 	"math/rand/v2"
 	"strings"
 	"time"
+
+	"punctual/shared/memory"
+	"punctual/shared/store"
 )
 
 // Point is one call of one process. The same run gives it the same name.
@@ -69,10 +72,10 @@ func both(first, second Plan) Plan {
 // it.
 func (p Point) Boring() bool {
 	switch p.Op {
-	case "table.query", "table.stream", "queue.depth":
+	case memory.TableQuery, memory.TableStream, memory.QueueDepth:
 		return true
 	}
-	return strings.HasPrefix(p.What, "watermark.") || p.What == "setting.shards" || p.What == "system"
+	return strings.HasPrefix(p.What, "watermark.") || p.What == store.WriteSettingShards || p.What == "system"
 }
 
 // Weather is how often each fault happens, in a thousand calls.

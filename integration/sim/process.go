@@ -13,6 +13,7 @@ import (
 	"punctual/shared/contract"
 	"punctual/shared/fault"
 	"punctual/shared/item"
+	"punctual/shared/memory"
 	"punctual/shared/message"
 	"punctual/workers/system"
 )
@@ -220,7 +221,7 @@ func distinguish(w item.Write) []string {
 
 func (t table) Get(ctx context.Context, ref item.Ref) (item.Item, error) {
 	facts := []string{ref.PK, ref.SK}
-	return call(ctx, t.p, "table.get", about(ref), facts, func(ctx context.Context) (item.Item, error) {
+	return call(ctx, t.p, memory.TableGet, about(ref), facts, func(ctx context.Context) (item.Item, error) {
 		t.p.w.stick(t.p, ref)
 		if err := t.p.w.hurt(t.p, ref); err != nil {
 			return nil, err
@@ -230,7 +231,7 @@ func (t table) Get(ctx context.Context, ref item.Ref) (item.Item, error) {
 }
 
 func (t table) GetMany(ctx context.Context, refs []item.Ref) ([]item.Item, error) {
-	return call(ctx, t.p, "table.get-many", "", namesOf(refs), func(ctx context.Context) ([]item.Item, error) {
+	return call(ctx, t.p, memory.TableGetMany, "", namesOf(refs), func(ctx context.Context) ([]item.Item, error) {
 		if err := t.p.w.hurt(t.p, refs...); err != nil {
 			return nil, err
 		}
@@ -239,7 +240,7 @@ func (t table) GetMany(ctx context.Context, refs []item.Ref) ([]item.Item, error
 }
 
 func (t table) Write(ctx context.Context, w item.Write) (item.Item, error) {
-	return call(ctx, t.p, "table.write", w.Name, distinguish(w), func(ctx context.Context) (item.Item, error) {
+	return call(ctx, t.p, memory.TableWrite, w.Name, distinguish(w), func(ctx context.Context) (item.Item, error) {
 		if err := t.p.w.hurt(t.p, w.Ref); err != nil {
 			return nil, err
 		}
@@ -250,7 +251,8 @@ func (t table) Write(ctx context.Context, w item.Write) (item.Item, error) {
 // Commit can safely be sent twice: the SDK's token makes it one write.
 func (t table) Commit(ctx context.Context, writes ...item.Write) error {
 	done, first := false, error(nil)
-	return inject(ctx, t.p, "table.commit", writes[0].Name, distinguish(writes[0]), func(ctx context.Context) error {
+	name, facts := writes[0].Name, distinguish(writes[0])
+	return inject(ctx, t.p, memory.TableCommit, name, facts, func(ctx context.Context) error {
 		if !done {
 			for _, w := range writes {
 				if err := t.p.w.hurt(t.p, w.Ref); err != nil {
@@ -265,7 +267,8 @@ func (t table) Commit(ctx context.Context, writes ...item.Write) error {
 
 func (t table) Query(ctx context.Context, q item.Query) (item.Page, error) {
 	of := q.Table + q.Index
-	return call(ctx, t.p, "table.query", of, []string{q.PK, q.Cursor}, func(ctx context.Context) (item.Page, error) {
+	facts := []string{q.PK, q.Cursor}
+	return call(ctx, t.p, memory.TableQuery, of, facts, func(ctx context.Context) (item.Page, error) {
 		if err := t.p.w.hurt(t.p, item.Ref{Table: q.Table, PK: q.PK}); err != nil {
 			return item.Page{}, err
 		}
@@ -281,18 +284,18 @@ func (t table) Identity(_ context.Context, name string) (item.Identity, error) {
 type blobs struct{ p *process }
 
 func (b blobs) Put(ctx context.Context, key string, body []byte) error {
-	return inject(ctx, b.p, "blob.put", "", []string{key},
+	return inject(ctx, b.p, memory.BlobPut, "", []string{key},
 		func(ctx context.Context) error { return b.p.w.memory.Blobs().Put(ctx, key, body) })
 }
 
 func (b blobs) Get(ctx context.Context, key string) ([]byte, error) {
-	return call(ctx, b.p, "blob.get", "", []string{key}, func(ctx context.Context) ([]byte, error) {
+	return call(ctx, b.p, memory.BlobGet, "", []string{key}, func(ctx context.Context) ([]byte, error) {
 		return b.p.w.memory.Blobs().Get(ctx, key)
 	})
 }
 
 func (b blobs) Delete(ctx context.Context, key string) error {
-	return inject(ctx, b.p, "blob.delete", "", []string{key},
+	return inject(ctx, b.p, memory.BlobDelete, "", []string{key},
 		func(ctx context.Context) error { return b.p.w.memory.Blobs().Delete(ctx, key) })
 }
 
@@ -381,7 +384,7 @@ func (w *World) bodies(receipts ...string) (bodies []string) {
 }
 
 func (q queues) Send(ctx context.Context, queue string, out ...message.Outgoing) error {
-	return inject(ctx, q.p, "queue.send", queue, bodiesOf(out), func(ctx context.Context) error {
+	return inject(ctx, q.p, memory.QueueSend, queue, bodiesOf(out), func(ctx context.Context) error {
 		return q.p.w.send(ctx, queue, out)
 	})
 }
@@ -395,7 +398,7 @@ func (q queues) Receive(ctx context.Context, queue string, max int, wait, visibi
 	if p.dead.Load() {
 		return nil, p.silence("receiving")
 	}
-	p.separate("queue.receive", queue) // the first to wait is served first
+	p.separate(memory.QueueReceive, queue) // the first to wait is served first
 	got, err := p.takeBack(queue), error(nil)
 	if len(got) == 0 {
 		got, err = real.Receive(context.WithValue(ctx, processKey{}, p), queue, max, wait, visibility)
@@ -410,7 +413,7 @@ func (q queues) Receive(ctx context.Context, queue string, max int, wait, visibi
 	p.w.delivered(got)
 	got = p.staggered(queue, got)
 	repeated := false
-	return call(ctx, p, "queue.receive", queue, nil, func(ctx context.Context) ([]message.Delivery, error) {
+	return call(ctx, p, memory.QueueReceive, queue, nil, func(ctx context.Context) ([]message.Delivery, error) {
 		if repeated {
 			for _, d := range got {
 				_ = real.SetVisibility(ctx, queue, d.Receipt, 0)
@@ -422,18 +425,18 @@ func (q queues) Receive(ctx context.Context, queue string, max int, wait, visibi
 }
 
 func (q queues) Delete(ctx context.Context, queue string, receipts ...string) error {
-	return inject(ctx, q.p, "queue.delete", queue, q.p.w.bodies(receipts...),
+	return inject(ctx, q.p, memory.QueueDelete, queue, q.p.w.bodies(receipts...),
 		func(ctx context.Context) error { return q.p.w.memory.Queues().Delete(ctx, queue, receipts...) })
 }
 
 func (q queues) SetVisibility(ctx context.Context, queue, receipt string, d time.Duration) error {
-	return inject(ctx, q.p, "queue.visibility", queue, q.p.w.bodies(receipt), func(ctx context.Context) error {
+	return inject(ctx, q.p, memory.QueueVisibility, queue, q.p.w.bodies(receipt), func(ctx context.Context) error {
 		return q.p.w.memory.Queues().SetVisibility(ctx, queue, receipt, d)
 	})
 }
 
 func (q queues) Depth(ctx context.Context, queue string) (message.Depth, error) {
-	return call(ctx, q.p, "queue.depth", queue, nil, func(ctx context.Context) (message.Depth, error) {
+	return call(ctx, q.p, memory.QueueDepth, queue, nil, func(ctx context.Context) (message.Depth, error) {
 		return q.p.w.memory.Queues().Depth(ctx, queue)
 	})
 }
@@ -441,7 +444,7 @@ func (q queues) Depth(ctx context.Context, queue string) (message.Depth, error) 
 type timers struct{ p *process }
 
 func (t timers) Arm(ctx context.Context, timer message.Timer) error {
-	return inject(ctx, t.p, "timer.arm", "", []string{timer.Name},
+	return inject(ctx, t.p, memory.TimerArm, "", []string{timer.Name},
 		func(ctx context.Context) error { return t.p.w.memory.Timers().Arm(ctx, timer) })
 }
 
@@ -456,12 +459,12 @@ func (s stream) Stream(ctx context.Context, after string, max int, wait time.Dur
 	if err != nil || len(changes) == 0 {
 		return changes, err
 	}
-	p.separate("table.stream") // all writes of one transaction are in the stream by then
+	p.separate(memory.TableStream) // all writes of one transaction are in the stream by then
 	if changes, err = w.memory.Table().Stream(ctx, after, max, 0); err != nil {
 		return changes, err
 	}
 	repeated := false
-	return call(ctx, p, "table.stream", "", nil, func(context.Context) ([]item.Change, error) {
+	return call(ctx, p, memory.TableStream, "", nil, func(context.Context) ([]item.Change, error) {
 		if repeated {
 			w.rewind(after)
 		}

@@ -81,14 +81,14 @@ func (l *life) segments() (list []segment) {
 	for _, e := range l.epochs {
 		last := len(list) - 1
 		switch e.what {
-		case "schedule.create":
+		case schedule.WriteCreate:
 			list = append(list, segment{Schedule: e.Schedule, from: e.UpdatedAt, end: e.end})
 			continue
-		case "schedule.edit":
+		case schedule.WriteEdit:
 			list[last].to = e.UpdatedAt
 			list = append(list, segment{Schedule: e.Schedule, from: e.UpdatedAt, end: e.end})
 			continue
-		case "schedule.delete":
+		case schedule.WriteDelete:
 			list[last].to = e.UpdatedAt
 		}
 		if end := list[last].end; !e.end.IsZero() && (end.IsZero() || e.end.Before(end)) {
@@ -156,7 +156,7 @@ func (l *ledger) seeSchedule(w item.Write, is item.Item) {
 		of.epochs = append(of.epochs, epoch{Schedule: next, what: w.Name, at: time.Now()})
 		return
 	}
-	if w.Name == "schedule.end" {
+	if w.Name == schedule.WriteEnd {
 		of.epochs[len(of.epochs)-1].end = old.Next
 	} else if !next.Next.IsZero() && next.Next.Before(old.Next) || old.Next.IsZero() && !next.Next.IsZero() {
 		bad("the next time went back from %s to %s", clockTime(old.Next), clockTime(next.Next))
@@ -205,7 +205,7 @@ func (l *ledger) seeMade(w item.Write, r job.Row, bad func(string, ...any)) {
 			bad("epoch %d has been over for %s", r.Epoch, over)
 		}
 	}
-	if w.Name == "row.accept" { // its promoter may have stood still since it planned
+	if w.Name == job.WriteAccept { // its promoter may have stood still since it planned
 		of.late[r.NominalAt] = of.recordedSince(r.NominalAt, r.CreatedAt.Add(-2*l.w.o.Skew))
 	}
 	cal, err := e.Calendar()
@@ -217,7 +217,7 @@ func (l *ledger) seeMade(w item.Write, r job.Row, bad func(string, ...any)) {
 		!o.DueAt.Equal(r.DueAt) {
 		bad("%s, due %s, is no time of its calendar at epoch %d", r.NominalAt, r.DueAt, r.Epoch)
 	}
-	if w.Name == "row.accept" && r.NominalAt.Before(e.CreatedAt) {
+	if w.Name == job.WriteAccept && r.NominalAt.Before(e.CreatedAt) {
 		bad("%s is before the schedule was made", r.NominalAt)
 	}
 }

@@ -7,6 +7,7 @@ import (
 
 	"punctual/shared/contract"
 	"punctual/shared/job"
+	"punctual/shared/memory"
 )
 
 // lastSeconds are about what happens in the last second before due.
@@ -73,9 +74,10 @@ var meetings = []Story{
 	{Name: "a report of a running attempt comes between a retry's read and write", Pumps: 2, Plan: func() Plan {
 		return func(p Point) (Fault, time.Duration) {
 			switch (Point{p.Stage, p.Op, p.What, p.N}) {
-			case Point{"status", "table.write", "row.running", 1}:
+			case Point{"status", memory.TableWrite, job.WriteRunning, 1}:
 				return Slow, 700 * time.Millisecond
-			case Point{"status", "table.write", "row.retry", 1}, Point{"status", "table.write", "row.snooze", 1}:
+			case Point{"status", memory.TableWrite, job.WriteRetry, 1},
+				Point{"status", memory.TableWrite, job.WriteSnooze, 1}:
 				return Slow, 2 * time.Second
 			}
 			return None, 0
@@ -92,9 +94,9 @@ var meetings = []Story{
 	{Name: "a report of a running attempt comes between a snooze's read and write", Pumps: 2, Plan: func() Plan {
 		return func(p Point) (Fault, time.Duration) {
 			switch (Point{p.Stage, p.Op, p.What, p.N}) {
-			case Point{"status", "table.write", "row.running", 1}:
+			case Point{"status", memory.TableWrite, job.WriteRunning, 1}:
 				return Slow, 700 * time.Millisecond
-			case Point{"status", "table.write", "row.snooze", 1}:
+			case Point{"status", memory.TableWrite, job.WriteSnooze, 1}:
 				return Slow, 2 * time.Second
 			}
 			return None, 0
@@ -110,9 +112,9 @@ var meetings = []Story{
 			switch {
 			case p.Stage == "worker" && p.What == "content" && p.N <= 2:
 				return Hang, 9 * time.Second
-			case p.What == "claim.let_go" && p.N <= 20, p.What == "claim.heartbeat" && p.N <= 26:
+			case p.What == job.WriteClaimLetGo && p.N <= 20, p.What == job.WriteClaimHeartbeat && p.N <= 26:
 				return Fail, 0
-			case p.Stage == "api" && p.Op == "queue.send" && p.N == 1:
+			case p.Stage == "api" && p.Op == memory.QueueSend && p.N == 1:
 				return Twice, 0
 			}
 			return None, 0
@@ -123,7 +125,8 @@ var meetings = []Story{
 		return func() { w.Is(id, 1, job.Succeeded) }
 	}},
 	{Name: "clocks are set while it runs", Workers: 2, Plan: func() Plan {
-		return At(Point{Stage: "api", Op: "queue.send", What: contract.FiringQueue("short", "normal"), N: 1}, Twice, 0)
+		firing := contract.FiringQueue("short", "normal")
+		return At(Point{Stage: "api", Op: memory.QueueSend, What: firing, N: 1}, Twice, 0)
 	}, Play: func(w *Client) func() {
 		id := w.Post("k", object{"payload": Work{Sleep: "2m"}, "timeout": "5m"})
 		for n := range 12 {
@@ -247,7 +250,7 @@ func (w *Client) lastSecond(ask func(job.ID) (object, int)) map[job.ID]int {
 
 // slowPayload makes the first read of a payload take until after the due time.
 func slowPayload() Plan {
-	return At(Point{Stage: "worker", Op: "table.get", What: "content", N: 1}, Slow, 1600*time.Millisecond)
+	return At(Point{Stage: "worker", Op: memory.TableGet, What: "content", N: 1}, Slow, 1600*time.Millisecond)
 }
 
 // expiresLate makes a job whose time passes between the read of its row and its start.

@@ -9,6 +9,7 @@ import (
 	"punctual/shared/contract"
 	"punctual/shared/item"
 	"punctual/shared/job"
+	"punctual/shared/memory"
 )
 
 // Troubles are about what lasts for a while, or coincides, and who must not be affected.
@@ -85,7 +86,7 @@ var timerless = []Story{
 func noTimer(f Fault, after time.Duration) func() Plan {
 	return func() Plan {
 		return func(p Point) (Fault, time.Duration) {
-			if p.Op == "timer.arm" {
+			if p.Op == memory.TimerArm {
 				return f, after
 			}
 			return None, 0
@@ -211,8 +212,8 @@ var hiddenCopies = []Story{
 	}},
 	{Name: "three hours, and a second message of it",
 		Redo: 3 * time.Hour, Alone: true, Held: true, Workers: 2, Plan: func() Plan {
-			return At(Point{Stage: "api", Op: "queue.send", What: contract.FiringQueue("short", "normal"), N: 1}, Twice,
-				0)
+			firing := contract.FiringQueue("short", "normal")
+			return At(Point{Stage: "api", Op: memory.QueueSend, What: firing, N: 1}, Twice, 0)
 		}, Play: func(w *Client) func() {
 			id := w.Post("k", object{"payload": Work{Sleep: "3h"}, "timeout": "4h"})
 			w.Bounded(181 * time.Minute)

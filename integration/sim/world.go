@@ -201,9 +201,9 @@ func (w *World) chooseFault(p *process, op, what string, who uint64) (f Fault, a
 	at.N = w.points[at]
 	f, after = w.plan(at)
 	switch {
-	case f == Late && (op == "queue.send" || op == "queue.receive"):
+	case f == Late && (op == memory.QueueSend || op == memory.QueueReceive):
 		f = Lost // "a send cannot outlive its invocation"
-	case f == Late && (what == "pause.put" || what == "pause.delete"):
+	case f == Late && (what == store.WritePausePut || what == store.WritePauseDelete):
 		f = Lost // a late pause may come at any time, and then nothing can be verified of pauses
 	case p.locked(what) && (f == Hang || f == Slow):
 		f = Fail // virtual time does not wait for a lock

@@ -112,7 +112,7 @@ func (s *shakyTable) note(writes ...item.Write) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for _, w := range writes {
-		if w.Name == "row.accept" || w.Name == "row.adopt" {
+		if w.Name == job.WriteAccept || w.Name == job.WriteAdopt {
 			s.made = append(s.made, w.Ref)
 		}
 	}

@@ -39,20 +39,20 @@ func FollowerOf(parent Key, i item.Item) (Key, error) {
 // as the job was notified.
 func PutFollower(parent, child Key, now time.Time) item.Write {
 	ref := parent.ContentRef(entryPrefix + string(child.ID))
-	return item.Write{Ref: ref, Name: "follower.put", Put: item.Item{
+	return item.Write{Ref: ref, Name: WriteFollowerPut, Put: item.Item{
 		contract.AttrPK: ref.PK, contract.AttrJobID: ref.SK, contract.AttrExpiresAt: now.Add(contentKept).Unix(),
 	}}
 }
 
 // DeleteFollower takes the entry back.
 func DeleteFollower(parent, child Key) item.Write {
-	return item.Write{Ref: parent.ContentRef(entryPrefix + string(child.ID)), Name: "follower.delete", Delete: true}
+	return item.Write{Ref: parent.ContentRef(entryPrefix + string(child.ID)), Name: WriteFollowerDelete, Delete: true}
 }
 
 // Follow marks a job that has not ended as one that others come after: the process that ends it notifies them.
 func Follow(parent Key) item.Write {
 	set := map[string]any{"followed": "1"}
-	return item.Write{Ref: parent.Ref(), Name: "row.follow", When: from("row.follow"), Set: set}
+	return item.Write{Ref: parent.Ref(), Name: WriteFollow, When: from(WriteFollow), Set: set}
 }
 
 // followedAsRead refuses the end of a job that another process has begun to follow since it was read: its row
@@ -73,7 +73,7 @@ func Release(r Row, due time.Time, parents string, now time.Time) (after Row, w 
 		after.ExpiryAt = due.Add(after.ExpireAfter)
 	}
 	send = Route(&after, now)
-	return after, change("row.release", r, after, from("row.release", atVersion(r.Version))), send
+	return after, change(WriteRelease, r, after, from(WriteRelease, atVersion(r.Version))), send
 }
 
 // EndBlocked ends a job whose parents have not ended as its rule asks.
@@ -81,7 +81,7 @@ func EndBlocked(r Row, s Status, why Reason, parents string, now time.Time) (Row
 	after := r
 	after.Reason, after.Parents = why, parents
 	finish(&after, s, now)
-	return after, change("row.end_blocked", r, after, from("row.end_blocked", followedAsRead(r)))
+	return after, change(WriteEndBlocked, r, after, from(WriteEndBlocked, followedAsRead(r)))
 }
 
 // EditBlocked edits a job that still waits. When it is due is said by parents; e has no time. The write
@@ -92,7 +92,7 @@ func EditBlocked(r Row, e Edit, parents string) (Row, item.Write) {
 	after.Version++
 	after.Parents = parents
 	e.apply(&after)
-	return after, change("row.edit_blocked", r, after, from("row.edit_blocked", atVersion(r.Version)))
+	return after, change(WriteEditBlocked, r, after, from(WriteEditBlocked, atVersion(r.Version)))
 }
 
 // KeepBlocked gives a job that still waits its next wake-up, and keeps what is known of its parents: the
@@ -100,5 +100,5 @@ func EditBlocked(r Row, e Edit, parents string) (Row, item.Write) {
 func KeepBlocked(r Row, parents string, now time.Time) (Row, item.Write) {
 	after := r
 	after.Parents, after.WakeAt, after.Postponed = parents, now.Add(Postpone(r.Postponed)), r.Postponed+1
-	return after, change("row.keep_blocked", r, after, from("row.keep_blocked", atVersion(r.Version), wakeAsRead(r)))
+	return after, change(WriteKeepBlocked, r, after, from(WriteKeepBlocked, atVersion(r.Version), wakeAsRead(r)))
 }

@@ -219,7 +219,7 @@ func claimTTL(due, lease time.Time) int64 {
 
 // KeepClaim lets a claim live until then; refused where there is none, or where it lives longer.
 func KeepClaim(k Key, until time.Time) item.Write {
-	return keep(k.ClaimRef(), "claim.keep", until)
+	return keep(k.ClaimRef(), WriteClaimKeep, until)
 }
 
 // keep lets an item live until then, if it is there and would go earlier.
@@ -235,12 +235,12 @@ func goesBefore(at time.Time) item.Cond {
 }
 
 // KeepContent lets a sibling item of a job live until then; refused where it lives longer.
-func KeepContent(ref item.Ref, until time.Time) item.Write { return keep(ref, "content.keep", until) }
+func KeepContent(ref item.Ref, until time.Time) item.Write { return keep(ref, WriteContentKeep, until) }
 
 // KeepRow lets the row of a job that has ended, or its tombstone, live until then; refused where it lives longer.
 func KeepRow(k Key, until time.Time) item.Write {
-	w := keep(k.Ref(), "row.keep", until)
-	w.When = from("row.keep", goesBefore(until))
+	w := keep(k.Ref(), WriteKeep, until)
+	w.When = from(WriteKeep, goesBefore(until))
 	return w
 }
 
@@ -265,7 +265,7 @@ func ClaimNew(k Key, attempt int64, o Owner) item.Write {
 	set := owned(o)
 	set["attempt"], set["takeovers"], set["outcome"], set["progress"], set["lost"] = attempt, int64(1), nil, nil, nil
 	return item.Write{
-		Ref: k.ClaimRef(), Name: "claim.new", Set: set, Add: map[string]int64{"token": 1},
+		Ref: k.ClaimRef(), Name: WriteClaimNew, Set: set, Add: map[string]int64{"token": 1},
 		When: []item.All{
 			{{Attr: contract.AttrPK, Op: item.Missing}},
 			{{Attr: "attempt", Op: item.Lt, Value: attempt}},
@@ -277,7 +277,7 @@ func ClaimNew(k Key, attempt int64, o Owner) item.Write {
 // attempt stays unclaimed. Refused means that a worker holds it: then there is nothing to note.
 func NoteWaits(k Key, w Waits, due, now time.Time) item.Write {
 	return item.Write{
-		Ref: k.ClaimRef(), Name: "claim.note_waits",
+		Ref: k.ClaimRef(), Name: WriteClaimNoteWaits,
 		Set: map[string]any{
 			"waits": w.For, "waits_attempt": w.Attempt, "waits_until": w.Until.UnixMilli(),
 			contract.AttrExpiresAt: claimTTL(due, w.Until),
@@ -300,7 +300,7 @@ func TakeOver(k Key, old Claim, o Owner, now time.Time) item.Write {
 	}
 	when := append(unheld(old.Attempt, now), asRead(old)...)
 	return item.Write{
-		Ref: k.ClaimRef(), Name: "claim.take_over", Set: set, Add: map[string]int64{"token": 1, "takeovers": 1},
+		Ref: k.ClaimRef(), Name: WriteClaimTakeOver, Set: set, Add: map[string]int64{"token": 1, "takeovers": 1},
 		When: []item.All{when},
 	}
 }
@@ -330,12 +330,12 @@ func Heartbeat(k Key, attempt, token int64, leaseUntil, due time.Time, p *Progre
 	if p != nil {
 		set["progress"] = string(text.MustJSON(p))
 	}
-	return item.Write{Ref: k.ClaimRef(), Name: "claim.heartbeat", When: holder(attempt, token), Set: set}
+	return item.Write{Ref: k.ClaimRef(), Name: WriteClaimHeartbeat, When: holder(attempt, token), Set: set}
 }
 
 // RecordOutcome ends the attempt. Refused means that another process fenced us: then nothing may be reported.
 func RecordOutcome(k Key, attempt, token int64, o Outcome) item.Write {
-	return item.Write{Ref: k.ClaimRef(), Name: "claim.outcome", When: holder(attempt, token),
+	return item.Write{Ref: k.ClaimRef(), Name: WriteClaimOutcome, When: holder(attempt, token),
 		Set: map[string]any{"outcome": EncodeOutcome(o)}}
 }
 
@@ -357,7 +357,7 @@ func RecordLost(r Row, c Claim, now time.Time) (after Claim, w item.Write) {
 	after = c
 	after.Outcome, after.Token = &o, c.Token+1
 	return after, item.Write{
-		Ref: r.ClaimRef(), Name: "claim.outcome_lost", Add: map[string]int64{"token": 1},
+		Ref: r.ClaimRef(), Name: WriteClaimOutcomeLost, Add: map[string]int64{"token": 1},
 		Set:  map[string]any{"outcome": EncodeOutcome(o), "lost": nil, "cancel": nil},
 		When: []item.All{append(unheld(r.Attempt, now), asRead(c)...)},
 	}
@@ -398,7 +398,7 @@ func LetGoStarted(k Key, attempt, token int64, lost []Attempt, broken Attempt) i
 func LetGo(k Key, attempt, token int64) item.Write {
 	held := item.Cond{Attr: "lease_until", Op: item.Ne, Value: int64(0)}
 	return item.Write{
-		Ref: k.ClaimRef(), Name: "claim.let_go", When: []item.All{append(holder(attempt, token)[0], held)},
+		Ref: k.ClaimRef(), Name: WriteClaimLetGo, When: []item.All{append(holder(attempt, token)[0], held)},
 		Set: map[string]any{"lease_until": int64(0)}, Add: map[string]int64{"takeovers": -1},
 	}
 }
@@ -408,7 +408,7 @@ func LetGo(k Key, attempt, token int64) item.Write {
 // attempt's from now on. Refused means that the claim is live, or has changed: decide again.
 func Fence(r Row, old Claim, due, now time.Time) item.Write {
 	w := item.Write{
-		Ref: r.ClaimRef(), Name: "claim.fence",
+		Ref: r.ClaimRef(), Name: WriteClaimFence,
 		Set: map[string]any{
 			"attempt": r.Attempt, "lease_until": int64(0), "takeovers": int64(0), "outcome": nil, "cancel": nil,
 			"progress":             nil,
@@ -438,6 +438,6 @@ func asRead(old Claim) item.All {
 
 // FlagCancel asks the live owner to stop; it sees the flag at its next heartbeat, or before it starts.
 func FlagCancel(k Key, attempt, token int64) item.Write {
-	return item.Write{Ref: k.ClaimRef(), Name: "claim.cancel", When: holder(attempt, token),
+	return item.Write{Ref: k.ClaimRef(), Name: WriteClaimCancel, When: holder(attempt, token),
 		Set: map[string]any{"cancel": "1"}}
 }

@@ -35,14 +35,14 @@ func (r Row) Unfinished() bool { return r.Status != "" && !r.Status.Final() }
 func AcceptEnded(r Row, s Status, why Reason, now time.Time) (Row, item.Write) {
 	r.Reason = why
 	finish(&r, s, now)
-	return r, item.Write{Ref: r.Ref(), Name: "row.accept_ended", Put: r.Item(), When: isNew}
+	return r, item.Write{Ref: r.Ref(), Name: WriteAcceptEnded, Put: r.Item(), When: isNew}
 }
 
 // AcceptMapped puts the row of a mapped node, which waits for its items; it must not exist. It has no
 // wake-up: its items and its run bring it on.
 func AcceptMapped(r Row) (Row, item.Write) {
 	r.Status, r.WakeAt, r.Near = Blocked, time.Time{}, false
-	return r, item.Write{Ref: r.Ref(), Name: "row.accept_mapped", Put: r.Item(), When: isNew}
+	return r, item.Write{Ref: r.Ref(), Name: WriteAcceptMapped, Put: r.Item(), When: isNew}
 }
 
 var isNew = []item.All{{{Attr: contract.AttrJobID, Op: item.Missing}}}
@@ -50,7 +50,7 @@ var isNew = []item.All{{{Attr: contract.AttrJobID, Op: item.Missing}}}
 // CheckNotEnded holds while a mapped node is BLOCKED, with a row or without; it goes in one transaction with what
 // the process that ends the node has to find.
 func CheckNotEnded(node Key) item.Write {
-	return item.Write{Ref: node.Ref(), Name: "row.check_not_ended", Check: true, When: []item.All{
+	return item.Write{Ref: node.Ref(), Name: WriteCheckNotEnded, Check: true, When: []item.All{
 		isNew[0], {{Attr: "status", Op: item.Eq, Value: string(Blocked)}},
 	}}
 }
@@ -60,7 +60,7 @@ func CloseMapped(r Row, s Status, why Reason, now time.Time) (Row, item.Write) {
 	after := r
 	after.Reason = why
 	finish(&after, s, now)
-	return after, change("row.close_mapped", r, after, from("row.close_mapped", followedAsRead(r)))
+	return after, change(WriteCloseMapped, r, after, from(WriteCloseMapped, followedAsRead(r)))
 }
 
 // Force ends a node that waits as an operator wants it. It goes in one transaction with a Fence of the
@@ -69,8 +69,8 @@ func Force(r Row, f Forced, why Reason, now time.Time) (Row, item.Write) {
 	after := r
 	after.Forced, after.Reason = f, why
 	finish(&after, f.Status(), now)
-	return after, change("row.force", r, after,
-		from("row.force", atAttempt(r.Attempt), stopIs(NoStop), followedAsRead(r)))
+	return after, change(WriteForce, r, after,
+		from(WriteForce, atAttempt(r.Attempt), stopIs(NoStop), followedAsRead(r)))
 }
 
 // SetResult gives a row that is about to end its result. What does not fit is to be put as an attachment first.
@@ -86,7 +86,7 @@ func NotifyDone(r Row, now time.Time) (Row, item.Write) {
 		after.PendingEffects = PendingDeadLetter
 	}
 	settleWake(&after, now)
-	return after, change("row.told", r, after, from("row.told", pendingIs(r.PendingEffects)))
+	return after, change(WriteNotify, r, after, from(WriteNotify, pendingIs(r.PendingEffects)))
 }
 
 // ParseNode decodes the row of a node. Of one that is forgotten it gives the status with which it ended,

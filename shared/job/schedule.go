@@ -39,7 +39,7 @@ func Adopt(old, made Row, now time.Time) (after Row, w item.Write, send bool) {
 		after.PayloadVer = ContentNumber(after.Version, strconv.FormatInt(made.PayloadVer, 10))
 	}
 	send = Route(&after, now)
-	return after, change("row.adopt", old, after, from("row.adopt",
+	return after, change(WriteAdopt, old, after, from(WriteAdopt,
 		item.Cond{Attr: "epoch", Op: item.Lt, Value: made.Epoch}, atVersion(old.Version), atAttempt(1),
 		stopIs(NoStop))), send
 }
@@ -50,8 +50,8 @@ func Skip(r Row, reason Reason, now time.Time) (Row, item.Write) {
 	after := r
 	after.Reason = reason
 	finish(&after, Skipped, now)
-	return after, change("row.skip", r, after,
-		from("row.skip", atAttempt(1), epochAsRead(r), stopIs(NoStop), followedAsRead(r)))
+	return after, change(WriteSkip, r, after,
+		from(WriteSkip, atAttempt(1), epochAsRead(r), stopIs(NoStop), followedAsRead(r)))
 }
 
 // epochAsRead: a job that a person asked for has no epoch.
@@ -76,8 +76,8 @@ func BeginRun(r Row, now time.Time) (Row, item.Write) {
 		after.StartedAt = wanted
 	}
 	after.LatenessMS = after.StartedAt.Sub(wanted).Milliseconds()
-	return after, change("row.begin_run", r, after,
-		from("row.begin_run", atVersion(r.Version), atAttempt(r.Attempt), epochAsRead(r), stopIs(NoStop)))
+	return after, change(WriteBeginRun, r, after,
+		from(WriteBeginRun, atVersion(r.Version), atAttempt(r.Attempt), epochAsRead(r), stopIs(NoStop)))
 }
 
 // CloseRun ends a row as its run has ended: SUCCEEDED, DEAD or CANCELLED. A dead one has no letter: the
@@ -86,5 +86,5 @@ func CloseRun(r Row, s Status, why Reason, now time.Time) (Row, item.Write) {
 	after := r
 	after.Reason = why
 	finish(&after, s, now)
-	return after, change("row.close_run", r, after, from("row.close_run"))
+	return after, change(WriteCloseRun, r, after, from(WriteCloseRun))
 }

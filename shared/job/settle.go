@@ -48,26 +48,26 @@ func Settle(r *Row, attempt int64, o Outcome, now time.Time) (*Decision, error) 
 	guard := []item.Cond{atAttempt(attempt), followedAsRead(*r), stopIs(r.Stop)}
 	switch {
 	case o.Kind == OutcomeSucceeded: // wins over a stop: what is done is done
-		name, guard = "row.succeed", guard[:2]
+		name, guard = WriteSucceed, guard[:2]
 		after.Reason = Reason{}
 		finish(after, Succeeded, now)
 		d.Contents = append(d.Contents, storeResult(after, o)...)
 	case r.Stop != NoStop:
-		name = "row.finish_stop"
+		name = WriteFinishStop
 		finish(after, r.Stop.Final(), now)
 	case o.Kind == OutcomeSnoozed:
-		name = "row.snooze"
+		name = WriteSnooze
 		d.Send = reattempt(after, "snooze", max(time.Duration(o.RetryAfterMS)*time.Millisecond, contract.MinSnooze),
 			now)
 	default:
 		after.Failures++
 		after.Reason = reasonOf(o)
 		if o.Permanent || after.Failures >= int64(r.Retry.MaxAttempts) {
-			name = "row.die"
+			name = WriteDie
 			finish(after, Dead, now)
 			break
 		}
-		name = "row.retry"
+		name = WriteRetry
 		wait := retryAfter(r.Retry.Delay(r.ID, attempt, after.Failures), time.Duration(o.RetryAfterMS)*time.Millisecond)
 		d.Send = reattempt(after, "retry", wait, now)
 	}
@@ -75,7 +75,7 @@ func Settle(r *Row, attempt int64, o Outcome, now time.Time) (*Decision, error) 
 		// The next attempt would be past expire_after.
 		backToAttempt(after, r)
 		after.Reason = Reason{Code: CodeExpiredRetrying, Message: Cut(reasonOf(o).Message, contract.MaxInlineError)}
-		name, d.Send = "row.die", false
+		name, d.Send = WriteDie, false
 		finish(after, Dead, now)
 	}
 	var was, is space

@@ -36,42 +36,42 @@ var (
 // Transitions lists every change that a row can undergo.
 var Transitions = []Transition{
 	// one that comes after others may wait for them, or may be over at once
-	{"row.accept", nil, []Status{Scheduled, Blocked, Cancelled, Skipped}, nil},
-	{"row.accept_ended", nil, []Status{Succeeded, Dead, Cancelled, Skipped}, nil},
-	{"row.accept_mapped", nil, []Status{Blocked}, nil},
-	{"row.begin_run", []Status{Scheduled}, []Status{Blocked}, slices.Concat(status, wakeUp)},
-	{"row.close_run", []Status{Blocked}, []Status{Succeeded, Dead, Cancelled}, ending},
-	{"row.close_mapped", []Status{Blocked}, []Status{Succeeded, Dead, Cancelled}, ending},
-	{"row.force", []Status{Scheduled}, []Status{Succeeded, Skipped}, ending},
-	{"row.told", []Status{Succeeded, Dead, Cancelled, Skipped, Expired},
+	{WriteAccept, nil, []Status{Scheduled, Blocked, Cancelled, Skipped}, nil},
+	{WriteAcceptEnded, nil, []Status{Succeeded, Dead, Cancelled, Skipped}, nil},
+	{WriteAcceptMapped, nil, []Status{Blocked}, nil},
+	{WriteBeginRun, []Status{Scheduled}, []Status{Blocked}, slices.Concat(status, wakeUp)},
+	{WriteCloseRun, []Status{Blocked}, []Status{Succeeded, Dead, Cancelled}, ending},
+	{WriteCloseMapped, []Status{Blocked}, []Status{Succeeded, Dead, Cancelled}, ending},
+	{WriteForce, []Status{Scheduled}, []Status{Succeeded, Skipped}, ending},
+	{WriteNotify, []Status{Succeeded, Dead, Cancelled, Skipped, Expired},
 		[]Status{Succeeded, Dead, Cancelled, Skipped, Expired}, slices.Concat(effects, wakeUp)},
-	{"row.running", []Status{Scheduled}, []Status{Running}, status},
-	{"row.succeed", open, []Status{Succeeded}, ending},
-	{"row.retry", open, []Status{Scheduled}, slices.Concat(status, why, wakeUp)},
-	{"row.snooze", open, []Status{Scheduled}, slices.Concat(status, wakeUp)},
-	{"row.die", open, []Status{Dead}, ending},
-	{"row.stop", open, []Status{Scheduled, Running}, slices.Concat([]string{"stop"}, why)},
+	{WriteRunning, []Status{Scheduled}, []Status{Running}, status},
+	{WriteSucceed, open, []Status{Succeeded}, ending},
+	{WriteRetry, open, []Status{Scheduled}, slices.Concat(status, why, wakeUp)},
+	{WriteSnooze, open, []Status{Scheduled}, slices.Concat(status, wakeUp)},
+	{WriteDie, open, []Status{Dead}, ending},
+	{WriteStop, open, []Status{Scheduled, Running}, slices.Concat([]string{"stop"}, why)},
 	// the stop gave the reason
-	{"row.finish_stop", open, []Status{Cancelled, Expired}, slices.Concat(status, wakeUp, effects)},
-	{"row.cancel_blocked", []Status{Blocked}, []Status{Cancelled}, ending},
-	{"row.follow", []Status{Blocked, Scheduled, Running}, []Status{Blocked, Scheduled, Running}, nil},
-	{"row.release", []Status{Blocked}, []Status{Scheduled}, slices.Concat(status, why, wakeUp)},
-	{"row.end_blocked", []Status{Blocked}, []Status{Cancelled, Skipped}, ending},
-	{"row.edit_blocked", []Status{Blocked}, []Status{Blocked}, nil},
-	{"row.keep_blocked", []Status{Blocked}, []Status{Blocked}, wakeUp},
-	{"row.reschedule", []Status{Scheduled}, []Status{Scheduled}, wakeUp},
-	{"row.rewake", open, []Status{Scheduled, Running}, wakeUp},
-	{"row.rewake_owing", []Status{Succeeded, Dead, Cancelled, Skipped, Expired},
+	{WriteFinishStop, open, []Status{Cancelled, Expired}, slices.Concat(status, wakeUp, effects)},
+	{WriteCancelBlocked, []Status{Blocked}, []Status{Cancelled}, ending},
+	{WriteFollow, []Status{Blocked, Scheduled, Running}, []Status{Blocked, Scheduled, Running}, nil},
+	{WriteRelease, []Status{Blocked}, []Status{Scheduled}, slices.Concat(status, why, wakeUp)},
+	{WriteEndBlocked, []Status{Blocked}, []Status{Cancelled, Skipped}, ending},
+	{WriteEditBlocked, []Status{Blocked}, []Status{Blocked}, nil},
+	{WriteKeepBlocked, []Status{Blocked}, []Status{Blocked}, wakeUp},
+	{WriteReschedule, []Status{Scheduled}, []Status{Scheduled}, wakeUp},
+	{WriteRewake, open, []Status{Scheduled, Running}, wakeUp},
+	{WriteRewakeEnded, []Status{Succeeded, Dead, Cancelled, Skipped, Expired},
 		[]Status{Succeeded, Dead, Cancelled, Skipped, Expired}, wakeUp},
-	{"row.adopt", []Status{Scheduled}, []Status{Scheduled}, wakeUp},
-	{"row.skip", open, []Status{Skipped}, ending},
-	{"row.park", open, []Status{Scheduled, Running}, wakeUp},
-	{"row.unpark", open, []Status{Scheduled, Running}, slices.Concat(wakeUp, []string{"ready_at"})},
-	{"row.bury", []Status{Dead}, []Status{Dead}, slices.Concat(effects, wakeUp)},
-	{"row.redrive", []Status{Dead}, []Status{Dead}, slices.Concat(effects, wakeUp)},
-	{"row.keep", []Status{Succeeded, Dead, Cancelled, Skipped, Expired, Gone},
+	{WriteAdopt, []Status{Scheduled}, []Status{Scheduled}, wakeUp},
+	{WriteSkip, open, []Status{Skipped}, ending},
+	{WritePark, open, []Status{Scheduled, Running}, wakeUp},
+	{WriteUnpark, open, []Status{Scheduled, Running}, slices.Concat(wakeUp, []string{"ready_at"})},
+	{WriteBury, []Status{Dead}, []Status{Dead}, slices.Concat(effects, wakeUp)},
+	{WriteRedrive, []Status{Dead}, []Status{Dead}, slices.Concat(effects, wakeUp)},
+	{WriteKeep, []Status{Succeeded, Dead, Cancelled, Skipped, Expired, Gone},
 		[]Status{Succeeded, Dead, Cancelled, Skipped, Expired, Gone}, nil},
-	{"row.forget", []Status{Succeeded, Dead, Cancelled, Skipped, Expired}, []Status{Gone}, nil},
+	{WriteForget, []Status{Succeeded, Dead, Cancelled, Skipped, Expired}, []Status{Gone}, nil},
 }
 
 // Gone is the tombstone of a forgotten job: for a day it keeps a late put of the same id out.
@@ -150,7 +150,7 @@ func changed(name string, ref item.Ref, before, after []item.Attribute, when []i
 
 // Accept puts a new row. It must not exist.
 func Accept(r Row) item.Write {
-	return item.Write{Ref: r.Ref(), Name: "row.accept", Put: r.Item(),
+	return item.Write{Ref: r.Ref(), Name: WriteAccept, Put: r.Item(),
 		When: []item.All{{{Attr: contract.AttrJobID, Op: item.Missing}}}}
 }
 
@@ -183,8 +183,8 @@ func Route(r *Row, now time.Time) (send bool) {
 func MarkRunning(k Key, version, attempt int64, startedAt time.Time, latenessMS int64) item.Write {
 	set := map[string]any{"status": string(Running), "waiting": nil, "started_at": startedAt.UnixMilli(),
 		"lateness": latenessMS}
-	return item.Write{Ref: k.Ref(), Name: "row.running",
-		When: from("row.running", atVersion(version), atAttempt(attempt)), Set: set}
+	return item.Write{Ref: k.Ref(), Name: WriteRunning,
+		When: from(WriteRunning, atVersion(version), atAttempt(attempt)), Set: set}
 }
 
 // RequestStop writes the intent to end an open job; what follows is Fence and FinishStop, or,
@@ -192,13 +192,13 @@ func MarkRunning(k Key, version, attempt int64, startedAt time.Time, latenessMS 
 func RequestStop(r Row, s Stop, reason Reason, now time.Time) (Row, item.Write) {
 	after := r
 	after.Stop, after.Reason = s, reason
-	when := from("row.stop")
+	when := from(WriteStop)
 	if s == StopCancel {
 		after.CancelRequestedAt = now
 	} else {
-		when = from("row.stop", atAttempt(r.Attempt), stopIs(NoStop))
+		when = from(WriteStop, atAttempt(r.Attempt), stopIs(NoStop))
 	}
-	return after, change("row.stop", r, after, when)
+	return after, change(WriteStop, r, after, when)
 }
 
 // FinishStop turns the stop into its final status, after the claim was fenced.
@@ -211,8 +211,8 @@ func FinishStopAfter(r Row, starts []Attempt, now time.Time) (Row, item.Write) {
 		after.StartedAt, after.LatenessMS = starts[n-1].StartedAt, starts[n-1].LatenessMS
 	}
 	finish(&after, r.Stop.Final(), now)
-	when := from("row.finish_stop", stopIs(r.Stop), atAttempt(r.Attempt), followedAsRead(r))
-	return after, change("row.finish_stop", r, after, when)
+	when := from(WriteFinishStop, stopIs(r.Stop), atAttempt(r.Attempt), followedAsRead(r))
+	return after, change(WriteFinishStop, r, after, when)
 }
 
 // finish gives a row its final status: no wake-up, unless it has pending effects.
@@ -259,7 +259,7 @@ func CancelBlocked(r Row, now time.Time) (Row, item.Write) {
 	after := r
 	after.CancelRequestedAt = now
 	finish(&after, Cancelled, now)
-	return after, change("row.cancel_blocked", r, after, from("row.cancel_blocked", followedAsRead(r)))
+	return after, change(WriteCancelBlocked, r, after, from(WriteCancelBlocked, followedAsRead(r)))
 }
 
 // Edit is what a PATCH or a run-now changes; a nil field stays.
@@ -292,8 +292,8 @@ func Reschedule(r Row, e Edit, now time.Time) (after Row, w item.Write, send boo
 	}
 	e.apply(&after)
 	send = Route(&after, now)
-	return after, change("row.reschedule", r, after,
-		from("row.reschedule", atVersion(r.Version), atAttempt(r.Attempt), stopIs(NoStop))), send
+	return after, change(WriteReschedule, r, after,
+		from(WriteReschedule, atVersion(r.Version), atAttempt(r.Attempt), stopIs(NoStop))), send
 }
 
 // apply changes what is not the time, in a row whose version has grown.
@@ -322,15 +322,15 @@ func Rewake(r Row, at, now time.Time, postponed int64) (Row, item.Write) {
 	after.WakeAt = r.untilDeadline(after.WakeAt, now)
 	// Parking keeps wake_at: only the slice shows that another process parked it.
 	slice := item.Cond{Attr: contract.AttrWakeSlice, Op: item.Eq, Value: r.Slice()}
-	return after, change("row.rewake", r, after, from("row.rewake", atAttempt(r.Attempt), wakeAsRead(r), slice))
+	return after, change(WriteRewake, r, after, from(WriteRewake, atAttempt(r.Attempt), wakeAsRead(r), slice))
 }
 
 // RewakePending is Rewake for a final row that still has pending effects.
 func RewakePending(r Row, at time.Time) (Row, item.Write) {
 	after := r
 	after.WakeAt, after.Postponed = at, r.Postponed+1
-	return after, change("row.rewake_owing", r, after,
-		from("row.rewake_owing", pendingIs(r.PendingEffects), wakeAsRead(r)))
+	return after, change(WriteRewakeEnded, r, after,
+		from(WriteRewakeEnded, pendingIs(r.PendingEffects), wakeAsRead(r)))
 }
 
 func wakeAsRead(r Row) item.Cond {
@@ -345,16 +345,16 @@ func Park(r Row, now time.Time) (Row, item.Write) {
 	after.Status = Scheduled
 	after.Parked, after.QueuedBehind, after.Near, after.Postponed = true, false, false, 0
 	after.WakeAt = after.parkedWake(now)
-	return after, change("row.park", r, after,
-		from("row.park", atVersion(r.Version), atAttempt(r.Attempt), stopIs(NoStop)))
+	return after, change(WritePark, r, after,
+		from(WritePark, atVersion(r.Version), atAttempt(r.Attempt), stopIs(NoStop)))
 }
 
 // ParkQueuedBehind moves the wake-up of a schedule's job to the line behind a run that has not ended.
 func ParkQueuedBehind(r Row, now time.Time) (Row, item.Write) {
 	after, _ := Park(r, now)
 	after.QueuedBehind = true
-	return after, change("row.park", r, after,
-		from("row.park", atVersion(r.Version), atAttempt(r.Attempt), stopIs(NoStop)))
+	return after, change(WritePark, r, after,
+		from(WritePark, atVersion(r.Version), atAttempt(r.Attempt), stopIs(NoStop)))
 }
 
 // AwaitDeadline gives a row that waits, and whose wake-up has come only so that its deadline is seen, its deadline as
@@ -366,7 +366,7 @@ func AwaitDeadline(r Row, now time.Time) (item.Write, bool) {
 	if r.Parked { // by an older version, which kept the wake-up
 		after := r
 		after.WakeAt = r.parkedWake(now)
-		return change("row.park", r, after, from("row.park", atVersion(r.Version), atAttempt(r.Attempt),
+		return change(WritePark, r, after, from(WritePark, atVersion(r.Version), atAttempt(r.Attempt),
 			stopIs(NoStop))), after.WakeAt.After(now)
 	}
 	if !r.WakeAt.Before(r.DueAt) || r.DueAt.After(now) {
@@ -381,7 +381,7 @@ func Unpark(r Row, now time.Time) (Row, item.Write) {
 	after := r
 	after.Parked, after.QueuedBehind, after.Near, after.WakeAt, after.ReadyAt = false, false, false, now, now
 	parked := item.Cond{Attr: "parked", Op: item.Exists}
-	return after, change("row.unpark", r, after, from("row.unpark", atVersion(r.Version), atAttempt(r.Attempt), parked))
+	return after, change(WriteUnpark, r, after, from(WriteUnpark, atVersion(r.Version), atAttempt(r.Attempt), parked))
 }
 
 // Bury notes that the dead letter has reached the queue from which SQS moves it to the DLQ.
@@ -389,7 +389,7 @@ func Bury(r Row, now time.Time) (Row, item.Write) {
 	after := r
 	after.BuriedAt, after.PendingEffects = now, r.PendingEffects.WithoutDeadLetter()
 	settleWake(&after, now)
-	return after, change("row.bury", r, after, from("row.bury", pendingIs(r.PendingEffects)))
+	return after, change(WriteBury, r, after, from(WriteBury, pendingIs(r.PendingEffects)))
 }
 
 // Redriven links a dead job to the new one made of it; it goes in one transaction with Accept of that.
@@ -398,7 +398,7 @@ func Redriven(r Row, by ID, now time.Time) (Row, item.Write) {
 	after.RedrivenBy, after.PendingEffects = by, r.PendingEffects.WithoutDeadLetter()
 	settleWake(&after, now)
 	free := item.Cond{Attr: "redriven_by", Op: item.Missing}
-	return after, change("row.redrive", r, after, from("row.redrive", free, pendingIs(r.PendingEffects)))
+	return after, change(WriteRedrive, r, after, from(WriteRedrive, free, pendingIs(r.PendingEffects)))
 }
 
 // RedriveID is the id of the job that a redrive of r makes: the same however often it is asked for.
@@ -433,7 +433,7 @@ func Forget(r Row, now time.Time) item.Write {
 		more = pendingIs(r.PendingEffects)
 	}
 	w := item.Write{
-		Ref: ref, Name: "row.forget", When: from("row.forget", more),
+		Ref: ref, Name: WriteForget, When: from(WriteForget, more),
 		Put: item.Item{
 			contract.AttrPK: ref.PK, contract.AttrJobID: ref.SK, "schema_v": int64(1), "status": string(Gone),
 			contract.AttrExpiresAt: now.Add(contract.TombstoneKept).Unix(),

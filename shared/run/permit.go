@@ -53,7 +53,7 @@ func holder(id job.ID) string { return holderPrefix + string(id) }
 func (b Bucket) Take(capacity int, to job.ID, now time.Time) item.Write {
 	free := item.Cond{Attr: holder(to), Op: item.Missing}
 	w := item.Write{
-		Ref: b.Ref(), Name: "run.take_place",
+		Ref: b.Ref(), Name: WriteTakeSlot,
 		Set: map[string]any{holder(to): int64(1), contract.AttrExpiresAt: keptFrom(now)},
 		Add: map[string]int64{"n": 1},
 		When: []item.All{
@@ -69,7 +69,7 @@ func (b Bucket) Take(capacity int, to job.ID, now time.Time) item.Write {
 // Pass gives the place of a job that has ended to another. It goes in one transaction with the other's row.
 func (b Bucket) Pass(from, to job.ID) item.Write {
 	return item.Write{
-		Ref: b.Ref(), Name: "run.pass_place",
+		Ref: b.Ref(), Name: WritePassSlot,
 		Set:  map[string]any{holder(from): nil, holder(to): int64(1)},
 		When: []item.All{{{Attr: holder(from), Op: item.Exists}, {Attr: holder(to), Op: item.Missing}}},
 	}
@@ -78,7 +78,7 @@ func (b Bucket) Pass(from, to job.ID) item.Write {
 // Free gives back the place of a job that has ended. Refused, it holds none.
 func (b Bucket) Free(from job.ID) item.Write {
 	return item.Write{
-		Ref: b.Ref(), Name: "run.free_place", Set: map[string]any{holder(from): nil}, Add: map[string]int64{"n": -1},
+		Ref: b.Ref(), Name: WriteFreeSlot, Set: map[string]any{holder(from): nil}, Add: map[string]int64{"n": -1},
 		When: []item.All{{{Attr: holder(from), Op: item.Exists}}},
 	}
 }

@@ -216,7 +216,7 @@ func keptFrom(now time.Time) int64 { return now.Add(contract.NodeKept).Unix() }
 // PutContent writes something that is too large for the run's item, such as params or a result.
 func (r Run) PutContent(name, body string, now time.Time) item.Write {
 	ref := r.ContentRef(name)
-	return item.Write{Ref: ref, Name: "run.content", Put: item.Item{
+	return item.Write{Ref: ref, Name: WriteContent, Put: item.Item{
 		contract.AttrPK: ref.PK, contract.AttrSK: ref.SK, "body": body,
 		contract.AttrExpiresAt: keptFrom(now),
 	}}
@@ -249,7 +249,7 @@ func (r Run) List() item.Write {
 	if r.Schedule != "" {
 		i["schedule"] = r.Schedule
 	}
-	return item.Write{Ref: ref, Name: "run.list", Put: i}
+	return item.Write{Ref: ref, Name: WriteList, Put: i}
 }
 
 // Event is something that was done to a run.
@@ -268,7 +268,7 @@ type Event struct {
 func (r Run) PutEvent(e Event) item.Write {
 	sk := EventsFrom + e.At.UTC().Format(listedFormat) + fmt.Sprintf("#%010d", r.Epoch)
 	ref := r.ref(sk)
-	return item.Write{Ref: ref, Name: "run.event", Put: item.Item{
+	return item.Write{Ref: ref, Name: WriteEvent, Put: item.Item{
 		contract.AttrPK: ref.PK, contract.AttrSK: ref.SK, "body": string(text.MustJSON(e)),
 		contract.AttrExpiresAt: r.EventsKept(e.At).Unix(),
 	}}
@@ -288,7 +288,7 @@ func (r Run) EventsKept(now time.Time) time.Time {
 
 // KeepEvent keeps an event until then. A forgotten one stays so.
 func KeepEvent(ref item.Ref, until time.Time) item.Write {
-	return item.Write{Ref: ref, Name: "run.keep_event", Set: map[string]any{contract.AttrExpiresAt: until.Unix()},
+	return item.Write{Ref: ref, Name: WriteKeepEvent, Set: map[string]any{contract.AttrExpiresAt: until.Unix()},
 		When: []item.All{{{Attr: contract.AttrPK, Op: item.Exists}}}}
 }
 
@@ -302,7 +302,7 @@ func ParseEvent(i item.Item) (Event, error) {
 // Forget deletes the item of a run that has ended, as it was read, once its schedule knows of its end.
 func (r Run) Forget() item.Write {
 	is := item.Cond{Attr: "epoch", Op: item.Eq, Value: r.Epoch}
-	return item.Write{Ref: r.Ref(), Name: "run.forget", Delete: true, When: []item.All{
+	return item.Write{Ref: r.Ref(), Name: WriteForget, Delete: true, When: []item.All{
 		{is, hasEnded, noOperation, {Attr: "schedule", Op: item.Missing}},
 		{is, hasEnded, noOperation, {Attr: "told", Op: item.Exists}},
 	}}
@@ -311,7 +311,7 @@ func (r Run) Forget() item.Write {
 // CheckOver holds while the run that has ended is as it was read; it goes in one transaction with what must not happen
 // to a run that goes on.
 func (r Run) CheckOver() item.Write {
-	return item.Write{Ref: r.Ref(), Name: "run.check_over", Check: true, When: []item.All{
+	return item.Write{Ref: r.Ref(), Name: WriteCheckEnded, Check: true, When: []item.All{
 		{{Attr: "epoch", Op: item.Eq, Value: r.Epoch}, hasEnded, noOperation},
 	}}
 }
@@ -410,13 +410,13 @@ func (r Run) Keeps(now time.Time, idle bool) time.Time {
 func (r Run) Keep(until time.Time) (Run, item.Write) {
 	after := r
 	after.KeptUntil = until
-	return r.change("run.keep", after, notOver)
+	return r.change(WriteKeep, after, notOver)
 }
 
 // KeepItem lets an item of the run live until then; refused where it lives longer.
 func (k Key) KeepItem(ref item.Ref, until time.Time) item.Write {
 	return item.Write{
-		Ref: ref, Name: "run.keep_item", Set: map[string]any{contract.AttrExpiresAt: until.Unix()},
+		Ref: ref, Name: WriteKeepItem, Set: map[string]any{contract.AttrExpiresAt: until.Unix()},
 		When: []item.All{{{Attr: contract.AttrExpiresAt, Op: item.Lt, Value: until.Unix()}}},
 	}
 }
@@ -481,7 +481,7 @@ func (r Run) wake(now time.Time) Run {
 // it is due, and the shard.
 func Create(r Run, now time.Time) (Run, item.Write) {
 	r.Status, r.Epoch, r.CreatedAt, r.WakeAt, r.InBuckets = Building, 1, now, now, true
-	return r, item.Write{Ref: r.Ref(), Name: "run.create", Put: r.Item(), When: []item.All{
+	return r, item.Write{Ref: r.Ref(), Name: WriteCreate, Put: r.Item(), When: []item.All{
 		{{Attr: contract.AttrPK, Op: item.Missing}},
 	}}
 }
@@ -490,7 +490,7 @@ func Create(r Run, now time.Time) (Run, item.Write) {
 func (r Run) Built() (Run, item.Write) {
 	after := r
 	after.Status = Running
-	return r.change("run.built", after, item.Cond{Attr: "status", Op: item.Eq, Value: string(Building)})
+	return r.change(WriteBuilt, after, item.Cond{Attr: "status", Op: item.Eq, Value: string(Building)})
 }
 
 // Halt stops the run: nothing starts any more, and what has not started ends with the stop's reason.
@@ -502,7 +502,7 @@ func (r Run) Halt(s Stop, why job.Reason, now time.Time) (Run, item.Write) {
 	if s == StopFail {
 		more = append(more, noOperation)
 	}
-	return r.change("run.stop", after, more...)
+	return r.change(WriteStop, after, more...)
 }
 
 // Pause keeps everything from starting; Resume brings it on again.
@@ -510,7 +510,7 @@ func (r Run) Pause() (Run, item.Write) {
 	after := r
 	after.Paused = true
 	after.Epoch++
-	return r.change("run.pause", after, notOver, noStop)
+	return r.change(WritePause, after, notOver, noStop)
 }
 
 // Resume lifts a pause.
@@ -518,7 +518,7 @@ func (r Run) Resume(now time.Time) (Run, item.Write) {
 	after := r.wake(now)
 	after.Paused = false
 	after.Epoch++
-	return r.change("run.resume", after, notOver, noStop)
+	return r.change(WriteResume, after, notOver, noStop)
 }
 
 // Touch is the run's part of an operator's skip or complete of a node that has not failed.
@@ -529,7 +529,7 @@ func (r Run) Touch(now time.Time) (Run, item.Write) {
 		after.Status = Running
 	}
 	after.Epoch++
-	return r.change("run.touch", after, notOver, noStop, noOperation)
+	return r.change(WriteTouch, after, notOver, noStop, noOperation)
 }
 
 // Begin is an operation's first write: from here on nothing starts until Finish or Withdraw.
@@ -544,7 +544,7 @@ func (r Run) Begin(a Operation, now time.Time) (Run, item.Write) {
 	} else {
 		more = append(more, noStop)
 	}
-	return r.change("run.begin", after, append(more, over)...)
+	return r.change(WriteBegin, after, append(more, over)...)
 }
 
 func (r Run) sameOperation() item.Cond {
@@ -579,7 +579,7 @@ func (r Run) Finish(retried map[string]Before, now time.Time) (Run, item.Write) 
 		n.Override, n.Reason = r.Operation.Forced, r.Operation.Reason
 		after.Nodes[r.Operation.Node] = n
 	}
-	return r.change("run.finish", after, r.sameOperation())
+	return r.change(WriteFinish, after, r.sameOperation())
 }
 
 // expireAfter is how long the run may take, for a run that expires.
@@ -598,14 +598,14 @@ func (r Run) Withdraw() (Run, item.Write) {
 	if r.Status.Final() && !r.MustNotify() {
 		after.WakeAt = time.Time{}
 	}
-	return r.change("run.withdraw", after, r.sameOperation())
+	return r.change(WriteWithdraw, after, r.sameOperation())
 }
 
 // NoteHolds notes that a node is held.
 func (r Run) NoteHolds() (Run, item.Write) {
 	after := r
 	after.Holds = true
-	return r.change("run.holds", after, noOperation)
+	return r.change(WriteNoteHolds, after, noOperation)
 }
 
 // MustNotify says that the row of the run's schedule does not know yet that the run has ended.
@@ -623,14 +623,14 @@ func (r Run) End(s Status, now time.Time) (Run, item.Write) {
 			after.WakeAt = now
 		}
 	}
-	return r.change("run.end", after, notOver, noOperation)
+	return r.change(WriteEnd, after, notOver, noOperation)
 }
 
 // NotifyDone notes that the row of the run's schedule knows of its end, and takes the wake-up.
 func (r Run) NotifyDone() (Run, item.Write) {
 	after := r
 	after.Notified, after.WakeAt, after.Tries = true, time.Time{}, 0
-	return r.change("run.told", after, hasEnded, noOperation)
+	return r.change(WriteNotify, after, hasEnded, noOperation)
 }
 
 // Rest defers the wake-up after the run was brought on; the zero time takes it from a run that has ended.
@@ -638,9 +638,9 @@ func (r Run) Rest(at time.Time) (Run, item.Write) {
 	after := r
 	after.WakeAt, after.Tries = at, 0
 	if at.IsZero() {
-		return r.change("run.rest", after, hasEnded, noOperation)
+		return r.change(WriteRewake, after, hasEnded, noOperation)
 	}
-	return r.change("run.rest", after, notOver, noOperation)
+	return r.change(WriteRewake, after, notOver, noOperation)
 }
 
 // waitersPerItem is how many nodes share an item of the line: it stays so small that a write of it is one unit.
@@ -670,7 +670,7 @@ func (k Key) AddWaiters(nodes map[int]int64, now time.Time) []item.Write {
 		ref, attr := k.waiterAt(no)
 		w, begun := pages[ref]
 		if !begun {
-			w = item.Write{Ref: ref, Name: "run.join_line", Set: map[string]any{contract.AttrExpiresAt: keptFrom(now)}}
+			w = item.Write{Ref: ref, Name: WriteAddWaiters, Set: map[string]any{contract.AttrExpiresAt: keptFrom(now)}}
 		}
 		w.Set[attr] = generation
 		pages[ref] = w
@@ -684,14 +684,14 @@ func (k Key) AddWaiters(nodes map[int]int64, now time.Time) []item.Write {
 // mark. Refused, another has taken it out, or a newer generation waits.
 func (k Key) ClaimWaiter(no int, generation, by int64) item.Write {
 	ref, attr := k.waiterAt(no)
-	return item.Write{Ref: ref, Name: "run.claim_line", Set: map[string]any{attr: nil, claimed(no): by},
+	return item.Write{Ref: ref, Name: WriteClaimWaiter, Set: map[string]any{attr: nil, claimed(no): by},
 		When: []item.All{{{Attr: attr, Op: item.Eq, Value: generation}}}}
 }
 
 // RemoveWaiter removes the mark of ClaimWaiter once the node has its row, or waits again.
 func (k Key) RemoveWaiter(no int, by int64) item.Write {
 	ref, _ := k.waiterAt(no)
-	return item.Write{Ref: ref, Name: "run.leave_line", Set: map[string]any{claimed(no): nil},
+	return item.Write{Ref: ref, Name: WriteRemoveWaiter, Set: map[string]any{claimed(no): nil},
 		When: []item.All{{{Attr: claimed(no), Op: item.Eq, Value: by}}}}
 }
 
@@ -733,7 +733,7 @@ func (l Waiters) read(i item.Item, page, n int) {
 // CountAt adds n to a counter of the run: a JoinRef, an EndRef or a NextRef.
 func (k Key) CountAt(counter item.Ref, n int64, now time.Time) item.Write {
 	return item.Write{
-		Ref: counter, Name: "run.count_end", Add: map[string]int64{"n": n},
+		Ref: counter, Name: WriteCountEnd, Add: map[string]int64{"n": n},
 		Set: map[string]any{contract.AttrExpiresAt: keptFrom(now)},
 	}
 }
@@ -741,7 +741,7 @@ func (k Key) CountAt(counter item.Ref, n int64, now time.Time) item.Write {
 // BeginCount sets a counter that does not exist yet.
 func (k Key) BeginCount(counter item.Ref, n int64, now time.Time) item.Write {
 	return item.Write{
-		Ref: counter, Name: "run.begin_count", Set: map[string]any{"n": n, contract.AttrExpiresAt: keptFrom(now)},
+		Ref: counter, Name: WriteBeginCount, Set: map[string]any{"n": n, contract.AttrExpiresAt: keptFrom(now)},
 		When: []item.All{{{Attr: "n", Op: item.Missing}}},
 	}
 }
@@ -749,7 +749,7 @@ func (k Key) BeginCount(counter item.Ref, n int64, now time.Time) item.Write {
 // CountItems counts the items of a mapped node among the run's, of which there may be most; it goes in
 // one transaction with the node's row.
 func (k Key) CountItems(n, most int64, now time.Time) item.Write {
-	w := item.Write{Ref: k.ref("items"), Name: "run.count_items", Add: map[string]int64{"n": n},
+	w := item.Write{Ref: k.ref("items"), Name: WriteCountItems, Add: map[string]int64{"n": n},
 		Set:  map[string]any{contract.AttrExpiresAt: keptFrom(now)},
 		When: []item.All{{{Attr: "n", Op: item.Missing}}, {{Attr: "n", Op: item.Le, Value: most}}},
 	}

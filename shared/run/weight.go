@@ -38,7 +38,7 @@ func (w Weights) Note(k Key, no int, generation, bytes, most int64, now time.Tim
 	}
 	more := bytes - w.nodes.Int(bytesOf(no))
 	return item.Write{
-		Ref: k.WeightsRef(), Name: "run.note_weight", Add: map[string]int64{"bytes": more},
+		Ref: k.WeightsRef(), Name: WriteNoteWeight, Add: map[string]int64{"bytes": more},
 		Set: map[string]any{generationOf(no): generation, bytesOf(no): bytes, contract.AttrExpiresAt: keptFrom(now)},
 		When: []item.All{
 			{before, {Attr: "bytes", Op: item.Missing}},

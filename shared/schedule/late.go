@@ -154,7 +154,7 @@ func (k Key) CatchUpLast(r job.Row, seen CaughtUp, now time.Time) item.Write {
 		is = item.Cond{Attr: "through", Op: item.Eq, Value: seen.Through.UnixMilli()}
 	}
 	return item.Write{
-		Ref: k.CaughtUpRef(), Name: "late.start", When: []item.All{{is}},
+		Ref: k.CaughtUpRef(), Name: WriteLateStart, When: []item.All{{is}},
 		Set: map[string]any{"through": now.UnixMilli(), "by": string(r.ID),
 			contract.AttrExpiresAt: now.Add(contract.ClaimKept + MaxCatchUpWindow).Unix()},
 	}

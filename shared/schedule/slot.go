@@ -131,15 +131,16 @@ func ParseSlot(i item.Item) Slot {
 
 // TakeSlot takes the slot if it is empty or held by me. Refused returns the holder.
 func (k Key) TakeSlot(me job.ID) item.Write {
-	return item.Write{Ref: k.SlotRef(), Name: "slot.take", Set: map[string]any{"holder": string(me)}, When: []item.All{
-		{{Attr: "holder", Op: item.Missing}},
-		{{Attr: "holder", Op: item.Eq, Value: string(me)}},
-	}}
+	return item.Write{Ref: k.SlotRef(), Name: WriteSlotTake, Set: map[string]any{"holder": string(me)},
+		When: []item.All{
+			{{Attr: "holder", Op: item.Missing}},
+			{{Attr: "holder", Op: item.Eq, Value: string(me)}},
+		}}
 }
 
 // TakeSlotFrom takes the slot from a holder that is final or deleted.
 func (k Key) TakeSlotFrom(me, holder job.ID) item.Write {
-	return item.Write{Ref: k.SlotRef(), Name: "slot.take_from", Set: map[string]any{"holder": string(me)},
+	return item.Write{Ref: k.SlotRef(), Name: WriteSlotTakeFrom, Set: map[string]any{"holder": string(me)},
 		When: []item.All{
 			{{Attr: "holder", Op: item.Eq, Value: string(holder)}},
 		}}
@@ -155,7 +156,7 @@ func (k Key) Wait(me job.ID, seen Slot) item.Write {
 		return item.Cond{Attr: attr, Op: item.Eq, Value: string(id)}
 	}
 	return item.Write{
-		Ref: k.SlotRef(), Name: "slot.wait", Set: map[string]any{"waiting": string(me)},
+		Ref: k.SlotRef(), Name: WriteSlotWait, Set: map[string]any{"waiting": string(me)},
 		When: []item.All{{is("holder", seen.Holder), is("waiting", seen.Waiting)}},
 	}
 }
@@ -221,10 +222,10 @@ func (s Schedule) MaxRuns() int64 {
 func (s Schedule) CountRun(r job.Row) []item.Write {
 	ref := s.RunRef(r.ID)
 	return []item.Write{
-		{Ref: ref, Name: "run.note", When: []item.All{{{Attr: contract.AttrPK, Op: item.Missing}}}, Put: item.Item{
+		{Ref: ref, Name: WriteRunNote, When: []item.All{{{Attr: contract.AttrPK, Op: item.Missing}}}, Put: item.Item{
 			contract.AttrPK: ref.PK, contract.AttrExpiresAt: r.DueAt.Add(contract.ClaimKept + LedgerKept).Unix(),
 		}},
-		{Ref: s.RunsRef(), Name: "run.count", Add: map[string]int64{"runs": 1}, When: []item.All{
+		{Ref: s.RunsRef(), Name: WriteRunCount, Add: map[string]int64{"runs": 1}, When: []item.All{
 			{{Attr: "runs", Op: item.Missing}},
 			{{Attr: "runs", Op: item.Lt, Value: s.MaxRuns()}},
 		}},

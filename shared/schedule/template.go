@@ -70,7 +70,7 @@ func letGo(old, after Schedule, now time.Time) []item.Write {
 		return nil
 	}
 	return []item.Write{{
-		Ref: old.PayloadHashRef(old.Template.PayloadHash), Name: "schedule.payload_replaced",
+		Ref: old.PayloadHashRef(old.Template.PayloadHash), Name: WritePayloadReplaced,
 		Set: map[string]any{contract.AttrExpiresAt: now.Add(ReplacedKept).Unix()},
 	}}
 }

@@ -67,13 +67,13 @@ func Create(old *Schedule, s Schedule, now time.Time) (Schedule, item.Write, err
 	s.first(cal, now)
 	if old == nil {
 		s.setWakeUp(now)
-		return s, item.Write{Ref: s.Ref(), Name: "schedule.create", Put: s.Item(),
+		return s, item.Write{Ref: s.Ref(), Name: WriteCreate, Put: s.Item(),
 			When: []item.All{{{Attr: contract.AttrPK, Op: item.Missing}}}}, nil
 	}
 	s.Epoch = old.Epoch + 1
 	s.setWakeUp(now)
 	deleted := item.Cond{Attr: "deleted_at", Op: item.Exists}
-	return s, write("schedule.create", *old, s, deleted), nil
+	return s, write(WriteCreate, *old, s, deleted), nil
 }
 
 // Edit replaces what a user sets in a schedule: the same fields of edited count as for Create. Next
@@ -105,7 +105,7 @@ func Edit(old, edited Schedule, has map[time.Time]bool, now time.Time) (Schedule
 		s.Held = (&Stretch{From: now, Missed: s.Paused.Missed}).follow(old.Held, old.Next, now)
 	}
 	s.setWakeUp(now)
-	return s, append(with(write("schedule.edit", old, s, notDeleted), left), letGo(old, s, now)...), nil
+	return s, append(with(write(WriteEdit, old, s, notDeleted), left), letGo(old, s, now)...), nil
 }
 
 // stillDue returns the first time up to now that both calendars have and that is due after now in
@@ -145,7 +145,7 @@ func PauseSchedule(old Schedule, p Pause, now time.Time) (Schedule, item.Write) 
 			s.Held = &held
 		}
 		s.setWakeUp(now)
-		return s, write("schedule.pause", old, s, notDeleted)
+		return s, write(WritePause, old, s, notDeleted)
 	}
 	s.Paused = &p
 	at := now
@@ -178,7 +178,7 @@ func PauseSchedule(old Schedule, p Pause, now time.Time) (Schedule, item.Write) 
 		}
 	}
 	s.setWakeUp(now)
-	return s, write("schedule.pause", old, s, notDeleted)
+	return s, write(WritePause, old, s, notDeleted)
 }
 
 // decidedUnderPause returns up to where promotion has decided about the times of the last pause,
@@ -209,7 +209,7 @@ func Resume(old Schedule, missed string, now time.Time) (Schedule, item.Write) {
 		s.Held = &held
 	}
 	s.setWakeUp(now)
-	return s, write("schedule.resume", old, s, notDeleted, item.Cond{Attr: "paused", Op: item.Exists})
+	return s, write(WriteResume, old, s, notDeleted, item.Cond{Attr: "paused", Op: item.Exists})
 }
 
 // Delete ends a schedule for good; its name keeps the epoch. has says which of old.Leaves have
@@ -222,7 +222,7 @@ func Delete(old Schedule, has map[time.Time]bool, now time.Time) (Schedule, []it
 	}
 	s.DeletedAt, s.Next, s.Paused, s.Held, s.AdoptThrough = now, time.Time{}, nil, nil, time.Time{}
 	s.setWakeUp(now)
-	return s, append(with(write("schedule.delete", old, s, notDeleted), left), letGo(old, s, now)...)
+	return s, append(with(write(WriteDelete, old, s, notDeleted), left), letGo(old, s, now)...)
 }
 
 // with adds entries of the ledger to a write.
@@ -252,7 +252,7 @@ func Advance(s Schedule, p Plan, now time.Time) (Schedule, []item.Write) {
 		after.AdoptThrough = time.Time{}
 	}
 	after.setWakeUp(now)
-	return after, with(progress("schedule.advance", s, after), p.Ledger)
+	return after, with(progress(WriteAdvance, s, after), p.Ledger)
 }
 
 // progress writes what promotion changes, if next and epoch are as they were read.
@@ -281,7 +281,7 @@ func Hold(s Schedule, p job.Pause, now time.Time) (Schedule, item.Write) {
 		after.Held = (&Stretch{From: p.Since, Missed: p.Missed}).follow(s.Held, s.Next, now)
 	}
 	after.WakeAt, after.Parked = now, true
-	return after, progress("schedule.hold", s, after)
+	return after, progress(WriteHold, s, after)
 }
 
 // Release notes that such a pause does not hold it any more. lifted are those that have ended; with none of them,
@@ -301,7 +301,7 @@ func Release(s Schedule, lifted job.Pauses, now time.Time) (Schedule, item.Write
 		after.Held = &held
 	}
 	after.setWakeUp(now)
-	return after, progress("schedule.release", s, after)
+	return after, progress(WriteRelease, s, after)
 }
 
 // End removes the next time of a schedule that has reached max_runs.
@@ -309,13 +309,13 @@ func End(s Schedule, reason string, now time.Time) (Schedule, item.Write) {
 	after := s
 	after.Next, after.EndedBy, after.Held = time.Time{}, reason, nil
 	after.setWakeUp(now)
-	return after, progress("schedule.end", s, after)
+	return after, progress(WriteEnd, s, after)
 }
 
 // Is returns the check, in a skip's transaction, that the schedule is as it was read.
 func Is(s Schedule) item.Write {
 	return item.Write{
-		Ref: s.Ref(), Name: "schedule.is", Check: true,
+		Ref: s.Ref(), Name: WriteCheck, Check: true,
 		When: []item.All{{{Attr: "epoch", Op: item.Eq, Value: s.Epoch}}},
 	}
 }
@@ -324,7 +324,7 @@ func Is(s Schedule) item.Write {
 // epoch has changed: then it does not count.
 func CountDead(s Schedule, id job.ID) item.Write {
 	return item.Write{
-		Ref: s.Ref(), Name: "schedule.count_dead", Set: map[string]any{"last_dead": string(id)},
+		Ref: s.Ref(), Name: WriteCountDead, Set: map[string]any{"last_dead": string(id)},
 		Add: map[string]int64{"failures": 1},
 		When: []item.All{{{Attr: "epoch", Op: item.Eq, Value: s.Epoch}, notDeleted, {Attr: "last_dead", Op: item.Ne,
 			Value: string(id)}}},
@@ -334,7 +334,7 @@ func CountDead(s Schedule, id job.ID) item.Write {
 // ForgetDead resets the count of failures in a row: a job has succeeded.
 func ForgetDead(s Schedule) item.Write {
 	return item.Write{
-		Ref: s.Ref(), Name: "schedule.forget_dead", Set: map[string]any{"last_dead": nil, "failures": nil},
+		Ref: s.Ref(), Name: WriteForgetDead, Set: map[string]any{"last_dead": nil, "failures": nil},
 		When: []item.All{{{Attr: "epoch", Op: item.Eq, Value: s.Epoch}, {Attr: "failures", Op: item.Exists}}},
 	}
 }

@@ -83,7 +83,7 @@ func (s *Store) noteUntil(ctx context.Context, r job.Row, until time.Time) error
 	}
 	at := until.Unix()
 	err := s.Put(ctx, item.Write{
-		Ref: ref, Name: "task.note", Set: map[string]any{contract.AttrExpiresAt: at}, When: []item.All{
+		Ref: ref, Name: WriteTaskNote, Set: map[string]any{contract.AttrExpiresAt: at}, When: []item.All{
 			{{Attr: contract.AttrPK, Op: item.Missing}}, {{Attr: contract.AttrExpiresAt, Op: item.Le, Value: at}},
 		},
 	})

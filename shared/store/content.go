@@ -189,7 +189,7 @@ func (s *Store) PutSchedulePayload(ctx context.Context, c schedule.Schedule, pay
 	switch t := c.Template; t.PayloadIn {
 	case job.InItem:
 		ref := c.PayloadHashRef(t.PayloadHash)
-		return s.Put(ctx, item.Write{Ref: ref, Name: "schedule.payload", Put: item.Item{
+		return s.Put(ctx, item.Write{Ref: ref, Name: WriteSchedulePayload, Put: item.Item{
 			contract.AttrPK: ref.PK, contract.AttrSK: ref.SK, "body": string(payload),
 		}})
 	case job.InBlob:
@@ -275,7 +275,7 @@ func (s *Store) ForgetContents(ctx context.Context, r job.Row) error {
 		for _, i := range page.Items {
 			errs = append(errs, s.Put(ctx, item.Write{
 				Ref:    item.Ref{Table: contract.Jobs, PK: first.PK, SK: i.Str(contract.AttrJobID)},
-				Name:   "content.forget",
+				Name:   WriteContentForget,
 				Delete: true,
 			}))
 		}

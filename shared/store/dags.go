@@ -90,7 +90,7 @@ func (s *Store) PutDag(
 		}
 		version := dagVersionRef(t, name, next.Version)
 		return []item.Write{
-			next.write("dag.put", ref, old), next.write("dag.put_version", version, Dag{}),
+			next.write(WriteDagPut, ref, old), next.write(WriteDagPutVersion, version, Dag{}),
 		}, nil
 	})
 	return d, created, err
@@ -178,7 +178,7 @@ func (s *Store) dags(ctx context.Context, q item.Query, limit int) (found []Dag,
 // deletes it at the same time finds it changed, and reads the schedules again.
 func UseDag(t tenant.ID, name string) item.Write {
 	return item.Write{
-		Ref: dagRef(t, name), Name: "dag.use", Add: map[string]int64{"rev": 1},
+		Ref: dagRef(t, name), Name: WriteDagUse, Add: map[string]int64{"rev": 1},
 		When: []item.All{{
 			{Attr: contract.AttrPK, Op: item.Exists}, {Attr: "deleted", Op: item.Missing},
 		}},
@@ -200,7 +200,7 @@ func (s *Store) DeleteDag(
 		}
 		next := old
 		next.Deleted, next.UpdatedAt = true, now
-		return []item.Write{next.write("dag.delete", ref, old)}, nil
+		return []item.Write{next.write(WriteDagDelete, ref, old)}, nil
 	})
 	return err
 }

@@ -79,7 +79,7 @@ func (s *Store) DeferFailed(ctx context.Context, ref item.Ref, indexKey string, 
 		err == nil { // found ahead of its time; in a parking place the time is a deadline
 		at = wakeAt
 	}
-	_, err := s.table.Write(ctx, moved("due.put_off", ref, indexKey, wakeAt, at.Add(contract.RetryEvery)))
+	_, err := s.table.Write(ctx, moved(WriteDueDeferFailed, ref, indexKey, wakeAt, at.Add(contract.RetryEvery)))
 	if Refused(err) != nil {
 		return nil
 	}
@@ -99,7 +99,7 @@ type Deferred struct {
 func (s *Store) Defer(
 	ctx context.Context, ref item.Ref, indexKey string, wakeAt, at time.Time,
 ) (d Deferred, ok bool, err error) {
-	w := moved("due.defer", ref, indexKey, wakeAt, at)
+	w := moved(WriteDueDefer, ref, indexKey, wakeAt, at)
 	w.Add = map[string]int64{contract.AttrTries: 1}
 	i, err := s.table.Write(ctx, w)
 	switch {
@@ -118,7 +118,7 @@ func (s *Store) Defer(
 
 // Move gives a deferred item another wake-up, unless it has moved since.
 func (s *Store) Move(ctx context.Context, d Deferred, at time.Time) error {
-	_, err := s.table.Write(ctx, moved("due.move", d.Ref, d.IndexKey, d.WakeAt, at))
+	_, err := s.table.Write(ctx, moved(WriteDueMove, d.Ref, d.IndexKey, d.WakeAt, at))
 	if Refused(err) != nil {
 		return nil
 	}

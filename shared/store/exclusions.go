@@ -77,7 +77,7 @@ func (s *Store) ExclusionsNamed(ctx context.Context, t tenant.ID, names []string
 // must not copy what is replaced meanwhile.
 func (e Exclusion) Is(t tenant.ID) item.Write {
 	return item.Write{
-		Ref: exclusionRef(t, e.Name), Name: "exclusion.is", Check: true,
+		Ref: exclusionRef(t, e.Name), Name: WriteExclusionCheck, Check: true,
 		When: []item.All{{{Attr: "version", Op: item.Eq, Value: e.Version}}},
 	}
 }
@@ -128,7 +128,7 @@ func (e Exclusion) item(t tenant.ID) (item.Item, error) {
 // it hold a copy.
 func (s *Store) DeleteExclusion(ctx context.Context, t tenant.ID, name string) error {
 	err := s.Put(ctx, item.Write{
-		Ref: exclusionRef(t, name), Name: "exclusion.delete", Delete: true,
+		Ref: exclusionRef(t, name), Name: WriteExclusionDelete, Delete: true,
 		When: []item.All{{{Attr: contract.AttrPK, Op: item.Exists}}},
 	})
 	if Refused(err) != nil {

@@ -15,5 +15,5 @@ func (s *Store) Forecast(ctx context.Context) (string, error) {
 // SetForecast leaves text for the next look ahead.
 func (s *Store) SetForecast(ctx context.Context, text string) error {
 	return s.Put(ctx,
-		item.Write{Ref: system("forecast", "all"), Name: "forecast.set", Set: map[string]any{"body": text}})
+		item.Write{Ref: system("forecast", "all"), Name: WriteForecastSet, Set: map[string]any{"body": text}})
 }

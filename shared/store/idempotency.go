@@ -30,7 +30,7 @@ func keyRef(t tenant.ID, key string) item.Ref {
 func Remember(t tenant.ID, key string, r Remembered, gone job.ID, now time.Time) item.Write {
 	ref := keyRef(t, key)
 	w := item.Write{
-		Ref: ref, Name: "key.remember",
+		Ref: ref, Name: WriteKeyRemember,
 		Put: item.Item{
 			contract.AttrPK: ref.PK, contract.AttrJobID: ref.SK, "job": string(r.JobID), "body_hash": r.BodyHash,
 			"answer":               r.Answer,

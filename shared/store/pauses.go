@@ -26,7 +26,7 @@ func (s *Store) Pause(ctx context.Context, t tenant.ID, scope string) (job.Pause
 
 // PutPause puts a tenant's pause in place of the one of its scope, if there is one.
 func (s *Store) PutPause(ctx context.Context, t tenant.ID, p job.Pause) error {
-	return s.Put(ctx, item.Write{Ref: job.PauseRef(t, p.Scope), Name: "pause.put", Put: p.Item(t)})
+	return s.Put(ctx, item.Write{Ref: job.PauseRef(t, p.Scope), Name: WritePausePut, Put: p.Item(t)})
 }
 
 // DeletePause lifts a tenant's pause; an absent one is a fault.NotFound. What it said of the
@@ -42,12 +42,12 @@ func (s *Store) DeletePause(ctx context.Context, t tenant.ID, scope string, now 
 		delete(i, contract.AttrExpiresAt)
 		i[contract.AttrPK] = liftedKey(t)
 		if err := s.Put(ctx, item.Write{Ref: item.Ref{Table: contract.Tasks, PK: liftedKey(t), SK: scope},
-			Name: "pause.lifted", Put: i}); err != nil {
+			Name: WritePauseLifted, Put: i}); err != nil {
 			return err
 		}
 	}
 	err = s.Put(ctx, item.Write{
-		Ref: job.PauseRef(t, scope), Name: "pause.delete", Delete: true,
+		Ref: job.PauseRef(t, scope), Name: WritePauseDelete, Delete: true,
 		When: []item.All{{{Attr: contract.AttrPK, Op: item.Exists}}},
 	})
 	if Refused(err) != nil {

@@ -89,7 +89,7 @@ func (s *Store) moveRested(
 	at := now.UnixMicro()
 	w := item.Write{Ref: quotaRef(t, "requests")}
 	for range tries {
-		w.Name, w.Set, w.Add = "requests.more", nil, map[string]int64{"rested_us": cost}
+		w.Name, w.Set, w.Add = WriteRequestsMore, nil, map[string]int64{"rested_us": cost}
 		w.When = []item.All{{{Attr: "rested_us", Op: item.Ge, Value: at},
 			{Attr: "rested_us", Op: item.Le, Value: latest}}}
 		after, err := s.table.Write(ctx, w)
@@ -103,7 +103,7 @@ func (s *Store) moveRested(
 		if latest < at {
 			return at, false, nil // more than a burst: never
 		}
-		w.Name, w.Set, w.Add = "requests.first", map[string]any{"rested_us": at + cost}, nil
+		w.Name, w.Set, w.Add = WriteRequestsFirst, map[string]any{"rested_us": at + cost}, nil
 		w.When = []item.All{{{Attr: "rested_us", Op: item.Missing}}, {{Attr: "rested_us", Op: item.Lt, Value: at}}}
 		if _, err = s.table.Write(ctx, w); Refused(err) == nil {
 			return at + cost, err == nil, err

@@ -39,7 +39,7 @@ func (s *Store) Recognize(ctx context.Context) ([]string, error) {
 			continue
 		}
 		err := s.Put(ctx, item.Write{
-			Ref: tablesRef(), Name: "setting.tables", Set: map[string]any{table: id},
+			Ref: tablesRef(), Name: WriteSettingTables, Set: map[string]any{table: id},
 			When: []item.All{{{Attr: table, Op: item.Missing}}},
 		})
 		if err != nil && Refused(err) == nil { // refused: another pass was first
@@ -47,7 +47,7 @@ func (s *Store) Recognize(ctx context.Context) ([]string, error) {
 		}
 	}
 	if text := strings.Join(held, ","); text != note.Str(attrHeld) {
-		write := item.Write{Ref: tablesRef(), Name: "setting.held", Set: map[string]any{attrHeld: text}}
+		write := item.Write{Ref: tablesRef(), Name: WriteSettingHeld, Set: map[string]any{attrHeld: text}}
 		if text == "" {
 			write.Set[attrHeld] = nil
 		}

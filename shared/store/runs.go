@@ -161,7 +161,7 @@ func (s *Store) Waiters(ctx context.Context, k runs.Key, n int) (runs.Waiters, e
 // PutDefinition keeps a definition for all runs of the tenant that have it. It comes before the run.
 func (s *Store) PutDefinition(ctx context.Context, t tenant.ID, hash, body string) error {
 	ref := runs.DefinitionRef(t, hash)
-	return s.Put(ctx, item.Write{Ref: ref, Name: "dag.definition", Put: item.Item{
+	return s.Put(ctx, item.Write{Ref: ref, Name: WriteDagDefinition, Put: item.Item{
 		contract.AttrPK: ref.PK, contract.AttrSK: ref.SK, "body": body,
 	}})
 }
@@ -409,7 +409,7 @@ func (s *Store) ForgetRun(ctx context.Context, r runs.Run) error {
 	if err := s.Put(ctx, r.Forget()); err != nil {
 		return err
 	}
-	if err := s.Put(ctx, item.Write{Ref: r.ListRef(), Name: "run.forget_listed", Delete: true}); err != nil {
+	if err := s.Put(ctx, item.Write{Ref: r.ListRef(), Name: WriteRunForgetListed, Delete: true}); err != nil {
 		return err
 	}
 	pk := r.Ref().PK
@@ -420,7 +420,7 @@ func (s *Store) ForgetRun(ctx context.Context, r runs.Run) error {
 		}
 		for _, i := range page.Items {
 			ref := item.Ref{Table: contract.Runs, PK: pk, SK: i.Str(contract.AttrSK)}
-			if err := s.Put(ctx, item.Write{Ref: ref, Name: "run.forget_content", Delete: true}); err != nil {
+			if err := s.Put(ctx, item.Write{Ref: ref, Name: WriteRunForgetContent, Delete: true}); err != nil {
 				return err
 			}
 		}

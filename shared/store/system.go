@@ -148,7 +148,7 @@ func is(i item.Item, attr string) item.Cond {
 // A record that cannot be read is written anew.
 func (s *Store) Shards(ctx context.Context, n int) (int, error) {
 	write := item.Write{
-		Ref: system("setting", "shards"), Name: "setting.shards", Set: map[string]any{"n": int64(n)},
+		Ref: system("setting", "shards"), Name: WriteSettingShards, Set: map[string]any{"n": int64(n)},
 		When: []item.All{{{Attr: "n", Op: item.Missing}}, {{Attr: "n", Op: item.Lt, Value: int64(n)}}},
 	}
 	err := s.Put(ctx, write)

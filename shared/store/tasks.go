@@ -62,7 +62,7 @@ func (s *Store) Tasks(
 // DeleteTask deletes a task; an absent one is a fault.NotFound. Jobs that wait copied what they need.
 func (s *Store) DeleteTask(ctx context.Context, t tenant.ID, name string) error {
 	err := s.Put(ctx, item.Write{
-		Ref: job.TaskRef(t, name), Name: "task.delete", Delete: true,
+		Ref: job.TaskRef(t, name), Name: WriteTaskDelete, Delete: true,
 		When: []item.All{{{Attr: contract.AttrPK, Op: item.Exists}}},
 	})
 	if Refused(err) != nil {

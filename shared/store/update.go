@@ -106,7 +106,7 @@ func (s *Store) UpdateTask(
 	}
 	unreadable := func(i item.Item) job.Task { return job.Task{Name: name, Version: i.Int("version")} }
 	return replace(ctx, s.table, versioned[job.Task]{
-		ref: job.TaskRef(t, name), kind: "task",
+		ref: job.TaskRef(t, name), kind: "task", put: WriteTaskPut,
 		parse:   parsed(job.ParseTask, unreadable),
 		version: func(task *job.Task) *int64 { return &task.Version },
 		encode:  func(task job.Task) (item.Item, error) { return task.Item(t), nil },
@@ -119,7 +119,7 @@ func (s *Store) UpdateExclusion(
 ) (Exclusion, error) {
 	unreadable := func(i item.Item) Exclusion { return Exclusion{Name: name, Version: i.Int("version")} }
 	return replace(ctx, s.table, versioned[Exclusion]{
-		ref: exclusionRef(t, name), kind: "exclusion",
+		ref: exclusionRef(t, name), kind: "exclusion", put: WriteExclusionPut,
 		parse:   parsed(parseExclusion, unreadable),
 		version: func(e *Exclusion) *int64 { return &e.Version },
 		encode:  func(e Exclusion) (item.Item, error) { return e.item(t) },
@@ -129,7 +129,8 @@ func (s *Store) UpdateExclusion(
 // versioned describes an item that has a version and is always put whole.
 type versioned[T any] struct {
 	ref     item.Ref
-	kind    string // names it in writes and errors
+	kind    string // names it in errors
+	put     string // the name of its write
 	parse   func(item.Item) (*T, error)
 	version func(*T) *int64
 	encode  func(T) (item.Item, error)
@@ -171,7 +172,7 @@ func replace[T any](ctx context.Context, table Table, v versioned[T], decide fun
 		}
 		*version++
 		put, err := v.encode(next)
-		return []item.Write{{Ref: v.ref, Name: v.kind + ".put", Put: put, When: []item.All{{when}}}}, err
+		return []item.Write{{Ref: v.ref, Name: v.put, Put: put, When: []item.All{{when}}}}, err
 	})
 	if after == nil {
 		return *new(T), err

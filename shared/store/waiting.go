@@ -39,7 +39,7 @@ func (s *Store) TakeWaiting(ctx context.Context, t tenant.ID, slots int, until, 
 		}
 		// requests of one moment take different slots
 		taken := WaitingSlot{t, free[(now.Nanosecond()/1000+7*n)%len(free)], until.UnixMilli()}
-		err := s.Put(ctx, item.Write{Ref: ref, Name: "waiting.take", Set: map[string]any{taken.name: taken.until},
+		err := s.Put(ctx, item.Write{Ref: ref, Name: WriteWaitingTake, Set: map[string]any{taken.name: taken.until},
 			When: []item.All{
 				{{Attr: taken.name, Op: item.Missing}}, {{Attr: taken.name, Op: item.Le, Value: now.UnixMilli()}},
 			}})
@@ -54,7 +54,7 @@ func (s *Store) TakeWaiting(ctx context.Context, t tenant.ID, slots int, until, 
 
 // GiveWaiting gives a slot back before its time. If that fails, the slot is free at its time.
 func (s *Store) GiveWaiting(ctx context.Context, w WaitingSlot) error {
-	err := s.Put(ctx, item.Write{Ref: quotaRef(w.tenant, "waiting"), Name: "waiting.give",
+	err := s.Put(ctx, item.Write{Ref: quotaRef(w.tenant, "waiting"), Name: WriteWaitingGive,
 		Set:  map[string]any{w.name: nil},
 		When: []item.All{{{Attr: w.name, Op: item.Eq, Value: w.until}}}})
 	if Refused(err) != nil {

@@ -50,7 +50,7 @@ func (b *bench) foreign(r job.Row, lease time.Duration) job.Claim {
 
 func TestClaim_RecognisesItsNonceAfterALostAnswer(t *testing.T) {
 	within(t, func(b *bench) {
-		b.once(writes("claim.new"), lost)
+		b.once(writes(job.WriteClaimNew), lost)
 		r := b.put(0)
 		b.fire(r, 0)
 		b.start("a")
@@ -74,10 +74,10 @@ func TestClaim_CountsItsLeaseFromTheFirstRequest(t *testing.T) {
 			b.mu.Lock()
 			defer b.mu.Unlock()
 			switch {
-			case writes("claim.new")(c) && claimed.IsZero():
+			case writes(job.WriteClaimNew)(c) && claimed.IsZero():
 				claimed = time.Now()
 				return lost()
-			case writes("claim.heartbeat")(c) && beat.IsZero():
+			case writes(job.WriteClaimHeartbeat)(c) && beat.IsZero():
 				beat = time.Now()
 			case c.Op == memory.TableGet:
 				if reads++; reads == 2 { // before the claim is asked for again
@@ -104,7 +104,7 @@ func TestClaim_WaitsForALiveOwnersLeaseToEnd(t *testing.T) {
 		var tries []time.Duration
 		begun := time.Now()
 		b.world.SetFaults(func(c memory.Call) memory.Fault {
-			if writes("claim.new")(c) || writes("claim.take_over")(c) {
+			if writes(job.WriteClaimNew)(c) || writes(job.WriteClaimTakeOver)(c) {
 				b.mu.Lock()
 				tries = append(tries, time.Since(begun))
 				b.mu.Unlock()
@@ -172,7 +172,7 @@ func TestClaim_DeletesTheMessageOfAnOlderAttempt(t *testing.T) {
 
 func TestSettle_ReportsOnceAfterALostAnswer(t *testing.T) {
 	within(t, func(b *bench) {
-		b.once(writes("claim.outcome"), lost)
+		b.once(writes(job.WriteClaimOutcome), lost)
 		r := b.put(0)
 		b.fire(r, 0)
 		b.start("a")
@@ -215,7 +215,7 @@ func TestSettle_RetriesUntilTheOutcomeIsRecorded(t *testing.T) {
 		b.fire(r, 0)
 		begun := time.Now()
 		b.world.SetFaults(func(c memory.Call) memory.Fault {
-			if writes("claim.outcome")(c) && time.Since(begun) < 20*time.Second {
+			if writes(job.WriteClaimOutcome)(c) && time.Since(begun) < 20*time.Second {
 				return memory.Fault{Fail: fault.Unavailable}
 			}
 			return memory.Fault{}

@@ -32,7 +32,7 @@ func TestResult_LargerThanTheClaimCarriesIsStoredBeforeTheOutcome(t *testing.T) 
 			if putsResult(c) {
 				stored++
 			}
-			if writes("claim.outcome")(c) && stored == 0 {
+			if writes(job.WriteClaimOutcome)(c) && stored == 0 {
 				t.Error("the outcome was recorded first")
 			}
 			return memory.Fault{}

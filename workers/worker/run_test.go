@@ -25,7 +25,7 @@ func TestRun_LastsLongerThanTheVisibility(t *testing.T) {
 		b.sleeps(95 * time.Second)
 		beats := 0
 		b.world.SetFaults(func(c memory.Call) memory.Fault {
-			if writes("claim.heartbeat")(c) {
+			if writes(job.WriteClaimHeartbeat)(c) {
 				b.mu.Lock()
 				beats++
 				b.mu.Unlock()
@@ -57,7 +57,7 @@ func TestRun_LastsLongerThanTheVisibility(t *testing.T) {
 func TestRun_SendsNoHeartbeatForAShortJob(t *testing.T) {
 	within(t, func(b *bench) {
 		b.sleeps(9 * time.Second)
-		b.once(writes("claim.heartbeat"), func() memory.Fault {
+		b.once(writes(job.WriteClaimHeartbeat), func() memory.Fault {
 			t.Error("there was a heartbeat")
 			return memory.Fault{}
 		})
@@ -256,7 +256,7 @@ func TestRun_CancelsTheHandlerBeforeItsLeaseEnds(t *testing.T) {
 			return nil, context.Cause(ctx)
 		}
 		b.world.SetFaults(func(c memory.Call) memory.Fault {
-			if writes("claim.heartbeat")(c) {
+			if writes(job.WriteClaimHeartbeat)(c) {
 				return memory.Fault{Fail: fault.Unavailable}
 			}
 			return memory.Fault{}
@@ -285,7 +285,7 @@ func TestRun_RetriesAFailedHeartbeatInTime(t *testing.T) {
 		begun := time.Now()
 		b.world.SetFaults(func(c memory.Call) memory.Fault {
 			switch at := time.Since(begun); {
-			case !writes("claim.heartbeat")(c):
+			case !writes(job.WriteClaimHeartbeat)(c):
 			case at < 15*time.Second:
 				return memory.Fault{Hang: true}
 			case at < 24*time.Second:

@@ -75,7 +75,7 @@ func TestSchedule_StartsOnlyJobsThatItAllows(t *testing.T) {
 			within(t, func(b *bench) {
 				s := b.rule()
 				r := b.put(0, of(s), func(r *job.Row) { r.Attempt = c.attempt })
-				b.once(writes("claim.new"), func() memory.Fault {
+				b.once(writes(job.WriteClaimNew), func() memory.Fault {
 					if c.change != nil {
 						b.write(c.change(s))
 					}
@@ -250,11 +250,11 @@ func TestSchedule_RejudgesASlowlyAdmittedAttempt(t *testing.T) {
 		wait time.Duration
 	}{
 		"its turn": {func(s *schedule.Schedule) { s.Overlap = schedule.OverlapSkip },
-			writes("slot.take"), 4 * time.Second},
+			writes(schedule.WriteSlotTake), 4 * time.Second},
 		"its count": {func(s *schedule.Schedule) { s.Spec.MaxRuns = &two },
 			func(c memory.Call) bool { return c.Op == memory.TableCommit }, 4 * time.Second},
 		"its turn, nearly failed": {func(s *schedule.Schedule) { s.Overlap = schedule.OverlapSkip },
-			writes("slot.take"), 9 * time.Second},
+			writes(schedule.WriteSlotTake), 9 * time.Second},
 	} {
 		t.Run("judges a slow admission once more: "+name, func(t *testing.T) {
 			within(t, func(b *bench) {

@@ -87,7 +87,7 @@ func TestWorker_StartsAClaimedAttemptOnlyIfTheRowAllows(t *testing.T) {
 					row = func(*job.Row) {}
 				}
 				r := b.put(0, row)
-				b.once(writes("claim.new"), func() memory.Fault {
+				b.once(writes(job.WriteClaimNew), func() memory.Fault {
 					if c.change != nil {
 						b.write(c.change(r))
 					}
@@ -383,7 +383,7 @@ func TestWorker_StartsNoAttemptWhoseClaimSaysCancel(t *testing.T) {
 	within(t, func(b *bench) {
 		r := b.put(0)
 		// The claim is made, its answer lost; before it is asked for again, a caller asks to stop.
-		b.once(writes("claim.new"), func() memory.Fault {
+		b.once(writes(job.WriteClaimNew), func() memory.Fault {
 			time.AfterFunc(100*time.Millisecond, func() { b.write(job.FlagCancel(r.Key, 1, 1)) })
 			return lost()
 		})

@@ -327,11 +327,11 @@ func TestWorker_CountsTheLeaseFromTheClaimAndNotFromARetry(t *testing.T) {
 			b.mu.Lock()
 			defer b.mu.Unlock()
 			switch {
-			case writes("claim.new")(c) && claimed.IsZero():
+			case writes(job.WriteClaimNew)(c) && claimed.IsZero():
 				claimed = time.Now()
-			case writes("claim.let_go")(c): // it keeps its lease
+			case writes(job.WriteClaimLetGo)(c): // it keeps its lease
 				return memory.Fault{Fail: fault.Unavailable}
-			case writes("claim.heartbeat")(c) && beat.IsZero():
+			case writes(job.WriteClaimHeartbeat)(c) && beat.IsZero():
 				beat = time.Now()
 			case c.Op == memory.TableGet && strings.HasPrefix(c.Ref.PK, "blob#") && missed == 0:
 				missed++

@@ -140,7 +140,7 @@ func TestDecider_ActsOnAWakeUp(t *testing.T) {
 		r := b.Overdue(1, stagetest.Late,
 			func(r *job.Row) { r.Stop, r.CancelRequestedAt = job.StopCancel, time.Now().Add(-time.Minute) })
 		fenced := false
-		b.Before(stagetest.Named("row.finish_stop"), func() { fenced = b.Claim(r.Key).Token == 1 })
+		b.Before(stagetest.Named(job.WriteFinishStop), func() { fenced = b.Claim(r.Key).Token == 1 })
 		b.requireStep(b.sweep(r), job.StepFinishStop)
 		if after := b.Row(r.Key); after.Status != job.Cancelled || !after.WakeAt.IsZero() || !fenced {
 			b.Errorf("it is %s, wakes at %s, fenced before: %v", after.Status, after.WakeAt, fenced)
@@ -149,7 +149,7 @@ func TestDecider_ActsOnAWakeUp(t *testing.T) {
 	})
 	bubble(t, "a job with a stop that starts meanwhile is left to its worker", func(b *bundle) {
 		r := b.Overdue(1, stagetest.Late, func(r *job.Row) { r.Stop = job.StopCancel })
-		b.Before(stagetest.Named("claim.fence"), func() { b.Own(r, contract.Lease) })
+		b.Before(stagetest.Named(job.WriteClaimFence), func() { b.Own(r, contract.Lease) })
 		b.requireStep(b.sweep(r), job.StepWaitForLease)
 		if after := b.Row(r.Key); after.Status != job.Scheduled || !b.Claim(r.Key).Cancel {
 			b.Errorf("it is %s, its worker asked: %v", after.Status, b.Claim(r.Key).Cancel)
@@ -170,7 +170,7 @@ func TestDecider_ActsOnAWakeUp(t *testing.T) {
 	})
 	bubble(t, "a job that starts while it is expired is left to its worker", func(b *bundle) {
 		r := b.Overdue(1, stagetest.Late, func(r *job.Row) { r.StartWithin = time.Minute })
-		b.Before(stagetest.Named("row.stop"), func() { b.Own(r, contract.Lease) })
+		b.Before(stagetest.Named(job.WriteStop), func() { b.Own(r, contract.Lease) })
 		b.requireStep(b.sweep(r), job.StepWaitForLease)
 		if after := b.Row(r.Key); after.Status != job.Scheduled || after.Stop != job.StopExpire ||
 			!b.Claim(r.Key).Cancel {
@@ -180,7 +180,7 @@ func TestDecider_ActsOnAWakeUp(t *testing.T) {
 	//proof:of S28
 	bubble(t, "a success that is settled after the row was read stays", func(b *bundle) {
 		r := b.Overdue(1, stagetest.Late, func(r *job.Row) { r.StartWithin = time.Minute })
-		b.Before(stagetest.Named("row.stop"), func() {
+		b.Before(stagetest.Named(job.WriteStop), func() {
 			d, err := job.Settle(new(b.Row(r.Key)), 1, job.Outcome{Kind: job.OutcomeSucceeded}, time.Now())
 			if err != nil {
 				b.Fatal(err)
@@ -199,7 +199,7 @@ func TestDecider_FiresOnceForTwoSweepers(t *testing.T) {
 	t.Parallel()
 	bubble(t, "of two sweepers one fires, and the other finds a later wake-up", func(b *bundle) {
 		r := b.Overdue(1, stagetest.Late)
-		b.Before(stagetest.Named("row.rewake"), func() {
+		b.Before(stagetest.Named(job.WriteRewake), func() {
 			time.Sleep(time.Millisecond) // in the same one neither could distinguish the other's write from its own
 			if step, err := b.Engine().Entry(b.Context(), stagetest.Entry(r)); err != nil ||
 				step != job.StepFire {
@@ -308,7 +308,7 @@ func TestDecider_ObeysPauses(t *testing.T) {
 			b.Pause(scope, time.Time{})
 			r := b.Overdue(1, stagetest.Late)
 			noted := false
-			b.Before(stagetest.Named("row.park"), func() {
+			b.Before(stagetest.Named(job.WritePark), func() {
 				tenants, _ := b.Store.ParkedTenants(b.Context())
 				noted = len(tenants) == 1 && tenants[0].ID == jobtest.Tenant
 			})
@@ -350,7 +350,7 @@ func TestDecider_ObeysPauses(t *testing.T) {
 	bubble(t, "a job is fired at once when its pause is lifted while it is parked", func(b *bundle) {
 		b.Pause(job.PauseAll, time.Time{})
 		r := b.Overdue(1, stagetest.Late)
-		b.Before(stagetest.Named("row.park"), func() { b.Lift(job.PauseAll) })
+		b.Before(stagetest.Named(job.WritePark), func() { b.Lift(job.PauseAll) })
 		b.requireStep(b.sweep(r), job.StepFire)
 		b.RequireFired(r)
 		if after := b.Row(r.Key); after.Parked || !after.WakeAt.Equal(time.Now()) {
@@ -485,7 +485,7 @@ func TestDecider_GivesUpOnAJobThatKeepsChanging(t *testing.T) {
 		r := b.Overdue(1, stagetest.Late)
 		inside := false
 		b.World.SetFaults(func(c memory.Call) memory.Fault {
-			if c.Name == "row.rewake" && !inside {
+			if c.Name == job.WriteRewake && !inside {
 				inside = true
 				now := b.Row(r.Key)
 				now.WakeAt = now.WakeAt.Add(-time.Millisecond)

@@ -28,13 +28,13 @@ func TestDecider_RecognizesItsOwnWrite(t *testing.T) {
 		sent   int
 		status job.Status
 	}{
-		"fires once":   {"row.rewake", nil, job.StepFire, stagetest.FiringQueue, 1, job.Scheduled},
-		"unparks once": {"row.unpark", parked, job.StepFire, stagetest.FiringQueue, 1, job.Scheduled},
-		"sends a dead letter": {"row.rewake_owing", stagetest.Dead, job.StepEffects, contract.RedriveQueue, 1,
+		"fires once":   {job.WriteRewake, nil, job.StepFire, stagetest.FiringQueue, 1, job.Scheduled},
+		"unparks once": {job.WriteUnpark, parked, job.StepFire, stagetest.FiringQueue, 1, job.Scheduled},
+		"sends a dead letter": {job.WriteRewakeEnded, stagetest.Dead, job.StepEffects, contract.RedriveQueue, 1,
 			job.Dead},
-		"stops and expires": {"row.stop", expiring, job.StepExpire, stagetest.FiringQueue, 0, job.Expired},
-		"expires":           {"row.finish_stop", expiring, job.StepExpire, stagetest.FiringQueue, 0, job.Expired},
-		"finishes a stop": {"row.finish_stop", func(r *job.Row) { r.Stop = job.StopCancel }, job.StepFinishStop,
+		"stops and expires": {job.WriteStop, expiring, job.StepExpire, stagetest.FiringQueue, 0, job.Expired},
+		"expires":           {job.WriteFinishStop, expiring, job.StepExpire, stagetest.FiringQueue, 0, job.Expired},
+		"finishes a stop": {job.WriteFinishStop, func(r *job.Row) { r.Stop = job.StopCancel }, job.StepFinishStop,
 			stagetest.FiringQueue, 0, job.Cancelled},
 	} {
 		bubble(t, name+" after a lost answer", func(b *bundle) {
@@ -69,7 +69,7 @@ func TestDecider_RecognizesItsOwnWrite(t *testing.T) {
 		r := b.Overdue(0, stagetest.Late)
 		claim := b.Own(r, time.Second)
 		b.Write(job.RecordOutcome(r.Key, r.Attempt, claim.Token, job.Outcome{Kind: job.OutcomeSucceeded}))
-		b.Twice("row.rewake")
+		b.Twice(job.WriteRewake)
 		b.requireStep(b.sweep(r), job.StepRepeatReport)
 		if got := b.Received(contract.ReportQueue); len(got) != 1 {
 			b.Errorf("%d reports were sent", len(got))
@@ -140,7 +140,7 @@ func TestDecider_TreatsALostStartAsAStart(t *testing.T) {
 	bubble(t, "that fails the job is settled without a worker, once", func(b *bundle) {
 		r := b.Overdue(0, stagetest.Late, within, fails)
 		b.Own(r, -time.Second)
-		b.Twice("claim.outcome_lost")
+		b.Twice(job.WriteClaimOutcomeLost)
 		b.requireStep(b.sweep(r), job.StepRepeatReport) // its own write was found
 		settle(b, r)
 		row := b.Row(r.Key)

@@ -15,6 +15,7 @@ import (
 	"punctual/shared/item"
 	"punctual/shared/job"
 	"punctual/shared/job/jobtest"
+	"punctual/shared/memory"
 	"punctual/shared/message"
 	"punctual/shared/run"
 	"punctual/shared/schedule"
@@ -173,7 +174,7 @@ func TestRecurrer_BeginsRuns(t *testing.T) {
 		b.etl(`{}`)
 		s := b.Rule(ofRuns)
 		r := b.overdueRun(0, s)
-		b.Before(stagetest.Named("run.create"), func() {
+		b.Before(stagetest.Named(run.WriteCreate), func() {
 			_, w := schedule.PauseSchedule(s, schedule.Pause{}, stagetest.Now())
 			b.Write(w)
 		})
@@ -316,7 +317,7 @@ func TestRecurrer_EndsTheRowsOfRuns(t *testing.T) {
 		s := b.Rule(ofRuns)
 		r := b.overdueRun(0, s)
 		b.requireStep(b.sweep(r), recur.Began)
-		b.Fail("table.write", "row.close_run")
+		b.Fail(memory.TableWrite, job.WriteCloseRun)
 		b.end(r)
 		b.World.SetFaults(nil)
 		is := b.run(r)

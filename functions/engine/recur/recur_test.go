@@ -149,7 +149,7 @@ func TestRecurrer_Promotes(t *testing.T) {
 		s := b.put(func(s *schedule.Schedule) { template(s, "1") })
 		done := false
 		b.World.SetFaults(func(c memory.Call) memory.Fault {
-			if c.Name != "row.accept" || done { // the first row, after its payload
+			if c.Name != job.WriteAccept || done { // the first row, after its payload
 				return memory.Fault{}
 			}
 			done = true
@@ -511,7 +511,7 @@ func TestRecurrer_RecordsNoTimeThatACrashedPromotionMade(t *testing.T) {
 			from := b.Schedule(s.Key).Next
 			time.Sleep(90 * time.Minute)
 			b.World.SetFaults(func(c memory.Call) memory.Fault {
-				if c.Name == "schedule.advance" {
+				if c.Name == schedule.WriteAdvance {
 					return memory.Fault{Fail: fault.Unavailable}
 				}
 				return memory.Fault{}

@@ -101,7 +101,7 @@ func TestRecurrer_JudgesJobsAtTheirWakeUp(t *testing.T) {
 		if err := b.Store.Commit(b.Context(), remove(s)...); err != nil {
 			b.Fatal(err)
 		}
-		b.Before(stagetest.Named("row.skip"), func() { b.Own(r, contract.Lease) })
+		b.Before(stagetest.Named(job.WriteSkip), func() { b.Own(r, contract.Lease) })
 		b.requireStep(b.sweep(r), job.StepWaitForLease)
 		if now := b.Row(r.Key); now.Status != job.Scheduled {
 			b.Errorf("it is %s", now.Status)
@@ -112,7 +112,7 @@ func TestRecurrer_JudgesJobsAtTheirWakeUp(t *testing.T) {
 		holder := b.Overdue(1, stagetest.Late, stagetest.Of(s))
 		b.Write(s.TakeSlot(holder.ID))
 		r := b.Overdue(0, stagetest.Late, stagetest.Of(s))
-		b.Before(stagetest.Named("row.skip"), func() { // the holder ends, and a second firing of the job is claimed
+		b.Before(stagetest.Named(job.WriteSkip), func() { // the holder ends, and a second firing of the job is claimed
 			d, err := job.Settle(&holder, 1, job.Outcome{Kind: job.OutcomeSucceeded}, time.Now())
 			if err != nil {
 				b.Fatal(err)
@@ -134,7 +134,7 @@ func TestRecurrer_JudgesJobsAtTheirWakeUp(t *testing.T) {
 		if err := b.Store.Commit(b.Context(), edit(s)...); err != nil {
 			b.Fatal(err)
 		}
-		b.Before(stagetest.Named("row.skip"), func() {
+		b.Before(stagetest.Named(job.WriteSkip), func() {
 			now := s
 			now.Epoch, now.Next = 3, r.NominalAt
 			b.Write(item.Write{Ref: s.Ref(), Name: "test.put", Put: now.Item()})
@@ -255,7 +255,7 @@ func TestRecurrer_KeepsRunsFromOverlapping(t *testing.T) {
 		s := b.Rule(policy(schedule.OverlapBufferAll))
 		h := hold(b, s)
 		r := b.Overdue(0, stagetest.Late, stagetest.Of(s))
-		b.Before(stagetest.Named("row.park"), func() {
+		b.Before(stagetest.Named(job.WritePark), func() {
 			d, err := job.Settle(new(b.Row(h.Key)), 1, job.Outcome{Kind: job.OutcomeSucceeded}, time.Now())
 			if err != nil {
 				b.Error(err)
@@ -529,7 +529,7 @@ func TestRecurrer_RecognizesItsOwnWrite(t *testing.T) {
 	bubbleOf(t, "a dead job is counted once after a lost answer and pauses the schedule", emptyPages, func(b *bundle) {
 		s := b.Rule(func(s *schedule.Schedule) { s.PauseAfter = 1 })
 		r := jobtest.Row(0, time.Now(), time.Now(), stagetest.Of(s), stagetest.Dead)
-		b.Twice("schedule.count_dead")
+		b.Twice(schedule.WriteCountDead)
 		if err := b.engine.Ended(b.Context(), r); err != nil {
 			b.Fatal(err)
 		}

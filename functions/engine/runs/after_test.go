@@ -318,7 +318,7 @@ func TestAfter_HasOneResultOfARace(t *testing.T) {
 	withWaiters(t, "a cancel just before the release wins", func(l *waiting) {
 		a := l.open(1)
 		c := l.after(2, dag.After{}, a)
-		l.Before(stagetest.Named("row.release"), func() { cancel(l, c) })
+		l.Before(stagetest.Named(job.WriteRelease), func() { cancel(l, c) })
 		l.report(a, job.OutcomeSucceeded)
 		l.is(c, job.Cancelled, job.CodeCancelled)
 		if n := l.Fired()[string(c.ID)]; n != 0 {
@@ -328,7 +328,7 @@ func TestAfter_HasOneResultOfARace(t *testing.T) {
 	withWaiters(t, "a cancel just after the release ends the released job", func(l *waiting) {
 		a := l.open(1)
 		c := l.after(2, dag.After{Delay: time.Minute}, a)
-		l.Before(stagetest.Named("row.cancel_blocked"), func() { l.report(a, job.OutcomeSucceeded) })
+		l.Before(stagetest.Named(job.WriteCancelBlocked), func() { l.report(a, job.OutcomeSucceeded) })
 		if after := cancel(l, c); after.Status != job.Cancelled || l.Claim(c.Key).Token == 0 {
 			l.Errorf("it is %s, and not fenced", after.Status)
 		}
@@ -336,7 +336,7 @@ func TestAfter_HasOneResultOfARace(t *testing.T) {
 	withWaiters(t, "a job that begins to follow just before its parent ends is released", func(l *waiting) {
 		a := l.open(1)
 		c, steps := l.request(2, dag.After{}, a)
-		l.Before(stagetest.Named("row.succeed"), func() {
+		l.Before(stagetest.Named(job.WriteSucceed), func() {
 			l.must(steps[0]())
 			l.must(steps[1]())
 		})
@@ -346,7 +346,7 @@ func TestAfter_HasOneResultOfARace(t *testing.T) {
 	withWaiters(t, "two parents that end at once release the job once", func(l *waiting) {
 		a, b := l.open(1), l.open(2)
 		c := l.after(3, dag.After{}, a, b)
-		l.Before(stagetest.Named("row.told"), func() { l.report(b, job.OutcomeSucceeded) })
+		l.Before(stagetest.Named(job.WriteNotify), func() { l.report(b, job.OutcomeSucceeded) })
 		l.report(a, job.OutcomeSucceeded)
 		l.is(c, job.Scheduled, "")
 		if n := l.Fired()[string(c.ID)]; n != 1 {

@@ -145,7 +145,7 @@ func (c *chaos) between(call memory.Call) memory.Fault {
 	}
 	if c.depth == 0 && c.operations > 0 && c.dice.IntN(8) == 0 &&
 		// an operation just before the write of a verdict
-		(call.Name == "row.accept" || call.Name == "row.accept_ended") {
+		(call.Name == job.WriteAccept || call.Name == job.WriteAcceptEnded) {
 		c.depth++
 		var is run.Run
 		current := false

@@ -441,7 +441,7 @@ func TestRun_IsKeptInSeveralWakeUps(t *testing.T) {
 		m.World.SetFaults(func(c memory.Call) memory.Fault {
 			mu.Lock()
 			defer mu.Unlock()
-			if c.Name != "row.keep" {
+			if c.Name != job.WriteKeep {
 				return memory.Fault{}
 			}
 			if left--; left < 0 {
@@ -463,7 +463,7 @@ func TestRun_IsKeptInSeveralWakeUps(t *testing.T) {
 			m.must(err)
 		}
 		m.World.SetFaults(func(c memory.Call) memory.Fault {
-			if c.Name == "run.keep_item" {
+			if c.Name == run.WriteKeepItem {
 				return memory.Fault{Wait: 100 * time.Millisecond}
 			}
 			return memory.Fault{}

@@ -29,7 +29,7 @@ func TestMaxConcurrency_GivesASlotThatIsFreedJustBeforeANodeJoinsTheLine(t *test
 	b := setup(t)
 	d := def("a", "b")
 	d.MaxConcurrency = 1
-	b.before("run.join_line", func() {
+	b.before(run.WriteAddWaiters, func() {
 		a := b.current("a")
 		b.start(a)
 		b.finish(a, true) // the line is still empty
@@ -46,7 +46,7 @@ func TestMaxConcurrency_ReleasesNothingOfARunThatIsJustStopped(t *testing.T) {
 	b.create(d)
 	a := b.current("a")
 	b.start(a)
-	b.dies("run.stop", func() { _, _ = b.rel.Cancel(context.Background(), b.key, by) })
+	b.dies(run.WriteStop, func() { _, _ = b.rel.Cancel(context.Background(), b.key, by) })
 	b.finish(a, true)
 	if row := b.current("b"); row.Status != "" {
 		t.Errorf("b is %s", row.Status)
@@ -246,7 +246,7 @@ func TestMaxConcurrency_GivesAPlaceThatIsFreedAfterItsEndHasLookedIntoTheLine(t 
 	a, p := b.current("a"), b.current("p")
 	b.start(a)
 	b.start(p)
-	b.before("run.free_place", func() { b.finish(p, true) }) // one child gets the place of p, the other none
+	b.before(run.WriteFreeSlot, func() { b.finish(p, true) }) // one child gets the place of p, the other none
 	b.finish(a, true)
 	b.is("c1", job.Scheduled, "")
 	b.is("c2", job.Scheduled, "")
@@ -254,7 +254,7 @@ func TestMaxConcurrency_GivesAPlaceThatIsFreedAfterItsEndHasLookedIntoTheLine(t 
 
 func TestMaxParallel_GoesOnIfAnotherEndMeetsItsNodeAmongTheWaiters(t *testing.T) {
 	t.Parallel()
-	for _, write := range []string{"run.join_line", "run.free_place"} {
+	for _, write := range []string{run.WriteAddWaiters, run.WriteFreeSlot} {
 		t.Run("just before "+write, func(t *testing.T) {
 			t.Parallel()
 			b := setup(t)
@@ -344,10 +344,10 @@ func TestMaxConcurrency_ReleasesAWaiterAlsoIfTheLookAfterTheEndFailsAtFirst(t *t
 	freed, failed := false, false
 	b.world.SetFaults(func(c memory.Call) memory.Fault {
 		switch {
-		case c.Name == "run.free_place" && !freed:
+		case c.Name == run.WriteFreeSlot && !freed:
 			freed = true
 			b.finish(p, true)
-		case c.Name == "run.claim_line" && freed && !failed:
+		case c.Name == run.WriteClaimWaiter && freed && !failed:
 			failed = true
 			return memory.Fault{Fail: fault.Conflict}
 		}
@@ -369,7 +369,7 @@ func TestReconcile_ReleasesAWaiterThatJoinedAfterItsRead(t *testing.T) {
 	first, second := b.current("a"), b.current("b")
 	b.start(first)
 	b.start(second)
-	b.before("run.join_line", func() {
+	b.before(run.WriteAddWaiters, func() {
 		b.finish(second, true) // w gets its place, and c waits
 		b.finish(first, false) // the reconcile frees its place, and takes c out of the line
 	})
@@ -394,10 +394,10 @@ func TestMaxConcurrency_FindsAClaimedWaiterAgainThatFoundNoPlace(t *testing.T) {
 	claimed, failed := false, false
 	b.world.SetFaults(func(c memory.Call) memory.Fault {
 		switch {
-		case c.Name == "run.claim_line" && !claimed: // the place of a goes to another
+		case c.Name == run.WriteClaimWaiter && !claimed: // the place of a goes to another
 			claimed = true
 			b.must(b.store.Put(ctx, bucket.Pass(a.ID, "other")))
-		case c.Name == "run.join_line" && !failed:
+		case c.Name == run.WriteAddWaiters && !failed:
 			failed = true
 			return memory.Fault{Fail: fault.Conflict}
 		}

@@ -267,13 +267,13 @@ func TestRefusedOperation_LeavesNoContents(t *testing.T) {
 		write string // that decides
 		of    func(b *bench) (string, error)
 	}{
-		"a complete of a node that waits": {"a", false, "run.touch", func(b *bench) (string, error) {
+		"a complete of a node that waits": {"a", false, run.WriteTouch, func(b *bench) (string, error) {
 			return b.store.Content(ctx, b.key.Job("a", 1, 0), job.ResultContent)
 		}},
-		"a complete of a blocked node": {"b", false, "run.touch", func(b *bench) (string, error) {
+		"a complete of a blocked node": {"b", false, run.WriteTouch, func(b *bench) (string, error) {
 			return b.store.Content(ctx, b.key.Job("b", 1, 0), job.ResultContent)
 		}},
-		"a complete of a node that failed": {"a", true, "run.begin", func(b *bench) (string, error) {
+		"a complete of a node that failed": {"a", true, run.WriteBegin, func(b *bench) (string, error) {
 			return b.store.RunContent(ctx, b.key, "result#a#2")
 		}},
 	} {

@@ -92,7 +92,7 @@ func TestCancelRun_StopsForAFailureBetweenTheTwoWritesOfARetry(t *testing.T) {
 	x, y := b.current("x"), b.current("y")
 	b.start(x)
 	b.start(y)
-	b.before("run.finish", func() { b.finish(x, true) })
+	b.before(run.WriteFinish, func() { b.finish(x, true) })
 	_, err := b.rel.Retry(ctx, b.key, "a", by)
 	b.must(err)
 	if is := b.run(); is.Stop != run.StopFail {
@@ -119,7 +119,7 @@ func TestCancelRun_IsDerivedInAnotherInvocationIfTheStopCannotGoOn(t *testing.T)
 			failed = true
 			return memory.Fault{Fail: fault.Unavailable}
 		}
-		propagated = propagated || c.Name == "run.stop"
+		propagated = propagated || c.Name == run.WriteStop
 		return memory.Fault{}
 	})
 	b.finish(x, true)

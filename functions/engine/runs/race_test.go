@@ -32,7 +32,7 @@ func TestRace_HasOneResult(t *testing.T) {
 		"a retry just before a child is cancelled gives the child a new generation": func(b *bench) {
 			b.fails = func(r job.Row) bool { return r.Generation == 1 }
 			b.create(def("a", "b: a"))
-			b.before("row.accept_ended", func() {
+			b.before(job.WriteAcceptEnded, func() {
 				_, err := b.rel.Retry(ctx, b.key, "", by)
 				b.must(err)
 			})
@@ -42,7 +42,7 @@ func TestRace_HasOneResult(t *testing.T) {
 		},
 		"a cancel just before a release ends the released job": func(b *bench) {
 			b.create(def("a", "b: a"))
-			b.before("row.accept", func() {
+			b.before(job.WriteAccept, func() {
 				_, err := b.rel.Cancel(ctx, b.key, by)
 				b.must(err)
 			})
@@ -55,7 +55,7 @@ func TestRace_HasOneResult(t *testing.T) {
 		},
 		"a skip just before a release keeps the node skipped": func(b *bench) {
 			b.create(def("a", "b: a", "c: b"))
-			b.before("row.accept", func() {
+			b.before(job.WriteAccept, func() {
 				_, err := b.rel.Skip(ctx, b.key, "b", true, by)
 				b.must(err)
 			})
@@ -66,7 +66,7 @@ func TestRace_HasOneResult(t *testing.T) {
 		},
 		"a pause just before a release keeps the job from starting": func(b *bench) {
 			b.create(def("a", "b: a"))
-			b.before("row.accept", func() {
+			b.before(job.WriteAccept, func() {
 				_, err := b.rel.Pause(ctx, b.key, by)
 				b.must(err)
 			})
@@ -81,7 +81,7 @@ func TestRace_HasOneResult(t *testing.T) {
 		},
 		"a cancel just before the run's end makes the run cancelled": func(b *bench) {
 			b.create(def("a"))
-			b.before("run.end", func() {
+			b.before(run.WriteEnd, func() {
 				_, err := b.rel.Cancel(ctx, b.key, by)
 				b.must(err)
 			})
@@ -96,7 +96,7 @@ func TestRace_HasOneResult(t *testing.T) {
 			b.start(c)
 			b.finish(a, false)
 			b.finish(c, false)
-			b.before("row.accept", func() {
+			b.before(job.WriteAccept, func() {
 				b.now = b.now.Add(time.Millisecond)
 				b.must(b.rel.Ended(ctx, b.current("c")))
 			})
@@ -110,7 +110,7 @@ func TestRace_HasOneResult(t *testing.T) {
 		"two retries from a node at once begin one generation": func(b *bench) {
 			b.create(def("a", "b: a"))
 			b.settle()
-			b.before("run.begin", func() {
+			b.before(run.WriteBegin, func() {
 				_, err := b.rel.Retry(ctx, b.key, "a", by)
 				b.must(err)
 			})
@@ -126,7 +126,7 @@ func TestRace_HasOneResult(t *testing.T) {
 			b.fails = func(r job.Row) bool { return r.Node == "a" && r.Generation == 1 }
 			b.create(def("a", "b: a"))
 			b.settle()
-			b.before("run.begin", func() {
+			b.before(run.WriteBegin, func() {
 				_, err := b.rel.RetryNode(ctx, b.key, "a", by)
 				b.must(err)
 			})
@@ -143,7 +143,7 @@ func TestRace_HasOneResult(t *testing.T) {
 			b.create(def("a", "x"))
 			b.start(b.current("a"))
 			b.finish(b.current("a"), true)
-			b.before("run.finish", func() {
+			b.before(run.WriteFinish, func() {
 				_, err := b.rel.Cancel(ctx, b.key, by)
 				b.must(err)
 			})
@@ -219,7 +219,7 @@ func TestEnded_ReleasesAJoinThatWasCountedAcrossAResume(t *testing.T) {
 	}
 	_, err := b.rel.Pause(ctx, b.key, by)
 	b.must(err)
-	b.before("run.count_end", func() { // p4 has read the paused run, and counts after p5
+	b.before(run.WriteCountEnd, func() { // p4 has read the paused run, and counts after p5
 		_, err := b.rel.Resume(ctx, b.key, by)
 		b.must(err)
 		b.finish(rows[4], true)

@@ -78,8 +78,8 @@ func TestReconcile_EvaluatesChildrenByTheRowThatWasFaster(t *testing.T) {
 	a := b.current("a")
 	b.start(a)
 	b.finish(a, false)
-	b.before("row.accept_ended", func() { // b is about to be cancelled
-		b.dies("run.touch", func() { _, _ = b.rel.Skip(ctx, b.key, "b", false, by) })
+	b.before(job.WriteAcceptEnded, func() { // b is about to be cancelled
+		b.dies(run.WriteTouch, func() { _, _ = b.rel.Skip(ctx, b.key, "b", false, by) })
 	})
 	b.must(b.rel.Reconcile(ctx, b.key))
 	b.is("b", job.Skipped, dag.ReasonSkippedByOperator)
@@ -113,7 +113,7 @@ func TestCancel_KeepsWhatAnOperatorHasCompleted(t *testing.T) {
 	a := b.current("a")
 	b.start(a)
 	b.finish(a, true)
-	b.dies("run.finish", func() { _, _ = b.rel.Complete(ctx, b.key, "a", []byte("1"), by) })
+	b.dies(run.WriteFinish, func() { _, _ = b.rel.Complete(ctx, b.key, "a", []byte("1"), by) })
 	_, err := b.rel.Cancel(ctx, b.key, by)
 	b.must(err)
 	b.runIs(run.Cancelled)
@@ -128,7 +128,7 @@ func TestCancel_EndsAJobThatWasReleasedJustBefore(t *testing.T) {
 	b.create(def("a", "b: a"))
 	a := b.current("a")
 	b.start(a)
-	b.before("row.accept_ended", func() {
+	b.before(job.WriteAcceptEnded, func() {
 		late := a
 		late.Node, late.Key = "b", b.run().Job("b")
 		b.must(b.store.Accept(ctx, late))

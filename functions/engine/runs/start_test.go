@@ -18,7 +18,7 @@ func TestAdmit_SaysWhyAJobMayNotStart(t *testing.T) {
 		want   job.Reason
 	}{
 		"its run is being cancelled": {func(b *bench) {
-			b.dies("run.stop", func() { _, _ = b.rel.Cancel(ctx, b.key, by) })
+			b.dies(run.WriteStop, func() { _, _ = b.rel.Cancel(ctx, b.key, by) })
 		}, job.Reason{Code: run.ReasonCancelled}},
 		"its run is over": {func(b *bench) { b.settle() }, job.Reason{
 			Code: run.ReasonCancelled, Message: "the run is over",
@@ -65,11 +65,11 @@ func TestRedrive_SaysWhetherItIsWorthRepeating(t *testing.T) {
 			b.must(b.store.WriteRun(ctx, begun, write))
 		}, fault.Conflict},
 		"while the run is being stopped": {"a", func(b *bench) {
-			b.dies("run.stop", func() { _, _ = b.rel.Cancel(ctx, b.key, by) })
+			b.dies(run.WriteStop, func() { _, _ = b.rel.Cancel(ctx, b.key, by) })
 		}, fault.Conflict},
 		"of a job that succeeded": {"z", func(*bench) {}, fault.Refused},
 		"just after somebody else's": {"a", func(b *bench) {
-			b.before("run.begin", func() {
+			b.before(run.WriteBegin, func() {
 				_, err := b.rel.RetryNode(ctx, b.key, "a", by)
 				b.must(err)
 			})

@@ -202,7 +202,7 @@ func TestWrite_ShowsItsOwnNonceAfterALostAnswer(t *testing.T) {
 		b := setup(awstest.Lost(), awstest.Fault(http.StatusBadRequest, "ConditionalCheckFailedException",
 			`"Item":{"pk":{"S":"c"},"attempt":{"N":"1"},"token":{"N":"1"},"nonce":{"S":"mine"}}`))
 		_, err := b.Write(t.Context(), item.Write{
-			Ref: claim("c"), Name: "claim.new", Set: map[string]any{"attempt": int64(1),
+			Ref: claim("c"), Name: "test.claim", Set: map[string]any{"attempt": int64(1),
 				"nonce": "mine"}, Add: map[string]int64{"token": 1},
 			When: []item.All{{{Attr: "pk", Op: item.Missing}}},
 		})
