@@ -15,6 +15,7 @@ func check(files []source) []string {
 		breaches = append(breaches, checkLocks(f)...)
 	}
 	breaches = append(breaches, checkIntroductions(files)...)
+	breaches = append(breaches, checkWriteNames(files)...)
 	slices.Sort(breaches)
 	return slices.Compact(breaches)
 }

@@ -56,6 +56,20 @@ func TestCheck_FindsEachBreach(t *testing.T) {
 				"b.mu.Unlock()\nb.read(ctx)\ngo b.read(ctx)")}, ""},
 		"a goroutine that begins under a mutex may wait": {map[string]string{
 			"functions/api/a.go": locked("b.mu.Lock()\ngo b.read(ctx)\nb.mu.Unlock()")}, ""},
+		"a test repeats the name of another package's write": {map[string]string{
+			"shared/job/name.go":           "package job\n\nconst WriteAccept = \"row.accept\"\n",
+			"functions/api/accept_test.go": "package api\n\nvar awaited = \"row.accept\"\n"},
+			`functions/api/accept_test.go repeats "row.accept", the name of a write of shared/job`},
+		"a test repeats the text of a write that is made in place": {map[string]string{
+			"workers/worker/claim.go":      "package worker\n\nvar probe = item.Write{Name: \"claim.probe\"}\n",
+			"functions/api/accept_test.go": "package api\n\nvar awaited = \"claim.probe\"\n"},
+			`repeats "claim.probe", the name of a write of workers/worker`},
+		"a package's own test repeats the name of a write": {map[string]string{
+			"shared/job/name.go":        "package job\n\nconst WriteAccept = \"row.accept\"\n",
+			"shared/job/accept_test.go": "package job\n\nvar awaited = \"row.accept\"\n"}, ""},
+		"two tests have writes of the same name": {map[string]string{
+			"shared/job/a_test.go":    "package job\n\nvar w = item.Write{Name: \"test.put\"}\n",
+			"functions/api/a_test.go": "package api\n\nvar w = item.Write{Name: \"test.put\"}\n"}, ""},
 		"a top-level folder is unknown": {map[string]string{
 			"cmd/doc.go": "// Package cmd runs.\npackage cmd\n"}, "cmd/doc.go is in no known folder"},
 		"a verb of the engine is known": {map[string]string{
