@@ -20,7 +20,7 @@ const Version = "v1"
 // accepted for that much longer.
 const authorizerKeeps = 60 // seconds
 
-// consolePath is where the console page is below the version, as functions/api/console serves it.
+// consolePath is where the console page is below the version, as functions/console serves it.
 const consolePath = "console"
 
 // RESTProps says how the API is secured.

@@ -15,7 +15,7 @@ import (
 	"testing"
 	"time"
 
-	"punctual/functions/api/console"
+	"punctual/functions/console"
 	"punctual/workers/laptop"
 )
 

@@ -14,7 +14,7 @@ import (
 	"sync"
 	"testing"
 
-	"punctual/functions/api/console"
+	"punctual/functions/console"
 )
 
 // issuer is an OpenID provider whose user agrees to everything at once. It gives out short tokens and, for

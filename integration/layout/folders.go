@@ -39,6 +39,7 @@ var folders = []string{
 	"functions/api",
 	"functions/authorizer",
 	"functions/batch",
+	"functions/console",
 	"functions/dispatch",
 	"functions/engine",
 	"functions/entry",

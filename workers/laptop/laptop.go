@@ -20,7 +20,7 @@ import (
 	"log/slog"
 
 	"punctual/functions/api"
-	"punctual/functions/api/console"
+	"punctual/functions/console"
 	"punctual/shared/clock"
 	"punctual/shared/contract"
 	"punctual/shared/memory"

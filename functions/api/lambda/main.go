@@ -9,7 +9,7 @@ import (
 	"github.com/aws/aws-lambda-go/lambdacontext"
 
 	"punctual/functions/api"
-	"punctual/functions/api/console"
+	"punctual/functions/console"
 	"punctual/functions/entry"
 	"punctual/shared/aws/principal"
 )

@@ -10,7 +10,7 @@ import (
 	"testing"
 	"unicode/utf8"
 
-	"punctual/functions/api/console"
+	"punctual/functions/console"
 	"punctual/shared/contract"
 )
 
