@@ -114,7 +114,7 @@ func Serve(ctx context.Context, o Options) error {
 		world.Secrets().Put(secretARN(name), value)
 	}
 	s := server{Options: o, world: world, clock: now, ahead: ahead, listener: listener, fail: fail,
-		drain: api.NewDrain()}
+		drain: newDrain()}
 	err = s.serve(ctx)
 	if lost := context.Cause(ctx); lost != nil && !errors.Is(lost, context.Canceled) {
 		err = errors.Join(err, lost)
@@ -140,12 +140,12 @@ type server struct {
 	ahead    *leaping // nil: the clock does not leap
 	listener net.Listener
 	fail     func(error) // ends the serving because of an error
-	drain    *api.Drain
+	drain    *drain
 }
 
 // unready says why no request should be sent to this process; "" for no reason.
 func (s *server) unready() string {
-	if s.drain.Begun() {
+	if s.drain.begun() {
 		return "the process is ending"
 	}
 	return unwritable(s.world)
@@ -182,7 +182,7 @@ func (s *server) serve(ctx context.Context) error {
 		go s.ahead.run(ctx, s.world, s.Speed, &writes)
 	}
 	server := &http.Server{
-		Handler:           s.drain.Handler(writing(routes(sys.API, meter, addr.String()), &writes)),
+		Handler:           s.drain.guard(writing(routes(sys.API, meter, addr.String()), &writes)),
 		ReadHeaderTimeout: 5 * time.Second, IdleTimeout: time.Minute, MaxHeaderBytes: contract.MaxHeaders,
 	}
 	go func() {
@@ -197,7 +197,7 @@ func (s *server) serve(ctx context.Context) error {
 	begun := make(chan struct{})
 	context.AfterFunc(ctx, func() { // once it has said that it serves
 		defer close(begun)
-		s.drain.Begin()
+		s.drain.begin()
 		stop() // the next signal ends the process
 		if s.Ending != nil {
 			s.Ending()
@@ -206,7 +206,7 @@ func (s *server) serve(ctx context.Context) error {
 	err := sys.Run(ctx)
 	stop()
 	<-begun
-	s.drain.End()
+	s.drain.finish()
 	closing, cancel := context.WithTimeout(context.Background(), 5*time.Second)
 	defer cancel()
 	_ = server.Shutdown(closing) // cuts open connections; everything answered is stored
@@ -264,7 +264,7 @@ func routes(rest http.Handler, meter *telemetry.Meter, addr string) http.Handler
 		Scopes: []tenant.Scope{tenant.Read, tenant.Write, tenant.Admin}}
 	page := console.New(console.Settings{})
 	// No mux: it would redirect paths that the API answers.
-	return api.LoopbackOnly(addr, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+	return loopbackOnly(addr, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.URL.Path == "/metrics" && (r.Method == http.MethodGet || r.Method == http.MethodHead) {
 			w.Header().Set("Content-Type", "text/plain; version=0.0.4")
 			_ = meter.WriteText(w) // the client may be gone

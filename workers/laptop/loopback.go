@@ -1,4 +1,4 @@
-package api
+package laptop
 
 import (
 	"net"
@@ -9,11 +9,11 @@ import (
 	"punctual/functions/api/spec"
 )
 
-// LoopbackOnly guards a server that listens on addr, on the user's own machine, and asks for no token. A request must
+// loopbackOnly guards a server that listens on addr, on the user's own machine, and asks for no token. A request must
 // call it localhost, 127.0.0.1 or [::1], with the port of addr; otherwise a web page could reach it under a name of its
 // own (DNS rebinding). A request from a web page must come from this very origin. Browsers send Origin or, where they
 // leave that out, Sec-Fetch-Site.
-func LoopbackOnly(addr string, next http.Handler) http.Handler {
+func loopbackOnly(addr string, next http.Handler) http.Handler {
 	_, port, err := net.SplitHostPort(addr)
 	hosts := []string{}
 	if err == nil {
