@@ -1,11 +1,7 @@
 package engine
 
 import (
-	"context"
-	"errors"
-	"fmt"
 	"log/slog"
-	"time"
 
 	"punctual/functions/engine/accept"
 	"punctual/functions/engine/arm"
@@ -14,10 +10,8 @@ import (
 	"punctual/functions/engine/runs"
 	"punctual/functions/engine/stop"
 	"punctual/shared/clock"
-	"punctual/shared/job"
 	"punctual/shared/store"
 	"punctual/shared/telemetry"
-	"punctual/shared/tenant"
 )
 
 // Store is what the verbs need of the table.
@@ -83,70 +77,4 @@ type nodeJobs struct {
 	*accept.Acceptor
 	stop.Stopper
 	arm.Asker
-}
-
-// Began marks a job RUNNING; see decide.Decider.
-func (e *Engine) Began(ctx context.Context, k job.Key, version, attempt, token int64, began job.Outcome) error {
-	return e.decide.Began(ctx, k, version, attempt, token, began)
-}
-
-// Settle settles an attempt by the outcome on its claim; see decide.Decider.
-func (e *Engine) Settle(ctx context.Context, k job.Key, attempt, token int64, by decide.Arrival) error {
-	todo, err := e.decide.Settle(ctx, k, attempt, token, by)
-	return errors.Join(err, e.Perform(ctx, todo))
-}
-
-// Entry decides about the job of an index entry whose wake-up has come.
-func (e *Engine) Entry(ctx context.Context, of store.Entry) (job.Step, error) {
-	step, todo, err := e.decide.Entry(ctx, of)
-	return step, errors.Join(err, e.Perform(ctx, todo))
-}
-
-// Deadline decides about the job of an entry whose deadline has passed.
-func (e *Engine) Deadline(ctx context.Context, of store.Entry) (job.Step, error) {
-	step, todo, err := e.decide.Deadline(ctx, of)
-	return step, errors.Join(err, e.Perform(ctx, todo))
-}
-
-// Parked decides about a job in a parking place, if it is still there.
-func (e *Engine) Parked(ctx context.Context, k job.Key) (job.Step, error) {
-	step, todo, err := e.decide.Parked(ctx, k)
-	return step, errors.Join(err, e.Perform(ctx, todo))
-}
-
-// Reevaluate decides at once about a job that a worker refused to start.
-func (e *Engine) Reevaluate(ctx context.Context, k job.Key, version, attempt int64) (job.Step, error) {
-	step, todo, err := e.decide.Reevaluate(ctx, k, version, attempt)
-	return step, errors.Join(err, e.Perform(ctx, todo))
-}
-
-// Reread makes the next decisions about a tenant's jobs and schedules read its pauses from the table; the caller knows
-// that one has just changed.
-func (e *Engine) Reread(t tenant.ID) {
-	e.decide.Reread(t)
-	e.Recur.Reread(t)
-}
-
-// Cancel asks a job to end as cancelled, and returns its row; see decide.Decider. If what follows its end fails that is
-// only logged: the sweeper finds the jobs that are queued behind this one.
-func (e *Engine) Cancel(ctx context.Context, k job.Key, may func(job.Row, time.Time) error) (job.Row, error) {
-	row, todo, err := e.decide.Cancel(ctx, k, may)
-	if failed := e.Perform(ctx, todo); failed != nil {
-		e.deps.Log.WarnContext(ctx, "what follows the end of a job was not done",
-			telemetry.Tenant, k.Tenant, telemetry.JobID, k.ID, telemetry.Err, failed)
-	}
-	return row, err
-}
-
-// Redrive brings a dead job back as a new one; see accept.Acceptor. For the job of a node it retries the node.
-func (e *Engine) Redrive(ctx context.Context, k job.Key) (by job.ID, already bool, err error) {
-	by, already, ofNode, err := e.Accept.Redrive(ctx, k)
-	if !ofNode || err != nil {
-		return by, already, err
-	}
-	by, already, todo, err := e.runs.Redrive(ctx, k)
-	if err = errors.Join(err, e.Perform(ctx, todo)); err != nil {
-		return "", false, fmt.Errorf("redriving job %s: %w", k.ID, err)
-	}
-	return by, already, e.Accept.Redriven(ctx, job.Key{Tenant: k.Tenant, ID: by}, already)
 }

@@ -79,6 +79,11 @@ type Decider struct {
 	depths *cache.Cache[string, int]
 }
 
+const (
+	depthAge  = 30 * time.Second // SQS's own numbers are as old
+	maxDepths = 1000
+)
+
 // New returns a Decider.
 func New(d Deps) *Decider {
 	return &Decider{

@@ -2,17 +2,11 @@ package decide
 
 import (
 	"context"
-	"time"
 )
 
 // DeepQueue is the number of visible firings beyond which a queue counts as deep: a firing that no worker has
 // started then more likely waits in the queue than is lost.
 const DeepQueue = 1000
-
-const (
-	depthAge  = 30 * time.Second // SQS's own numbers are as old
-	maxDepths = 1000
-)
 
 const (
 	// sentOften is the number of postponed wake-ups from which on a queue counts as deep with someQueued

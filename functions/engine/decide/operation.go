@@ -12,6 +12,10 @@ import (
 	"punctual/shared/store"
 )
 
+// Postponed is the step of a wake-up that sends no firing because the last one is probably not lost: a worker has
+// given it back, or its queue is too deep for another one.
+const Postponed job.Step = "postpone"
+
 // Each operation writes the row's next wake-up before it sends anything: when two processes act at the same time, one
 // of the writes is refused and only the other process sends. PutRow recognizes its own write when the answer was lost;
 // otherwise no process would send.

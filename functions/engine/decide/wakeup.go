@@ -13,10 +13,6 @@ import (
 	"punctual/shared/store"
 )
 
-// Postponed is the step of a wake-up that sends no firing because the last one is probably not lost: a worker has
-// given it back, or its queue is too deep for another one.
-const Postponed job.Step = "postpone"
-
 // reportedEarly is how long before its due time a worker may ask for a job to be re-evaluated: workers claim that
 // early, and clocks differ.
 const reportedEarly = contract.HoldUntil + contract.SkewMargin

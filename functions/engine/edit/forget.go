@@ -2,7 +2,6 @@ package edit
 
 import (
 	"context"
-	"sync"
 	"time"
 
 	"punctual/shared/contract"
@@ -98,24 +97,6 @@ func (e *Editor) Forget(ctx context.Context, k job.Key, may func(job.Row) error)
 			k.ID, telemetry.Err, err)
 	}
 	return nil
-}
-
-// collected remembers when this process last asked for a collection of dead letters.
-type collected struct {
-	mu sync.Mutex
-	at time.Time
-}
-
-// lately reports whether a collection that was asked for before covers a request made now. If not, it records now as
-// the time of a new one.
-func (c *collected) lately(now time.Time) bool {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if age := now.Sub(c.at); age >= 0 && age < contract.LettersCollectedAfter/2 {
-		return true
-	}
-	c.at = now
-	return false
 }
 
 // Collect asks for the removal of dead letters whose jobs are no longer dead. The collection begins after a delay, so

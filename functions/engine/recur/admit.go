@@ -8,52 +8,10 @@ import (
 	"punctual/functions/engine/effect"
 	"punctual/shared/contract"
 	"punctual/shared/fault"
-	"punctual/shared/item"
 	"punctual/shared/job"
 	"punctual/shared/schedule"
-	"punctual/shared/store"
 	"punctual/shared/telemetry"
 )
-
-// The steps of a wake-up that only the jobs of schedules have.
-const (
-	Skipped job.Step = "skip"  // the schedule skips the job
-	Left    job.Step = "leave" // promotion decides about the job, or it is too early
-	Began   job.Step = "begin" // the run that the row represents begins
-	Queued  job.Step = "queue" // the job is queued behind another of its schedule
-)
-
-// keyOf names the schedule that the row belongs to.
-func keyOf(r job.Row) schedule.Key { return schedule.KeyOfJob(r) }
-
-// known returns a schedule as it was at most a second ago.
-func (r *Recurrer) known(ctx context.Context, k schedule.Key) (schedule.Schedule, error) {
-	return r.schedules.Get(ctx, k,
-		func(ctx context.Context) (schedule.Schedule, error) { return r.Store.Schedule(ctx, k) })
-}
-
-// Verdict is what a schedule says of a job that is about to be fired or to expire. Its caller does it.
-type Verdict struct {
-	Step     job.Step
-	Schedule schedule.Schedule // as it applied to the job; the zero Schedule if none did
-	Why      job.Reason        // of Skipped and of job.StepFinishStop
-	// Uncounted says that the skipped job was never counted among the runs of its schedule, which has reached its
-	// max_runs: the schedule ends.
-	Uncounted bool
-	// WakeAt and Postponed are the next wake-up of a job that is Left; a zero WakeAt has it brought back at its due
-	// time by a message.
-	WakeAt    time.Time
-	Postponed int64
-	With      []item.Write // the schedule's part of the transaction in which a run that is Began begins
-	Queue     Queue        // of a job that is Queued
-}
-
-// Queue says what goes with queueing a job behind the one that holds the slot of its schedule.
-type Queue struct {
-	Waits     *item.Write // has the schedule know which job waits; nil under buffer_all
-	Displaced *job.Row    // a job that waited before, and is skipped; nil for none
-	Cancelled *job.Row    // the holder of the slot, if it is asked to end
-}
 
 // Admit says what the schedule of a job that is about to be fired or to expire wants: the job may have to be parked,
 // skipped, left to promotion, or queued behind another run.
@@ -225,14 +183,6 @@ func (r *Recurrer) End(ctx context.Context, s schedule.Schedule, now time.Time) 
 	return unlessRefused(r.Store.Put(ctx, write))
 }
 
-// unlessRefused returns nil for a refusal: another process has done the same, or undone it.
-func unlessRefused(err error) error {
-	if store.Refused(err) != nil {
-		return nil
-	}
-	return err
-}
-
 // fires says that nothing holds a job back; the run that a row represents begins.
 func (r *Recurrer) fires(ctx context.Context, s schedule.Schedule, row job.Row, now time.Time) (Verdict, error) {
 	if row.StartsRun() {
@@ -310,46 +260,4 @@ func (r *Recurrer) InTurn(ctx context.Context, s schedule.Schedule, row job.Row)
 		return nil, nil
 	}
 	return wake(next.Key), nil
-}
-
-// ahead returns the open job of the earliest time before at that has not held the slot, under buffer_all; nil for none.
-func (r *Recurrer) ahead(
-	ctx context.Context, s schedule.Schedule, slot schedule.Slot, at time.Time,
-) (*job.Row, error) {
-	return schedule.FirstOpen(ctx, r.Store.Rows, s, slot, at, r.Clock.Now())
-}
-
-// holder reads the schedule's slot and the other job that holds it, nil if there is none or it has ended.
-func (r *Recurrer) holder(ctx context.Context, s schedule.Schedule, row job.Row) (schedule.Slot, *job.Row, error) {
-	slot, err := r.Store.Slot(ctx, s.Key)
-	if err != nil || slot.Holder == "" || slot.Holder == row.ID {
-		return slot, nil, err
-	}
-	holder, err := r.open(ctx, job.Key{Tenant: row.Tenant, ID: slot.Holder})
-	return slot, holder, err
-}
-
-// waiting reads the other job that is queued behind the holder of the slot, nil if there is none or it has ended.
-func (r *Recurrer) waiting(ctx context.Context, row job.Row, slot schedule.Slot) (*job.Row, error) {
-	if slot.Waiting == "" || slot.Waiting == row.ID || slot.Waiting == slot.Holder {
-		return nil, nil
-	}
-	return r.open(ctx, job.Key{Tenant: row.Tenant, ID: slot.Waiting})
-}
-
-// open reads a job, nil if it has ended or is gone. If its row cannot be read, no attempt can start, so the job counts
-// as over unless a worker holds its claim; it is then returned with its key only.
-func (r *Recurrer) open(ctx context.Context, k job.Key) (*job.Row, error) {
-	row, err := r.Store.Row(ctx, k)
-	switch {
-	case fault.KindOf(err) == fault.NotFound || err == nil && row.Status.Final():
-		return nil, nil
-	case fault.KindOf(err) == fault.Undecodable:
-		c, err := r.Store.Claim(ctx, k)
-		if fault.KindOf(err) == fault.Undecodable || err == nil && !c.MayRun(r.Clock.Now()) {
-			return nil, nil
-		}
-		return &job.Row{Key: k}, err
-	}
-	return &row, err
 }

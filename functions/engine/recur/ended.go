@@ -160,6 +160,3 @@ func (r *Recurrer) nextOfAll(
 	queued.Else = &message.Outgoing{Body: message.Encode(later), Delay: queueLag, Group: string(s.Tenant)}
 	return append(next, queued), nil
 }
-
-// wake asks to decide about one job.
-func wake(k job.Key) []effect.Wake { return []effect.Wake{{Jobs: []job.Key{k}}} }
