@@ -4,6 +4,17 @@
 //	end of a job ───────▶ Ended ───── evaluates its children, and the children of those that this ends ─┐
 //	wake-up, operation ─▶ Reconcile ─ evaluates the whole run from its rows ───────────────────────────┴▶ rows · end
 //
+// The files call downwards only; integration/layout holds that:
+//
+//	operation · redrive · launch · create    what a caller asks for
+//	slice · keep · propagate · after         the run's wake-up, and the end of a job
+//	reconcile · stop · finish                the whole run, and an operation's second write
+//	waiters                                  nodes that wait for a permit of the run
+//	evaluate · mapped · release              one node, its items, and the job that it becomes
+//	weight · close · row · madefrom · sight  what that is made of: rows as they are put, and what expressions see
+//	facts · schema · runs                    what one call reads, once, and hands on
+//	permit                                   a package of its own: the permits of a limit
+//
 // What always holds: a node has at most one row in each generation, and a process that finds that row written leaves it
 // as it is. Each call may be repeated, and two may be made at a time.
 //

@@ -140,3 +140,11 @@ func ignoreRefused(err error) error {
 	}
 	return err
 }
+
+// Due reconciles a run whose wake-up has come, after it has kept what belongs to the run.
+func (r *Controller) Due(ctx context.Context, k run.Key) (effect.List, error) {
+	if err := r.keep(ctx, k); err != nil {
+		r.warn(ctx, k, "what belongs to a run is kept at its next wake-up", err)
+	}
+	return r.Reconcile(ctx, k)
+}

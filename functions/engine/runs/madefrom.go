@@ -11,15 +11,6 @@ import (
 	"punctual/shared/text"
 )
 
-// madeFrom is what the items of a mapped node are made from. It is stored as the payload of the node's row, in the
-// write that releases the node: items that are made later are made from the same values as the first, even if a node
-// before them has run again meanwhile.
-type madeFrom struct {
-	List []json.RawMessage `json:"list"`
-	// Generations are those of the nodes that the node's expressions name; 1 is left out.
-	Generations map[string]int64 `json:"from,omitempty"`
-}
-
 // generationsRead are the current generations of the nodes that the expressions of a node name.
 func (f *facts) generationsRead(name string) map[string]int64 {
 	generations := map[string]int64{}

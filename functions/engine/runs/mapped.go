@@ -9,6 +9,7 @@ import (
 	"slices"
 	"time"
 
+	"punctual/functions/engine/runs/permit"
 	"punctual/shared/contract"
 	"punctual/shared/dag"
 	"punctual/shared/item"
@@ -229,15 +230,6 @@ func (r *Controller) itemsThere(ctx context.Context, f *facts, own job.Row) (int
 	return from, nil
 }
 
-// items reads the rows of a mapped node's items, in order.
-func (r *Controller) items(ctx context.Context, f *facts, own job.Row) ([]job.Row, error) {
-	keys := make([]job.Key, own.Items)
-	for i := range keys {
-		keys[i] = f.run.Key.Job(own.Node, own.Generation, int64(i)+1)
-	}
-	return r.Store.Nodes(ctx, keys)
-}
-
 // closeMapped ends a mapped node once all of its items have ended.
 func (r *Controller) closeMapped(ctx context.Context, f *facts, own job.Row) ([]job.Row, error) {
 	items, err := r.items(ctx, f, own)
@@ -271,17 +263,6 @@ func (r *Controller) closeItems(ctx context.Context, f *facts, own job.Row, item
 		return nil, err
 	}
 	return []job.Row{after}, nil
-}
-
-// work is what the items of a mapped node are made from, as one call reads it.
-type work struct {
-	from    madeFrom
-	see     dag.Facts
-	changed bool // the list was not stored, and is another one by now
-
-	read bool     // the next two were read
-	was  madeFrom // what the items of the generation before were made from; no list if it was not stored
-	like bool     // it has as many items, of which those that succeeded are carried over
 }
 
 // workOf reads what the items of a mapped node are made from, once in a call.
@@ -345,7 +326,7 @@ const (
 const permitsAtOnce = 256
 
 // pair is the places of one item.
-type pair struct{ ofNode, ofRun permit }
+type pair struct{ ofNode, ofRun permit.Permit }
 
 // more puts up to most items of a mapped node that need places: first those numbers, then the next ones that no call
 // was given. A number is given to one call only, so that ends which come together do not meet at the same item. If the
@@ -397,13 +378,13 @@ func (r *Controller) more(
 // pairs finds places for up to most items.
 func (r *Controller) pairs(ctx context.Context, f *facts, node string, most int) (found []pair, why lack, err error) {
 	for range most {
-		ofNode, ok, err := r.acquire(ctx, f, node, f.graph.Nodes[node].MaxParallel)
+		ofNode, ok, err := f.permits.Acquire(ctx, node, f.graph.Nodes[node].MaxParallel)
 		if err != nil || !ok {
 			return found, noNodePermit, err
 		}
-		ofRun, ok, err := r.acquire(ctx, f, "", f.graph.MaxConcurrency)
+		ofRun, ok, err := f.permits.Acquire(ctx, "", f.graph.MaxConcurrency)
 		if err != nil || !ok {
-			f.giveBack(ofNode)
+			f.permits.GiveBack(ofNode)
 			return found, noRunPermit, err
 		}
 		found = append(found, pair{ofNode, ofRun})
@@ -413,7 +394,7 @@ func (r *Controller) pairs(ctx context.Context, f *facts, node string, most int)
 
 func (f *facts) giveBackPairs(pairs []pair) {
 	for _, p := range pairs {
-		f.giveBack(p.ofNode, p.ofRun)
+		f.permits.GiveBack(p.ofNode, p.ofRun)
 	}
 }
 
@@ -481,29 +462,29 @@ func (r *Controller) putItems(
 // putItem puts one item. put says that it is open and holds the places now; if not, they were given back. One of the
 // same list that succeeded in the generation before is carried over.
 func (r *Controller) putItem(
-	ctx context.Context, f *facts, own job.Row, w *work, no int64, before job.Row, permits ...permit,
+	ctx context.Context, f *facts, own job.Row, w *work, no int64, before job.Row, permits ...permit.Permit,
 ) (ended []job.Row, put bool, err error) {
 	now := r.Clock.Now()
 	row, i := r.blank(f, own.Node, no, now), int(no)-1
 	switch {
 	case w.changed:
-		f.giveBack(permits...)
+		f.permits.GiveBack(permits...)
 		ended, err = r.failedItem(ctx, f, row, errListChanged)
 		return ended, false, err
 	case before.Status == job.Succeeded:
-		f.giveBack(permits...)
+		f.permits.GiveBack(permits...)
 		ended, err = r.carry(ctx, f, before, row)
 		return ended, false, err
 	}
 	see := w.see
 	see.Index, see.Items = i, len(w.from.List)
 	if see.Item, err = dag.DecodeResult(w.from.List[i]); err != nil {
-		f.giveBack(permits...)
+		f.permits.GiveBack(permits...)
 		return nil, false, err
 	}
 	payload, err := f.graph.Payload(ctx, own.Node, see)
 	if err != nil {
-		f.giveBack(permits...)
+		f.permits.GiveBack(permits...)
 		ended, err = r.failedItem(ctx, f, row, err)
 		return ended, false, err
 	}
@@ -591,4 +572,16 @@ func (r *Controller) failedItem(ctx context.Context, f *facts, row job.Row, err 
 		why = reasonOf(wrong)
 	}
 	return r.putEnded(ctx, f, row, job.Dead, why, r.Clock.Now())
+}
+
+// orReconcile asks for the run to be derived in another invocation, after an error between taking the number of an item
+// and putting its row. It returns the error.
+func (r *Controller) orReconcile(ctx context.Context, f *facts, err error) error {
+	if err == nil {
+		return nil
+	}
+	if later := r.Jobs.ReconcileLater(ctx, f.run.Key); later != nil {
+		r.warn(ctx, f.run.Key, "a node that waits for a place is left to the run's wake-up", later)
+	}
+	return err
 }

@@ -4,19 +4,14 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"maps"
 	"slices"
-	"time"
 
 	"punctual/functions/engine/effect"
 	"punctual/shared/dag"
 	"punctual/shared/fault"
-	"punctual/shared/horizon"
 	"punctual/shared/item"
 	"punctual/shared/job"
 	"punctual/shared/run"
-	"punctual/shared/telemetry"
-	"punctual/shared/text"
 )
 
 // WrongState says that an operation is not possible in the current state of the run, or of the node: 409 wrong_state.
@@ -32,89 +27,6 @@ func (e *WrongState) Error() string {
 		return e.Detail
 	}
 	return fmt.Sprintf("the %s is %s", e.Of, e.Is)
-}
-
-// By is the caller of an operation, and the reason.
-type By struct{ Who, Reason string }
-
-// Request says which run to create.
-type Request struct {
-	// The caller derives the ID from an idempotency key or from a nominal time.
-	run.Key
-	Dag        string                        // "" for an inline run
-	Version    int64                         // of the dag; 0 for an inline run
-	Definition dag.Definition                // checked: dag.Compile accepts it
-	Kept       bool                          // the definition is stored already
-	Params     json.RawMessage               // merged; nil for none
-	DueAt      time.Time                     // zero: now
-	NominalAt  time.Time                     // zero without a schedule
-	Schedule   string                        // "" for none
-	Priority   job.Priority                  // "": the definition's
-	Tags       map[string]string             // over the definition's
-	ExpireAt   func(due time.Time) time.Time // nil: the definition's expire_after
-	By         By
-	With       []item.Write // in the transaction that creates the run
-}
-
-// Create creates a run and has it reconciled. If there is a run with that ID already, it returns that run, and created
-// is false. If something of With is refused and there is no run, that is a fault.NotFound. Once the
-// run's item is written the run goes on by itself, even if the call fails.
-func (r *Controller) Create(
-	ctx context.Context, n Request,
-) (is run.Run, created bool, todo effect.List, err error) {
-	now := r.Clock.Now()
-	is = run.Run{
-		Key: n.Key, Dag: n.Dag, DagVersion: n.Version, Definition: n.Definition.Hash(), DueAt: n.DueAt,
-		NominalAt: n.NominalAt, Schedule: n.Schedule, Priority: n.Priority,
-		Shard: horizon.ShardOf(string(n.ID), r.Shards), Params: string(n.Params),
-	}
-	if is.DueAt.IsZero() {
-		is.DueAt = now
-	}
-	switch {
-	case n.ExpireAt != nil:
-		is.ExpiryAt = n.ExpireAt(is.DueAt)
-	case n.Definition.ExpireAfter > 0:
-		is.ExpiryAt = is.DueAt.Add(n.Definition.ExpireAfter)
-	}
-	if !n.Kept {
-		if err := r.Store.PutDefinition(ctx, n.Tenant, is.Definition, n.Definition.Encode()); err != nil {
-			return is, false, todo, err
-		}
-	}
-	var contents []item.Write // in the transaction: of two requests for one run, the refused one leaves nothing behind
-	if len(is.Params) > run.MaxInlineParams {
-		contents = append(contents, is.PutContent(run.ParamsContent, is.Params, now))
-		is.Params = run.ParamsInItem
-	}
-	tags := merged(n.Definition.Tags, n.Tags)
-	is.Tagged = len(tags) > 0
-	is, write := run.Create(is, now)
-	event := is.PutEvent(run.Event{At: now, By: n.By.Who, Action: "create", Reason: n.By.Reason,
-		To: string(run.Building)})
-	writes := append([]item.Write{write, event, is.List()}, contents...)
-	if is.Tagged {
-		writes = append(writes, is.PutContent(run.TagsContent, string(text.MustJSON(tags)), now))
-	}
-	if err := r.Store.Commit(ctx, append(writes, n.With...)...); err != nil {
-		if !refused(err) {
-			return is, false, todo, err
-		}
-		is, err = r.Store.Run(ctx, n.Key)
-		return is, false, todo, err
-	}
-	r.Meter.Count(telemetry.RunsCreated, 1)
-	r.drawAfter(ctx, n.Tenant, plainWeight(n))
-	todo.Reconcile = []run.Key{n.Key}
-	return is, true, todo, nil
-}
-
-// merged returns a new map of tags: those of base, overridden by those of over.
-func merged(base, over map[string]string) map[string]string {
-	tags := make(map[string]string, len(base)+len(over))
-	maps.Copy(tags, base)
-	maps.Copy(tags, over)
-	return tags
 }
 
 // operate changes a run by one write, records the operation as an event, and has the run reconciled. decide returns the
@@ -289,7 +201,7 @@ func (r *Controller) forceNode(
 		writes := []item.Write{touch, r.event(is, after, by, action, node)}
 		why := forcedReason(forced, by.Reason)
 		if row.Status == "" {
-			f := newFacts(is, g, &effect.List{})
+			f := r.newFacts(is, g, &effect.List{})
 			if row, err = r.filled(ctx, f, r.blank(f, node, 0, now)); err != nil {
 				return nil, err
 			}
@@ -470,7 +382,7 @@ func (r *Controller) mayBegin(ctx context.Context, g *dag.Graph, is run.Run, a r
 		return &WrongState{Of: "run", Is: string(is.Shown()), Allowed: retryable,
 			Detail: "nodes of the run that have ended are forgotten: retry it from a node that is named"}
 	}
-	f := newFacts(is, g, &effect.List{})
+	f := r.newFacts(is, g, &effect.List{})
 	rows, err := r.rows(ctx, f, g.Names()...)
 	if err != nil {
 		return err
@@ -506,22 +418,4 @@ func (r *Controller) shown(ctx context.Context, row job.Row) (job.Status, error)
 	}
 	c, err := r.Store.Claim(ctx, row.Key)
 	return job.ReadStatus(row, c, r.Clock.Now()), err
-}
-
-// Nodes reads a run, its graph, and the rows of its nodes in their current generations. A BLOCKED node has no row.
-func (r *Controller) Nodes(ctx context.Context, k run.Key) (run.Run, *dag.Graph, map[string]job.Row, error) {
-	f, err := r.read(ctx, k, &effect.List{})
-	if err != nil {
-		return run.Run{}, nil, nil, err
-	}
-	rows, err := r.rows(ctx, f, f.graph.Names()...)
-	return f.run, f.graph, rows, err
-}
-
-// Due reconciles a run whose wake-up has come, after it has kept what belongs to the run.
-func (r *Controller) Due(ctx context.Context, k run.Key) (effect.List, error) {
-	if err := r.keep(ctx, k); err != nil {
-		r.warn(ctx, k, "what belongs to a run is kept at its next wake-up", err)
-	}
-	return r.Reconcile(ctx, k)
 }

@@ -4,12 +4,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"hash/fnv"
 	"slices"
-	"strings"
-	"time"
 
 	"punctual/functions/engine/effect"
+	"punctual/functions/engine/runs/permit"
 	"punctual/shared/dag"
 	"punctual/shared/fault"
 	"punctual/shared/job"
@@ -64,7 +62,7 @@ func (r *Controller) propagateLater(ctx context.Context, x job.Row, why error) e
 
 // propagate evaluates the nodes that wait for x, and clears x's pending effects.
 func (r *Controller) propagate(ctx context.Context, x job.Row, todo *effect.List) error {
-	h := holds(x)
+	held := permit.HeldBy(x)
 	for try := range tries {
 		f, err := r.read(ctx, run.Of(x), todo)
 		if fault.KindOf(err) == fault.NotFound { // forgotten
@@ -73,7 +71,7 @@ func (r *Controller) propagate(ctx context.Context, x job.Row, todo *effect.List
 		if err != nil {
 			return err
 		}
-		f.held = h
+		f.permits = permit.New(r.Store, f.run, held)
 		ended, then, err := r.propagateOnce(ctx, f, x)
 		f.end(ended)
 		if err == nil && then != readOnce {
@@ -89,35 +87,15 @@ func (r *Controller) propagate(ctx context.Context, x job.Row, todo *effect.List
 	return changed(run.Of(x))
 }
 
-// passes waits out a conflict of two transactions: DynamoDB refuses one of two that write the same item at a time. The
-// wait grows with each try and differs between jobs. It says whether it is worth another try.
-func (r *Controller) passes(ctx context.Context, err error, id job.ID, try int) bool {
-	if fault.KindOf(err) != fault.Conflict {
-		return false
-	}
-	h := fnv.New32a()
-	fmt.Fprint(h, id, try)
-	wait := time.Duration(1+h.Sum32()%uint32(conflictWait.Milliseconds())) * time.Millisecond << min(try, 4)
-	select {
-	case <-time.After(wait):
-		return true
-	case <-ctx.Done():
-		return false
-	}
-}
-
-// conflictWait bounds the wait after the first conflict of two transactions.
-const conflictWait = 16 * time.Millisecond
-
 // propagated frees the places of x that were not passed on, has the nodes that have joined the line meanwhile take
 // them, and clears x's pending effects.
 func (r *Controller) propagated(ctx context.Context, f *facts, x job.Row, then verdict) (ended []job.Row, err error) {
-	freed, err := r.freeHeld(ctx, f.held)
+	freed, err := f.permits.FreeHeld(ctx)
 	if err != nil {
 		return nil, err
 	}
 	if freed {
-		f.forgetLimit("")
+		f.permits.Forget("")
 		if ended, err = r.moveUp(ctx, f, true); err != nil {
 			return ended, err
 		}
@@ -125,7 +103,7 @@ func (r *Controller) propagated(ctx context.Context, f *facts, x job.Row, then v
 		if ended = append(ended, more...); err != nil {
 			return ended, err
 		}
-		f.held.freed = false
+		f.permits.WaitersRead()
 	}
 	if then == keepPending {
 		return ended, nil
@@ -221,100 +199,4 @@ func (r *Controller) targets(f *facts, x job.Row, counts bool) []string {
 		return f.graph.Children(x.Node)
 	}
 	return append(slices.Clone(f.graph.Children(x.Node)), f.graph.Readers(x.Node)...)
-}
-
-// clearPending notes on x that its children were evaluated.
-func (r *Controller) clearPending(ctx context.Context, x job.Row) error {
-	_, _, err := r.rewrite(ctx, x, func(x job.Row) bool { return x.PendingEffects.Children() }, job.NotifyDone)
-	return err
-}
-
-func (r *Controller) noteHolds(ctx context.Context, f *facts) error {
-	if !f.holds || f.run.Holds {
-		return nil
-	}
-	after, write := f.run.NoteHolds()
-	if err := r.Store.WriteRun(ctx, after, write); err != nil {
-		return err
-	}
-	f.run = after
-	return nil
-}
-
-// endAfter ends the run if x may have been its last node: if all children of x have ended, and the counter of the last
-// nodes says so.
-func (r *Controller) endAfter(ctx context.Context, f *facts, x job.Row) error {
-	if f.run.Holds {
-		return r.endRun(ctx, f)
-	}
-	children := f.graph.Children(x.Node)
-	below, err := r.rows(ctx, f, children...)
-	if err != nil {
-		return err
-	}
-	for _, c := range children {
-		if !below[c].Status.Final() {
-			return nil
-		}
-	}
-	if era, need := f.graph.EndNeeds(f.run); need > 0 {
-		n, err := r.Store.Count(ctx, f.run.Key, f.run.EndRef(era), 1, r.Clock.Now())
-		if err != nil || n < int64(need) {
-			return err
-		}
-	}
-	return r.endRun(ctx, f)
-}
-
-// endRun ends or holds the run if its rows say so.
-func (r *Controller) endRun(ctx context.Context, f *facts) error {
-	if f.run.Operation != nil || f.run.Status.Final() {
-		return nil
-	}
-	rows, err := r.rows(ctx, f, f.graph.Names()...)
-	if err != nil {
-		return err
-	}
-	is := states(rows)
-	for name, n := range f.run.Nodes { // an operator has ended it, and its row is not put yet
-		if _, there := rows[name]; !there && n.Override != job.NotForced {
-			is[name] = dag.NodeState{Status: job.Scheduled}
-		}
-	}
-	s := f.graph.Outcome(is, f.run.Stop)
-	if s == run.Running || s == f.run.Status {
-		return nil
-	}
-	if s.Final() {
-		if err := r.passOverAll(ctx, f); err != nil {
-			return err
-		}
-	}
-	after, write := f.run.End(s, r.Clock.Now())
-	if err := r.Store.WriteRun(ctx, after, write); err != nil {
-		return err
-	}
-	f.run = after
-	if after.Status.Final() {
-		r.Meter.Count(telemetry.RunsEnded, 1,
-			telemetry.Dim{Key: "outcome", Value: strings.ToLower(string(after.Status))})
-		r.Meter.Observe(telemetry.RunTook, after.FinishedAt.Sub(after.DueAt))
-		r.keepEvents(ctx, after)
-	}
-	f.over(false)
-	return nil
-}
-
-// over leaves to the caller to notify the schedule of a run that has ended, and then to call Notified.
-func (f *facts) over(repeated bool) {
-	if f.run.MustNotify() && f.run.Operation == nil {
-		f.todo.Over = append(f.todo.Over, effect.Over{Run: f.run, Repeated: repeated})
-	}
-}
-
-// Notified clears the wake-up of a run whose schedule was notified of its end: after a crash in between, the wake-up
-// repeats it.
-func (r *Controller) Notified(ctx context.Context, is run.Run) error {
-	after, write := is.NotifyDone()
-	return r.Store.WriteRun(ctx, after, write)
 }

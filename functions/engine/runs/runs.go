@@ -5,14 +5,14 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"hash/fnv"
 	"log/slog"
-	"sync"
+	"maps"
 	"time"
 
 	"golang.org/x/sync/errgroup"
 
 	"punctual/functions/engine/accept"
-	"punctual/functions/engine/effect"
 	"punctual/functions/engine/scan"
 	"punctual/shared/cache"
 	"punctual/shared/clock"
@@ -154,6 +154,13 @@ type Controller struct {
 	lists *cache.Cache[job.Key, results]
 }
 
+// results are those of a mapped node's items, or why they cannot be read.
+type results struct {
+	list  any // from dag.ResultList
+	size  int
+	wrong *dag.ResultError
+}
+
 // listsKept bounds the results of mapped nodes that a process remembers, in bytes of memory.
 const listsKept = 16 << 20
 
@@ -200,144 +207,6 @@ func (r *Controller) Compiled(ctx context.Context, t tenant.ID, definition strin
 		}
 		return dag.Load(ctx, d)
 	})
-}
-
-// facts is a run as one call reads it: first its item, then the rows of the generations that the item names.
-type facts struct {
-	run   run.Run
-	graph *dag.Graph
-	todo  *effect.List       // what the call leaves to its caller
-	ended map[string]job.Row // rows that were final when they were read: these never change
-	// once holds the other rows while all nodes are evaluated from one read, nil otherwise. If a node ends
-	// meanwhile, the process that ends it evaluates its children. It is nil when a waiter is claimed: then no other
-	// process evaluates it.
-	once   map[string]job.Row
-	holds  bool // a node is held
-	held   *held
-	defers bool          // a release was deferred, and the run will be derived for it
-	joins  map[int]int64 // nodes that are to join the run's line, by number, and their generations
-	passed []job.Row     // of older generations, put because there was none, and pending effects still to be cleared
-	marked map[int]bool  // those of them that were claimed, and found no place
-
-	busy    chan struct{}     // bounds how many items are put at a time, also of nodes that are evaluated at a time
-	mu      sync.Mutex        // of the maps, of holds and of what they hold: several nodes may be evaluated at a time
-	tags    map[string]string // of the run; nil until they are needed
-	limits  map[string]*limit // by owner
-	work    map[string]*work  // of mapped nodes
-	permits map[string]permit // of the run, reserved for nodes that are evaluated at the same time
-	tasks   map[string]job.Task
-}
-
-func (r *Controller) read(ctx context.Context, k run.Key, todo *effect.List) (*facts, error) {
-	is, err := r.Store.Run(ctx, k)
-	if err != nil {
-		return nil, err
-	}
-	g, err := r.Graph(ctx, is)
-	if err != nil {
-		return nil, fmt.Errorf("reading the graph of run %s: %w", k.ID, err)
-	}
-	return newFacts(is, g, todo), nil
-}
-
-func newFacts(is run.Run, g *dag.Graph, todo *effect.List) *facts {
-	return &facts{
-		run: is, graph: g, todo: todo, ended: map[string]job.Row{}, held: &held{}, joins: map[int]int64{},
-		marked: map[int]bool{},
-		limits: map[string]*limit{}, work: map[string]*work{}, permits: map[string]permit{},
-		tasks: map[string]job.Task{},
-		busy:  make(chan struct{}, atOnce),
-	}
-}
-
-// end leaves to the caller what follows the ends of nodes' jobs that were put as ended. They are not counted as
-// settled.
-func (f *facts) end(rows []job.Row) {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	for _, row := range rows {
-		f.todo.Ended = append(f.todo.Ended, effect.End{Row: row, Unopened: true})
-	}
-}
-
-// rows reads the rows of nodes in their current generations; a BLOCKED node has none.
-func (r *Controller) rows(ctx context.Context, f *facts, names ...string) (map[string]job.Row, error) {
-	rows := make(map[string]job.Row, len(names))
-	var keys []job.Key
-	var of []string
-	f.mu.Lock()
-	for _, name := range names {
-		if row, ok := f.ended[name]; ok {
-			rows[name] = row
-			continue
-		}
-		if row, ok := f.once[name]; ok {
-			if row.Status != "" {
-				rows[name] = row
-			}
-			continue
-		}
-		keys, of = append(keys, f.run.Job(name)), append(of, name)
-	}
-	f.mu.Unlock()
-	read, err := r.Store.Nodes(ctx, keys)
-	if err != nil {
-		return nil, err
-	}
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	for n, row := range read {
-		if f.once != nil && !row.Status.Final() {
-			f.once[of[n]] = row
-		}
-		if row.Status == "" {
-			continue
-		}
-		rows[of[n]] = row
-		if row.Status.Final() {
-			f.ended[of[n]] = row
-		}
-	}
-	return rows, nil
-}
-
-// rowsAt reads the rows of nodes at those keys, in the order of the names.
-func (r *Controller) rowsAt(ctx context.Context, f *facts, names []string, at func(node string) job.Key) ([]job.Row,
-	error) {
-	rows := make([]job.Row, len(names))
-	var keys []job.Key
-	var of []int
-	f.mu.Lock()
-	for n, name := range names {
-		k := at(name)
-		if row, ok := f.ended[name]; ok && row.Key == k {
-			rows[n] = row
-			continue
-		}
-		keys, of = append(keys, k), append(of, n)
-	}
-	f.mu.Unlock()
-	read, err := r.Store.Nodes(ctx, keys)
-	if err != nil {
-		return nil, err
-	}
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	for n, row := range read {
-		rows[of[n]] = row
-		if name := names[of[n]]; row.Status.Final() && row.Generation == f.run.Generation(name) {
-			f.ended[name] = row
-		}
-	}
-	return rows, nil
-}
-
-func states(rows map[string]job.Row) map[string]dag.NodeState {
-	is := make(map[string]dag.NodeState, len(rows))
-	for name, row := range rows {
-		is[name] = dag.StateOf(row)
-	}
-	return is
 }
 
 // rewrite writes what change makes of a row. Where another process was faster it reads the row and tries anew. It
@@ -411,4 +280,37 @@ func timeLeft(ctx context.Context) error {
 		return nil
 	}
 	return errNoTime
+}
+
+// passes waits out a conflict of two transactions: DynamoDB refuses one of two that write the same item at a time. The
+// wait grows with each try and differs between jobs. It says whether it is worth another try.
+func (r *Controller) passes(ctx context.Context, err error, id job.ID, try int) bool {
+	if fault.KindOf(err) != fault.Conflict {
+		return false
+	}
+	h := fnv.New32a()
+	fmt.Fprint(h, id, try)
+	wait := time.Duration(1+h.Sum32()%uint32(conflictWait.Milliseconds())) * time.Millisecond << min(try, 4)
+	select {
+	case <-time.After(wait):
+		return true
+	case <-ctx.Done():
+		return false
+	}
+}
+
+// conflictWait bounds the wait after the first conflict of two transactions.
+const conflictWait = 16 * time.Millisecond
+
+// warn logs an error after which the run's wake-up does the rest.
+func (r *Controller) warn(ctx context.Context, k run.Key, what string, err error) {
+	r.Log.WarnContext(ctx, what, telemetry.Tenant, k.Tenant, telemetry.RunID, k.ID, telemetry.Err, err.Error())
+}
+
+// merged returns a new map of tags: those of base, overridden by those of over.
+func merged(base, over map[string]string) map[string]string {
+	tags := make(map[string]string, len(base)+len(over))
+	maps.Copy(tags, base)
+	maps.Copy(tags, over)
+	return tags
 }

@@ -6,20 +6,12 @@ import (
 	"slices"
 	"strconv"
 
+	"punctual/functions/engine/runs/permit"
 	"punctual/shared/fault"
 	"punctual/shared/job"
 	"punctual/shared/run"
 	"punctual/shared/store"
 )
-
-// addWaiter has a node wait for a permit of the run. recheckWaiters writes it down, with all others that wait, and
-// searches for a permit once more: one may have become free in between.
-func (f *facts) addWaiter(name string) {
-	no, _ := slices.BinarySearch(f.graph.Names(), name)
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	f.joins[no] = f.run.Generation(name)
-}
 
 // recheckWaiters writes down which nodes wait for a place of the run, and then releases those for which there is one.
 func (r *Controller) recheckWaiters(ctx context.Context, f *facts) (ended []job.Row, err error) {
@@ -29,7 +21,7 @@ func (r *Controller) recheckWaiters(ctx context.Context, f *facts) (ended []job.
 		// An end that finds all places of a waiting mapped node taken removes it from the waiters, and relies on the
 		// holders to release its next items. An item that has ended does that no more once its node waits.
 		for no := range joins {
-			if err := r.freeHeldOf(ctx, f.held, f.graph.Names()[no]); err != nil {
+			if err := f.permits.FreeHeldOf(ctx, f.graph.Names()[no]); err != nil {
 				return ended, err
 			}
 		}
@@ -47,7 +39,7 @@ func (r *Controller) recheckWaiters(ctx context.Context, f *facts) (ended []job.
 			}
 			delete(f.marked, no)
 		}
-		f.forgetLimit("")
+		f.permits.Forget("")
 		more, err := r.moveUp(ctx, f, true)
 		if ended = append(ended, more...); err != nil {
 			return ended, err
@@ -75,7 +67,7 @@ func choose(l run.Waiters, order []int, by job.ID, n, round int) (no int, found 
 	if by == "" {
 		width = 1
 	}
-	return waiting[int(hashOf(string(by)+strconv.Itoa(round)))%width], true
+	return waiting[int(permit.Hash(string(by)+strconv.Itoa(round)))%width], true
 }
 
 // moveUp releases nodes that are queued for a permit of the run while there are permits: the ended job's, and with
@@ -90,8 +82,8 @@ func (r *Controller) moveUp(ctx context.Context, f *facts, takeFree bool) (ended
 		return nil, err
 	}
 	for _, no := range slices.Sorted(maps.Keys(waiters.Claimed)) {
-		if f.held.by == "" || waiters.Claimed[no] != f.mark() { // of another end, which may be putting its row just now
-			continue
+		if f.permits.By() == "" || waiters.Claimed[no] != f.mark() {
+			continue // of another end, which may be putting its row just now
 		}
 		more, err := r.releaseClaimed(ctx, f, no)
 		if ended = append(ended, more...); err != nil {
@@ -107,28 +99,24 @@ func (r *Controller) moveUp(ctx context.Context, f *facts, takeFree bool) (ended
 		order = append(order, no)
 	}
 	for round := 0; ; round++ {
-		no, found := choose(waiters, order, f.held.by, f.graph.MaxConcurrency, round)
-		if _, holds := f.held.at[""]; !found || !holds && !takeFree {
+		no, found := choose(waiters, order, f.permits.By(), f.graph.MaxConcurrency, round)
+		if !found || !takeFree && !f.permits.HoldsOfRun() {
 			return ended, nil
 		}
 		if err := timeLeft(ctx); err != nil {
 			return ended, err
 		}
-		p, found, err := r.acquire(ctx, f, "", f.graph.MaxConcurrency)
+		p, found, err := f.permits.Acquire(ctx, "", f.graph.MaxConcurrency)
 		if err != nil || !found {
 			return ended, err
 		}
-		f.giveBack(p)
+		f.permits.GiveBack(p)
 		more, err := r.admitWaiter(ctx, f, waiters, no)
 		if ended = append(ended, more...); err != nil {
 			return ended, err
 		}
 	}
 }
-
-// mark names what the job whose end is propagated has taken out of the waiters. Propagated twice, it finds them once
-// more.
-func (f *facts) mark() int64 { return int64(hashOf(string(f.held.by))) }
 
 // admitWaiter takes a node out of the line and releases it, or the next item of a mapped node, which stays in the line
 // while there are numbers of its items to be given out. What is known to have left the line is removed from it.
@@ -182,7 +170,7 @@ func (r *Controller) claimWaiter(ctx context.Context, f *facts, waiters run.Wait
 // releaseClaimed releases a node that was taken out of the line, or puts the missing items of a mapped one.
 func (r *Controller) releaseClaimed(ctx context.Context, f *facts, no int) (ended []job.Row, err error) {
 	name := f.graph.Names()[no]
-	f.forgetLimit(name)
+	f.permits.Forget(name)
 	if ended, err = r.evaluate(ctx, f, name, job.Row{}); err != nil {
 		return ended, err // the mark stays, and the end is propagated once more
 	}
@@ -203,18 +191,6 @@ func (r *Controller) removeMark(ctx context.Context, f *facts, no int) error {
 	err := r.Store.Put(ctx, f.run.Key.RemoveWaiter(no, f.mark()))
 	if refused(err) {
 		return nil
-	}
-	return err
-}
-
-// orReconcile asks for the run to be derived in another invocation, after an error between taking the number of an item
-// and putting its row. It returns the error.
-func (r *Controller) orReconcile(ctx context.Context, f *facts, err error) error {
-	if err == nil {
-		return nil
-	}
-	if later := r.Jobs.ReconcileLater(ctx, f.run.Key); later != nil {
-		r.warn(ctx, f.run.Key, "a node that waits for a place is left to the run's wake-up", later)
 	}
 	return err
 }

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"time"
 
+	"punctual/functions/engine/runs/permit"
 	"punctual/shared/contract"
 	"punctual/shared/dag"
 	"punctual/shared/job"
@@ -120,7 +121,7 @@ func patience(is run.Run, now time.Time) time.Duration {
 	if most < time.Second {
 		return 0
 	}
-	return time.Duration(hashOf(string(is.ID))) * time.Microsecond % most
+	return time.Duration(permit.Hash(string(is.ID))) * time.Microsecond % most
 }
 
 // drawAfter draws what has been done already, whatever deficit that leaves. An error is only logged: the limit protects
@@ -132,19 +133,4 @@ func (r *Controller) drawAfter(ctx context.Context, t tenant.ID, n int) {
 	if _, _, err := r.Store.DrawWeight(ctx, t, r.RateLimit, n, store.AnyDeficit, r.Clock.Now()); err != nil {
 		r.Log.WarnContext(ctx, "the size of a run was not counted", telemetry.Tenant, t, telemetry.Err, err.Error())
 	}
-}
-
-// plainWeight is what the jobs of a run weigh, except those of mapped nodes, and its params if a schedule gives them:
-// those of a request were weighed with its body.
-func plainWeight(n Request) int {
-	jobs, bytes := 0, 0
-	for _, node := range n.Definition.Nodes {
-		if node.ForEach == "" {
-			jobs++
-		}
-	}
-	if n.Schedule != "" {
-		bytes = len(n.Params)
-	}
-	return store.Weight(jobs, bytes)
 }
