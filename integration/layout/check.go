@@ -16,6 +16,7 @@ func check(files []source) []string {
 	}
 	breaches = append(breaches, checkIntroductions(files)...)
 	breaches = append(breaches, checkWriteNames(files)...)
+	breaches = append(breaches, checkCircles(files)...)
 	slices.Sort(breaches)
 	return slices.Compact(breaches)
 }

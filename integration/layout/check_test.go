@@ -35,6 +35,23 @@ func TestCheck_FindsEachBreach(t *testing.T) {
 		"a folder of functions is unknown": {map[string]string{
 			"functions/reporter/doc.go": "// Package reporter reports.\npackage reporter\n"},
 			"functions/reporter/doc.go is in no known folder"},
+		"two files use each other": {map[string]string{
+			"functions/engine/job/a.go": "package job\n\ntype row int\n\nfunc (r row) end() { r.notify() }\n",
+			"functions/engine/job/b.go": "package job\n\nfunc (r row) notify() {}\n"},
+			"a.go, b.go use each other in a circle (a.go uses notify of b.go; b.go uses row of a.go)"},
+		"three files use each other": {map[string]string{
+			"functions/engine/job/a.go": "package job\n\nfunc a() { b() }\n",
+			"functions/engine/job/b.go": "package job\n\nfunc b() { _ = c{n: 1} }\n",
+			"functions/engine/job/c.go": "package job\n\nimport \"time\"\n\ntype c struct{ n int }\n\n" +
+				"func (c) run() { time.AfterFunc(1, func() { a() }) }\n"},
+			"a.go, b.go, c.go use each other in a circle"},
+		"files use each other in one direction": {map[string]string{
+			"functions/engine/job/a.go": "package job\n\nfunc a(b int) { _ = c{n: b} }\n",
+			"functions/engine/job/c.go": "package job\n\ntype c struct{ n int }\n\nfunc (x c) a(b int) { x.a(b) }\n"},
+			""},
+		"files of a stage use each other": {map[string]string{
+			"functions/api/a.go": "package api\n\nfunc a() { b() }\n",
+			"functions/api/b.go": "package api\n\nfunc b() { a() }\n"}, ""},
 		"a call that gets a context is made under a mutex": {map[string]string{
 			"functions/api/a.go": locked("b.mu.Lock()\ndefer b.mu.Unlock()\nb.read(ctx)")},
 			"calls b.read with a context while b.mu is held"},
@@ -81,7 +98,7 @@ func TestCheck_FindsEachBreach(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			repo := fstest.MapFS{}
-			for _, dir := range []string{"shared/job", "functions/api", "workers/worker"} {
+			for _, dir := range []string{"shared/job", "functions/api", "functions/engine/job", "workers/worker"} {
 				at, doc := introduced(dir)
 				repo[at] = doc
 			}

@@ -1,6 +1,7 @@
 // Package layout holds the shape of the repository as a test, as far as a
 // linter cannot: the fixed top level, the list of folders, a doc.go in every
-// package, no waiting while a lock is held, names and descriptions without the
+// package, no waiting while a lock is held, files of the engine that use each
+// other in one direction, names and descriptions without the
 // words of words.txt, and decisions that are listed. What a linter can hold is a
 // rule in .golangci.yml.
 //

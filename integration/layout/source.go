@@ -18,6 +18,7 @@ type source struct {
 	pkg    string // as its package clause says, so "job_test" for an external test
 	doc    string // its package comment
 	syntax *ast.File
+	fset   *token.FileSet // shared by all files of one read
 }
 
 // path names the file, relative to the root.
@@ -30,6 +31,7 @@ func (s source) test() bool { return strings.HasSuffix(s.name, "_test.go") }
 // whose names begin with a dot or underscore.
 func read(root fs.FS) ([]source, error) {
 	var found []source
+	fset := token.NewFileSet()
 	err := fs.WalkDir(root, ".", func(at string, entry fs.DirEntry, err error) error {
 		if err != nil {
 			return err
@@ -48,7 +50,7 @@ func read(root fs.FS) ([]source, error) {
 		if err != nil {
 			return err
 		}
-		s, err := parse(at, text)
+		s, err := parse(fset, at, text)
 		if err != nil {
 			return err
 		}
@@ -63,9 +65,9 @@ func isIgnored(folder string) bool {
 		strings.HasPrefix(folder, ".") || strings.HasPrefix(folder, "_")
 }
 
-func parse(at string, text []byte) (source, error) {
+func parse(fset *token.FileSet, at string, text []byte) (source, error) {
 	file, err := parser.ParseFile(
-		token.NewFileSet(),
+		fset,
 		filepath.FromSlash(at),
 		text,
 		parser.ParseComments|parser.SkipObjectResolution,
@@ -73,5 +75,7 @@ func parse(at string, text []byte) (source, error) {
 	if err != nil {
 		return source{}, fmt.Errorf("reading the layout of %s: %w", at, err)
 	}
-	return source{dir: path.Dir(at), name: path.Base(at), pkg: file.Name.Name, doc: file.Doc.Text(), syntax: file}, nil
+	return source{
+		dir: path.Dir(at), name: path.Base(at), pkg: file.Name.Name, doc: file.Doc.Text(), syntax: file, fset: fset,
+	}, nil
 }

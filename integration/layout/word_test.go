@@ -2,6 +2,7 @@ package layout
 
 import (
 	_ "embed"
+	"go/token"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -91,7 +92,8 @@ func TestWords_FindsWhatIsPlanted(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			dir := c.at[:strings.LastIndex(c.at, "/")]
-			f, err := parse(c.at, []byte("package "+dir[strings.LastIndex(dir, "/")+1:]+"\n"+c.text+"\n"))
+			text := "package " + dir[strings.LastIndex(dir, "/")+1:] + "\n" + c.text + "\n"
+			f, err := parse(token.NewFileSet(), c.at, []byte(text))
 			if err != nil {
 				t.Fatal(err)
 			}
