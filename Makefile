@@ -93,15 +93,21 @@ vet:
 # its tests only read templates.
 BUT_INFRA = $$($(GO) list ./... | grep -v '^punctual/infra')
 
+# What checks sources, documents and figures is tested without the race detector, with which it takes five times as
+# long: what runs in these tests is raced elsewhere. lint has the first two.
+LINTED = layout proof
+CHECKS = access cost docs protocol
+UNRACED = $(patsubst %,-e '^punctual/integration/%$$',$(LINTED) $(CHECKS))
+
 # go vet has looked at the tests, too: without -vet=off, each run of them would do so again. Three packages at a time
 # keep two cores busy, as those that use an emulator wait for it half of the time.
 .PHONY: race
 race:
-	$(GO) test -race -vet=off -p 3 -timeout 30m $(BUT_INFRA)
+	$(GO) test -race -vet=off -p 3 -timeout 30m $$($(GO) list ./... | grep -v -e '^punctual/infra' $(UNRACED))
 
 .PHONY: templates
-templates: ## Tests the templates of the infrastructure; needs Node.js.
-	$(GO) test -vet=off -timeout 30m ./infra/...
+templates: ## Tests the templates of the infrastructure, and checks documents, rights and costs; needs Node.js.
+	$(GO) test -vet=off -timeout 30m ./infra/... $(CHECKS:%=./integration/%)
 
 .PHONY: short
 short: ## Runs the tests that need only Go: the quick check.
@@ -123,7 +129,7 @@ zones: ## Builds the time zone rules from the package pinned in shared/calendar/
 .PHONY: lint
 lint: $(LINTER) ## Checks the style (golangci-lint, pinned in .ci/tools) and the layout.
 	$(LINTER) run ./...
-	$(GO) test ./integration/layout ./integration/proof
+	$(GO) test $(LINTED:%=./integration/%)
 
 .PHONY: spec
 spec: ## Checks the specification of the protocol (shared/job/protocol); needs Node.js. TRACES=10 follows ten times as many.
