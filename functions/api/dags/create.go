@@ -1,6 +1,7 @@
 package dags
 
 import (
+	"cmp"
 	"context"
 	"net/http"
 	"time"
@@ -9,15 +10,11 @@ import (
 	"punctual/functions/api/rest"
 	"punctual/functions/api/spec"
 	"punctual/functions/engine/runs"
+	"punctual/functions/engine/submit"
 	"punctual/shared/contract"
 	"punctual/shared/dag"
 	"punctual/shared/document"
-	"punctual/shared/fault"
-	"punctual/shared/item"
-	"punctual/shared/job"
 	"punctual/shared/run"
-	"punctual/shared/store"
-	"punctual/shared/telemetry"
 	"punctual/shared/tenant"
 	"punctual/shared/text"
 )
@@ -104,112 +101,51 @@ func (s *Handler) createInlineRun(
 	})
 }
 
-// createRun makes the run that a body describes. As for jobs, the idempotency key is checked first.
+// createRun makes the run that a body describes, or answers with the run of an earlier request with the same key.
 func (s *Handler) createRun(
 	ctx context.Context, who tenant.Identity, doc *document.Document, key, of string,
 	definition func(*rest.Reader, *runs.Request) (rest.Fields, *dag.Graph, error),
 ) (*createdRunAnswer, error) {
-	now, hash, gone := s.Now(), of+" "+doc.Hash(0, ""), job.ID("")
-	if key != "" {
-		out, freed, err := s.replayRun(ctx, who.Tenant, key, hash, now)
-		if out != nil || err != nil {
-			return out, err
+	asked := submit.Request{Who: who, Key: key, Hash: of + " " + doc.Hash(0, "")}
+	k, replayed, err := s.Submit.Run(ctx, asked, func(now time.Time) (runs.Request, error) {
+		r, n := spec.NewReader(doc), runs.Request{By: runs.By{Who: who.Subject}}
+		f, g, err := definition(r, &n)
+		if err != nil {
+			return n, err
 		}
-		gone = freed
-	}
-	r := spec.NewReader(doc)
-	n := runs.Request{By: runs.By{Who: who.Subject}}
-	f, g, err := definition(r, &n)
-	if err != nil {
-		return nil, err
-	}
-	allowed := s.readRunOptions(r, f, now, &n)
-	if g != nil && len(r.Wrong) == 0 {
-		n.Definition = g.Definition
-		if _, n.Params, err = s.MergedParams(ctx, r, f[runParams.Name()], "", allowed, g); err != nil {
-			return nil, err
+		allowed := s.readRunOptions(r, f, now, &n)
+		if g != nil && len(r.Wrong) == 0 {
+			n.Definition = g.Definition
+			_, n.Params, err = s.MergedParams(ctx, r, f[runParams.Name()], "", allowed, g)
 		}
-	}
-	if len(r.Wrong) > 0 {
-		return nil, r.Wrong
-	}
-	random, err := s.Entropy.Next()
+		return n, cmp.Or(err, r.Wrong.Err())
+	}, keptRun)
 	if err != nil {
-		return nil, err
+		return nil, spec.KeyProblem(err)
 	}
-	n.Key = run.Key{Tenant: who.Tenant, ID: job.NewID(now, random)}
-	if key != "" {
-		n.With = append(n.With, s.rememberRun(n, key, hash, gone, now))
+	out := &createdRunAnswer{Status: http.StatusAccepted, Location: "/v1/runs/" + string(k.ID)}
+	if replayed {
+		out.Replayed = "true"
 	}
-	return s.beginRun(ctx, n, key, hash, now)
+	out.Body, err = s.ShowRun(ctx, k)
+	return out, err
 }
 
-// rememberRun returns the write of the idempotency key, which is in one transaction with the run.
-func (s *Handler) rememberRun(n runs.Request, key, hash string, gone job.ID, now time.Time) item.Write {
-	answer := spec.RunView{
-		RunID: n.Key.ID, Status: run.Building, CreatedAt: rest.At(now),
-		DueAt: rest.At(n.DueAt), Params: n.Params,
+// keptRun returns the view of a new run that is kept with its idempotency key.
+func keptRun(n runs.Request, now time.Time) []byte {
+	v := spec.RunView{
+		RunID: n.ID, Status: run.Building, CreatedAt: rest.At(now), DueAt: rest.At(n.DueAt), Params: n.Params,
 	}
 	if n.DueAt.IsZero() {
-		answer.DueAt = rest.At(now)
+		v.DueAt = rest.At(now)
 	}
 	if n.Dag != "" {
-		answer.Dag, answer.DagVersion = &n.Dag, &n.Version
+		v.Dag, v.DagVersion = &n.Dag, &n.Version
 	}
-	if len(answer.Params) > run.MaxInlineParams {
-		answer.Params = nil
+	if len(v.Params) > run.MaxInlineParams {
+		v.Params = nil
 	}
-	return store.Remember(n.Tenant, key, store.Remembered{
-		IdempotencyKey: job.IdempotencyKey{JobID: n.ID, BodyHash: hash, ExpiresAt: now.Add(contract.IdempotencyKept)},
-		Answer:         string(text.MustJSON(answer)),
-	}, gone, now)
-}
-
-func (s *Handler) beginRun(
-	ctx context.Context, n runs.Request, key, hash string, now time.Time,
-) (*createdRunAnswer, error) {
-	_, created, err := s.Runs.Create(ctx, n)
-	switch {
-	case created && err != nil: // the run exists, and its wake-up continues it
-		s.Log.WarnContext(ctx, "a new run waits for its wake-up", telemetry.Tenant, n.Tenant, telemetry.RunID, n.ID,
-			telemetry.Err, err)
-	case key != "" && fault.KindOf(err) == fault.NotFound: // another request has the key
-		out, _, err := s.replayRun(ctx, n.Tenant, key, hash, now)
-		if out == nil && err == nil {
-			err = fault.New(fault.Conflict, nil, "making a run under a key that has just expired")
-		}
-		return out, err
-	case err != nil:
-		return nil, err
-	}
-	v, err := s.ShowRun(ctx, n.Key)
-	return &createdRunAnswer{Status: http.StatusAccepted, Location: "/v1/runs/" + string(n.ID), Body: v}, err
-}
-
-// replayRun returns the run that an idempotency key names, as it is now; nil if it names none. A deleted run
-// frees its key: gone is its id then.
-func (s *Handler) replayRun(
-	ctx context.Context, t tenant.ID, key, hash string, now time.Time,
-) (_ *createdRunAnswer, gone job.ID, err error) {
-	out := &createdRunAnswer{Status: http.StatusAccepted, Replayed: "true"}
-	ok, gone, err := s.Replay(ctx, t, key, hash, now, func(id job.ID) (err error) {
-		k := run.Key{Tenant: t, ID: id}
-		out.Location = "/v1/runs/" + string(id)
-		out.Body, err = s.ShowRun(ctx, k)
-		if err == nil && out.Body.Status == run.Building {
-			// The process that made the run may have ended before it brought the run on.
-			if err := s.Runs.Reconcile(ctx, k); err != nil {
-				s.Log.WarnContext(ctx, "a repeated run waits for its wake-up", telemetry.Tenant, t, telemetry.RunID,
-					k.ID, telemetry.Err, err)
-			}
-			out.Body, err = s.ShowRun(ctx, k)
-		}
-		return err
-	})
-	if !ok {
-		return nil, gone, err
-	}
-	return out, "", nil
+	return text.MustJSON(v)
 }
 
 // readRunOptions reads the options of a run, except params. It returns the pointers in allow_literals.

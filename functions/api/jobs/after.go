@@ -5,7 +5,6 @@ import (
 	"regexp"
 	"slices"
 	"strconv"
-	"strings"
 	"time"
 
 	"punctual/functions/api/field"
@@ -16,8 +15,6 @@ import (
 	"punctual/shared/dag"
 	"punctual/shared/document"
 	"punctual/shared/job"
-	"punctual/shared/telemetry"
-	"punctual/shared/tenant"
 )
 
 // parentPattern is how a job of a batch names a job that it comes after: by id, or as #n.
@@ -116,39 +113,6 @@ func (earlier earlierJobs) unknownJob(r *rest.Reader, v rest.Value) {
 		allowed += ", or #n for an earlier job of the batch that was accepted, from #0"
 	}
 	r.Violation(v.Pointer, spec.CodeUnknownJob, allowed, "there is no such job")
-}
-
-// followParents registers r with each job that it waits for. It comes before the row is written. A parent that ends in
-// between finds no row; evaluateAfter notices that.
-func (s *Handler) followParents(ctx context.Context, r job.Row, after *dag.After, now time.Time) error {
-	if r.Status != job.Blocked {
-		return nil
-	}
-	for _, id := range after.Waits() {
-		if _, err := s.Store.Follow(ctx, job.Key{Tenant: r.Tenant, ID: id}, r.Key, now); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// evaluateAfter decides about a job that was accepted as BLOCKED, because its parents may have ended before they knew
-// of it. If this fails, the job's wake-up decides.
-func (s *Handler) evaluateAfter(ctx context.Context, t tenant.ID, a accepted) {
-	if a.view.Status != job.Blocked {
-		return
-	}
-	if err := s.Engine.Runs.EvaluateAfter(ctx, job.Key{Tenant: t, ID: a.view.JobID}); err != nil {
-		s.Log.WarnContext(ctx, "a job after others was not evaluated; its wake-up does it",
-			telemetry.Tenant, t, telemetry.JobID, a.view.JobID, telemetry.Err, err.Error())
-	}
-}
-
-// countEnded counts a job as settled if it was over when it was accepted.
-func (s *Handler) countEnded(status job.Status) {
-	if status.Final() {
-		s.Meter.Count(telemetry.JobsSettled, 1, telemetry.Dim{Key: "outcome", Value: strings.ToLower(string(status))})
-	}
 }
 
 // wavesOf returns the order in which the jobs of a batch are submitted. The jobs of one wave are submitted at the same

@@ -9,10 +9,10 @@ import (
 	"punctual/functions/api/field"
 	"punctual/functions/api/rest"
 	"punctual/functions/api/spec"
+	"punctual/functions/engine/submit"
 	"punctual/shared/contract"
 	"punctual/shared/job"
 	"punctual/shared/schema"
-	"punctual/shared/telemetry"
 	"punctual/shared/tenant"
 )
 
@@ -68,8 +68,7 @@ func (s *Handler) createJobs(ctx context.Context, who tenant.Identity, _ *rest.N
 	}
 	out := &batchAnswer{}
 	out.Body.Items = make([]batchItem, len(jobs))
-	var firings []job.Firing
-	added := 0
+	var done []submit.Job
 	for i, a := range s.submitAll(ctx, who, r, jobs) {
 		item := &out.Body.Items[i]
 		if a.err != nil {
@@ -80,22 +79,16 @@ func (s *Handler) createJobs(ctx context.Context, who tenant.Identity, _ *rest.N
 		if a.view.JobDetail != nil {
 			a.view.Payload = nil // else the answer would be as large as the request
 		}
-		item.Job, item.Replayed, item.Link = &a.view, a.replayed, a.redriveLink()
+		item.Job, item.Replayed, item.Link = &a.view, a.Replayed, a.redriveLink()
 		out.Body.Accepted++
-		if !a.replayed {
-			added++
-		}
-		if a.fire != nil {
-			firings = append(firings, *a.fire)
-		}
+		done = append(done, a.Job)
 	}
 	for i := range out.Body.Items {
 		if p := out.Body.Items[i].Problem; p != nil {
 			p.Errors = p.Errors[:min(len(p.Errors), max(1, maxBatchViolations/out.Body.Refused))]
 		}
 	}
-	s.Engine.Accept.FireNow(ctx, firings...)
-	s.Meter.Count(telemetry.JobsAccepted, int64(added))
+	s.Submit.Fire(ctx, done...)
 	return out, nil
 }
 
@@ -125,7 +118,7 @@ func (s *Handler) submitAll(ctx context.Context, who tenant.Identity, all *rest.
 			if n >= i || out[n].err != nil {
 				return "", false
 			}
-			return out[n].view.JobID, true
+			return out[n].Row.ID, true
 		}
 		out[i].accepted, out[i].err = s.submit(ctx, who, r, jobs[i], batchJobRequest, "",
 			book, earlier)

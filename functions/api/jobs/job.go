@@ -1,18 +1,22 @@
 package jobs
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"net/http"
+	"time"
 
 	"punctual/functions/api/field"
 	"punctual/functions/api/rest"
 	"punctual/functions/api/spec"
 	"punctual/functions/engine/accept"
+	"punctual/functions/engine/show"
+	"punctual/functions/engine/submit"
 	"punctual/shared/contract"
 	"punctual/shared/job"
-	"punctual/shared/telemetry"
 	"punctual/shared/tenant"
+	"punctual/shared/text"
 )
 
 // Handler serves jobs and dead letters.
@@ -111,74 +115,74 @@ func (s *Handler) createJob(ctx context.Context, who tenant.Identity, in *spec.K
 	if err != nil {
 		return nil, err
 	}
-	if a.fire != nil {
-		s.Engine.Accept.FireNow(ctx, *a.fire)
+	s.Submit.Fire(ctx, a.Job)
+	out := &spec.JobAnswer{Status: http.StatusAccepted, Location: "/v1/jobs/" + string(a.view.JobID),
+		ETag: spec.Etag(a.view.Version), Link: a.redriveLink(), Body: a.view}
+	if a.Replayed {
+		out.Replayed = "true"
 	}
-	if !a.replayed {
-		s.Meter.Count(telemetry.JobsAccepted, 1)
-	}
-	return answerAccepted(a), nil
+	return out, nil
 }
 
-func answerAccepted(a accepted) *spec.JobAnswer {
-	out := &spec.JobAnswer{Status: http.StatusAccepted, Location: "/v1/jobs/" + string(a.view.JobID),
-		ETag: spec.Etag(a.view.Version), Body: a.view}
-	if a.replayed {
-		out.Replayed, out.Link = "true", a.redriveLink()
-	}
-	return out
+// accepted is a job that was accepted, with its view.
+type accepted struct {
+	submit.Job
+	view spec.JobView
 }
 
 // redriveLink names the redrive of a replayed job that is DEAD, as a header Link does; "" for any other job.
 func (a accepted) redriveLink() string {
-	if !a.replayed || a.view.Status != job.Dead {
+	if !a.Replayed || a.view.Status != job.Dead {
 		return ""
 	}
 	return fmt.Sprintf(`</v1/jobs/%s/redrive>; rel="redrive"`, a.view.JobID)
 }
 
-// submit reads and accepts the job at v. The idempotency key is checked first: a time or a task that was right in the
-// first request may be wrong by now.
+// submit reads and accepts the job at v. A job of an earlier request with the same key is shown as it is now.
 func (s *Handler) submit(
 	ctx context.Context, who tenant.Identity, r *rest.Reader, v rest.Value, known *field.Object, key string,
 	book *spec.TaskBook, earlier earlierJobs,
-) (accepted, error) {
+) (a accepted, err error) {
 	f := known.Read(r, v)
 	if f == nil {
-		return accepted{}, r.Wrong.Err()
+		return a, r.Wrong.Err()
 	}
-	now := s.Now()
-	hash, gone := "", job.ID("")
+	of := submit.Request{Who: who, Key: key}
 	if key == "" {
-		batchKey.Into(r, f, &key)
-	}
-	if key != "" && len(r.Wrong) == 0 {
-		hash = r.Doc.Hash(v.Node, "idempotency_key")
-		var first accepted
-		var ok bool
-		var err error
-		if first, gone, ok, err = s.replay(ctx, who.Tenant, key, hash, now); err != nil || ok {
-			s.evaluateAfter(ctx, who.Tenant, first)
-			return first, err
-		}
-	}
-	after := func(d *accept.Draft) error { return s.readAfter(ctx, r, f, v.Pointer, d, earlier, now) }
-	d, err := s.ReadJob(ctx, r, f, v.Pointer, book, after, now)
-	if err != nil {
-		return accepted{}, err
+		batchKey.Into(r, f, &of.Key)
 	}
 	if len(r.Wrong) > 0 {
-		return accepted{}, r.Wrong
+		of.Key = "" // the request is refused, whatever the key names
 	}
-	a, err := s.accept(ctx, who, d, key, hash, gone, now)
-	if err != nil {
-		return a, err
+	if of.Key != "" {
+		of.Hash = r.Doc.Hash(v.Node, "idempotency_key")
 	}
-	if !a.replayed {
-		s.countEnded(a.view.Status)
+	a.Job, err = s.Submit.Job(ctx, of, func(now time.Time) (*accept.Draft, error) {
+		after := func(d *accept.Draft) error { return s.readAfter(ctx, r, f, v.Pointer, d, earlier, now) }
+		d, err := s.ReadJob(ctx, r, f, v.Pointer, book, after, now)
+		return d, cmp.Or(err, r.Wrong.Err())
+	}, func(row job.Row, now time.Time) ([]byte, error) { // without contents, which a repeated request brings
+		return text.JSON(s.viewNew(ctx, row, now))
+	})
+	switch {
+	case err != nil:
+		return a, spec.KeyProblem(err)
+	case a.Replayed:
+		if a.view, err = s.Show(ctx, a.Row); err == nil {
+			err = s.Detail(ctx, a.Row, &a.view)
+		}
+	default:
+		a.view = s.viewNew(ctx, a.Row, a.At)
+		a.view.Asked(a.Contents)
 	}
-	s.evaluateAfter(ctx, who.Tenant, a)
-	return a, nil
+	return a, err
+}
+
+// viewNew shows a job that is just accepted, without its contents.
+func (s *Handler) viewNew(ctx context.Context, r job.Row, now time.Time) spec.JobView {
+	v := spec.ViewJob(show.Job{Row: r, Paused: s.Held(ctx, r, now), At: now})
+	v.JobDetail = spec.DetailOf(r)
+	return v
 }
 
 // row reads a job's row. Absent, forgotten and another tenant's jobs give the same error, as does the row of a run.

@@ -13,6 +13,7 @@ import (
 	"punctual/functions/engine/limit"
 	"punctual/functions/engine/recur"
 	"punctual/functions/engine/show"
+	"punctual/functions/engine/submit"
 	"punctual/shared/cache"
 	"punctual/shared/clock"
 	"punctual/shared/job"
@@ -62,6 +63,7 @@ type Core struct {
 	Wake    arm.Waker
 	Editor  *recur.Editor // of schedules
 	Jobs    *edit.Editor
+	Submit  *submit.Submitter
 	Limit   *limit.Limiter
 	Pauses  *cache.Cache[tenant.ID, job.Pauses]
 }
@@ -83,6 +85,8 @@ func NewCore(d Deps) *Core {
 		Quota: d.ScheduleQuota}
 	c.Jobs = &edit.Editor{Store: d.Store, Read: c.Read, Accept: c.Engine.Accept, Cancels: c.Engine,
 		Queue: d.Queues, Log: d.Log}
+	c.Submit = &submit.Submitter{Store: d.Store, Accept: c.Engine.Accept, Runs: c.Engine.Runs, Entropy: c.Entropy,
+		Clock: d.Clock, Log: d.Log, Meter: d.Meter, Shards: d.Shards}
 	c.Limit = &limit.Limiter{Store: d.Store, Clock: d.Clock, Log: d.Log, RateLimit: d.RateLimit, Waiting: d.Waiting}
 	return c
 }

@@ -11,6 +11,7 @@ import (
 	"punctual/functions/engine/recur"
 	"punctual/functions/engine/runs"
 	"punctual/functions/engine/show"
+	"punctual/functions/engine/submit"
 	"punctual/shared/dag"
 	"punctual/shared/job"
 	"punctual/shared/message"
@@ -35,6 +36,7 @@ type Store interface {
 	recur.EditStore
 	edit.Store
 	limit.Store
+	submit.Store
 	jobs
 	tasks
 	pauses
@@ -49,12 +51,8 @@ type Store interface {
 
 // jobs are single jobs, and lots of at most store.ReadAtOnce jobs in the order of their keys.
 type jobs interface {
-	// Follow registers child with parent. It returns the row of a parent that has ended, else the zero Row.
-	Follow(ctx context.Context, parent, child job.Key, now time.Time) (over job.Row, err error)
 	// Attempts reads a page of the attempts that have ended, oldest first, beginning after a position.
 	Attempts(ctx context.Context, r job.Row, after int64, limit int) (attempts []job.Attempt, more bool, err error)
-	// Remembered reads what an idempotency key names; false if it names none.
-	Remembered(ctx context.Context, t tenant.ID, key string, now time.Time) (store.Remembered, bool, error)
 }
 
 // tasks are a tenant's tasks.

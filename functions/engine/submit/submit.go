@@ -1,0 +1,150 @@
+package submit
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"time"
+
+	"punctual/functions/engine/accept"
+	"punctual/functions/engine/runs"
+	"punctual/shared/clock"
+	"punctual/shared/contract"
+	"punctual/shared/fault"
+	"punctual/shared/item"
+	"punctual/shared/job"
+	"punctual/shared/run"
+	"punctual/shared/store"
+	"punctual/shared/telemetry"
+	"punctual/shared/tenant"
+)
+
+// Store is what a Submitter reads and writes besides the rows that it has accepted.
+type Store interface {
+	// Row reads the row of a job; a forgotten one is a fault.NotFound.
+	Row(ctx context.Context, k job.Key) (job.Row, error)
+	// Run reads a run; an absent one is a fault.NotFound.
+	Run(ctx context.Context, k run.Key) (run.Run, error)
+	// Remembered reads what an idempotency key names; false if it names none.
+	Remembered(ctx context.Context, t tenant.ID, key string, now time.Time) (store.Remembered, bool, error)
+	// KeepContents writes the contents of a job, before its row is written. It is safe to repeat.
+	KeepContents(ctx context.Context, r job.Row, c job.Contents) error
+	// Follow registers child with parent. It returns the row of a parent that has ended, else the zero Row.
+	Follow(ctx context.Context, parent, child job.Key, now time.Time) (over job.Row, err error)
+}
+
+// Runs makes runs and decides about the jobs that wait for others.
+type Runs interface {
+	Create(ctx context.Context, n runs.Request) (is run.Run, created bool, err error)
+	// Reconcile brings a run on from its rows, as its wake-up does.
+	Reconcile(ctx context.Context, k run.Key) error
+	// EvaluateAfter decides about a BLOCKED job by what the jobs that it waits for have done so far.
+	EvaluateAfter(ctx context.Context, k job.Key) error
+}
+
+// Submitter accepts jobs and makes runs on request. It is safe for concurrent use.
+type Submitter struct {
+	Store   Store
+	Accept  *accept.Acceptor
+	Runs    Runs
+	Entropy *accept.Entropy
+	Clock   clock.Clock
+	Log     *slog.Logger
+	Meter   *telemetry.Meter // nil drops metrics
+	Shards  int              // of the due index
+}
+
+// Request is a request for a job or a run, with its idempotency key.
+type Request struct {
+	Who  tenant.Identity
+	Key  string // "": none, and each request makes a job or run of its own
+	Hash string // of the body that the key is for
+}
+
+// ErrKeyReused is the error of a request whose key was used for another body.
+var ErrKeyReused = errors.New("the idempotency key was used for another body")
+
+// once makes what a request asks for, unless an earlier request with its key has made it; then it returns the id of
+// that. read reads what an id names; an absent one is a fault.NotFound. create writes the key by with, in one
+// transaction with what it makes; taken says that another request has taken the key in the meantime.
+func (s *Submitter) once(
+	ctx context.Context, r Request, now time.Time, read func(job.ID) error,
+	create func(with keyWrite) (taken bool, err error),
+) (earlier job.ID, err error) {
+	if r.Key == "" {
+		_, err := create(nil)
+		return "", err
+	}
+	earlier, freed, err := s.find(ctx, r, now, read)
+	if earlier != "" || err != nil {
+		return earlier, err
+	}
+	taken, err := create(func(id job.ID, answer []byte) item.Write {
+		return store.Remember(r.Who.Tenant, r.Key, store.Remembered{
+			IdempotencyKey: job.IdempotencyKey{
+				JobID: id, BodyHash: r.Hash, ExpiresAt: now.Add(contract.IdempotencyKept),
+			},
+			Answer: string(answer),
+		}, freed, now)
+	})
+	if !taken {
+		return "", err
+	}
+	if earlier, _, err = s.find(ctx, r, now, read); earlier == "" && err == nil {
+		err = fault.New(fault.Conflict, nil, "submitting a request under a key that has just expired")
+	}
+	return earlier, err
+}
+
+// keyWrite returns the write of an idempotency key for a job or run and the answer to its request; nil without a key.
+type keyWrite func(id job.ID, answer []byte) item.Write
+
+// find returns the id of what an earlier request with the key has made; "" if there is none. What was deleted frees its
+// key: freed is its id then.
+func (s *Submitter) find(
+	ctx context.Context, r Request, now time.Time, read func(job.ID) error,
+) (earlier, freed job.ID, err error) {
+	seen, ok, err := s.Store.Remembered(ctx, r.Who.Tenant, r.Key, now)
+	if err != nil || !ok {
+		return "", "", err
+	}
+	absent := false
+	if err := read(seen.JobID); fault.KindOf(err) == fault.NotFound {
+		absent = true
+		if freed, err = s.freed(ctx, r.Who.Tenant, seen.JobID); freed != "" || err != nil {
+			return "", freed, err
+		}
+	} else if err != nil {
+		return "", "", err
+	}
+	if seen.BodyHash != r.Hash {
+		return "", "", ErrKeyReused
+	}
+	if absent {
+		return "", "", nil
+	}
+	return seen.JobID, "", nil
+}
+
+// freed returns the id if there is neither such a job nor such a run any more; "" if there is.
+func (s *Submitter) freed(ctx context.Context, t tenant.ID, id job.ID) (job.ID, error) {
+	if _, err := s.Store.Row(ctx, job.Key{Tenant: t, ID: id}); fault.KindOf(err) != fault.NotFound {
+		return "", err
+	}
+	if _, err := s.Store.Run(ctx, run.Key{Tenant: t, ID: id}); fault.KindOf(err) != fault.NotFound {
+		return "", err
+	}
+	return id, nil
+}
+
+// newID returns the id of a new job or run.
+func (s *Submitter) newID(now time.Time) (job.ID, error) {
+	random, err := s.Entropy.Next()
+	if err != nil {
+		return "", err
+	}
+	return job.NewID(now, random), nil
+}
+
+// now returns the time, to the millisecond as it is stored.
+func (s *Submitter) now() time.Time { return s.Clock.Now().UTC().Truncate(time.Millisecond) }
