@@ -9,7 +9,7 @@ import (
 	"punctual/functions/api/field"
 	"punctual/functions/api/rest"
 	"punctual/functions/api/spec"
-	"punctual/functions/engine/recur"
+	"punctual/functions/engine/amend"
 	"punctual/shared/calendar"
 	"punctual/shared/tenant"
 )
@@ -138,8 +138,8 @@ func readSpec(r *rest.Reader, v rest.Value) (calendar.Spec, bool) {
 // is for a failed look-up.
 func (s *Handler) readCalendar(
 	ctx context.Context, r *rest.Reader, v rest.Value, t tenant.ID,
-) (recur.Planned, bool, error) {
-	p := recur.Planned{}
+) (amend.Planned, bool, error) {
+	p := amend.Planned{}
 	var ok bool
 	if p.Spec, ok = readSpec(r, v); !ok {
 		return p, false, nil

@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"punctual/functions/api/rest"
-	"punctual/functions/engine/recur"
+	"punctual/functions/engine/amend"
 	"punctual/shared/document"
 	"punctual/shared/schedule"
 	"punctual/shared/text"
@@ -28,7 +28,7 @@ type movedOccurrence struct {
 	To   rest.Instant `json:"to" doc:"Time at which the occurrence would be due"`
 }
 
-func viewDiff(t recur.Tried) scheduleDiff {
+func viewDiff(t amend.Tried) scheduleDiff {
 	d := scheduleDiff{Added: viewTimes(t.Times.Added), Lost: viewTimes(t.Times.Lost),
 		Moved: make([]movedOccurrence, len(t.Times.Moved)), Through: rest.At(t.Times.Through), Changed: []string{""},
 		Cut: t.Times.Cut}

@@ -9,7 +9,7 @@ import (
 	"punctual/functions/api/field"
 	"punctual/functions/api/rest"
 	"punctual/functions/api/spec"
-	"punctual/functions/engine/recur"
+	"punctual/functions/engine/amend"
 	"punctual/shared/calendar"
 	"punctual/shared/contract"
 	"punctual/shared/store"
@@ -103,11 +103,11 @@ func (s *Handler) putExclusion(ctx context.Context, who tenant.Identity, in *res
 		return nil, err
 	}
 	after, created, err := s.Editor.PutExclusion(ctx, who.Tenant, in.Name, wanted)
-	var unfit *recur.Unfit
+	var unfit *amend.Unfit
 	switch {
 	case errors.As(err, &unfit):
 		return nil, rest.OneViolation("", unfit.Why.Code, "", "%s", unfit.Error())
-	case errors.Is(err, recur.ErrExclusions):
+	case errors.Is(err, amend.ErrExclusions):
 		return nil, rest.NewProblem(rest.CodeRateLimited, "%s", err.Error())
 	case err != nil:
 		return nil, asProblem(err)

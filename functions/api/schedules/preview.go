@@ -8,7 +8,7 @@ import (
 	"punctual/functions/api/field"
 	"punctual/functions/api/rest"
 	"punctual/functions/api/spec"
-	"punctual/functions/engine/recur"
+	"punctual/functions/engine/amend"
 	"punctual/shared/calendar"
 	"punctual/shared/contract"
 	"punctual/shared/schedule"
@@ -65,7 +65,7 @@ func (s *Handler) previewDraft(ctx context.Context, who tenant.Identity, _ *rest
 	previewAfter.Into(r, f, &after)
 	previewCount.Into(r, f, &count)
 	previewName.Into(r, f, &name)
-	var p recur.Planned
+	var p amend.Planned
 	if v, ok := f[calendarField.Name()]; ok {
 		if p, _, err = s.readCalendar(ctx, r, v, who.Tenant); err != nil {
 			return nil, err

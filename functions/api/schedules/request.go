@@ -7,7 +7,7 @@ import (
 	"punctual/functions/api/field"
 	"punctual/functions/api/rest"
 	"punctual/functions/api/spec"
-	"punctual/functions/engine/recur"
+	"punctual/functions/engine/amend"
 	"punctual/shared/contract"
 	"punctual/shared/document"
 	"punctual/shared/schedule"
@@ -71,7 +71,7 @@ func scheduleBody(ctx context.Context) (*document.Document, error) {
 // readSchedule reads a schedule or a part of one. In a whole schedule, a missing field means its default.
 func (s *Handler) readSchedule(
 	ctx context.Context, doc *document.Document, whole bool, t tenant.ID, now time.Time,
-) (c recur.Change, err error) {
+) (c amend.Change, err error) {
 	r := spec.NewReader(doc)
 	f := scheduleRequest.Body(r)
 	if f == nil {
@@ -113,7 +113,7 @@ func (s *Handler) readSchedule(
 	return c, r.Wrong.Err()
 }
 
-func policies(r *rest.Reader, f rest.Fields, whole bool, c *recur.Change) {
+func policies(r *rest.Reader, f rest.Fields, whole bool, c *amend.Change) {
 	if whole {
 		c.Overlap, c.CatchUp, c.PauseAfter = new(schedule.OverlapAllow), new(schedule.DefaultCatchUp), new(0)
 	}

@@ -11,7 +11,7 @@ import (
 	"punctual/functions/api/field"
 	"punctual/functions/api/rest"
 	"punctual/functions/api/spec"
-	"punctual/functions/engine/recur"
+	"punctual/functions/engine/amend"
 	"punctual/shared/calendar"
 	"punctual/shared/contract"
 	"punctual/shared/fault"
@@ -180,11 +180,11 @@ func errNoSchedule() error { return rest.NoSuch("schedule") }
 
 // asProblem turns an error about a schedule into a problem.
 func asProblem(err error) error {
-	var stale *recur.Stale
-	var quota *recur.QuotaExceeded
-	var gone *recur.DagGone
+	var stale *amend.Stale
+	var quota *amend.QuotaExceeded
+	var gone *amend.DagGone
 	var bad *calendar.Error
-	var noRun *recur.NoRun
+	var noRun *amend.NoRun
 	switch {
 	case errors.As(err, &stale):
 		return rest.NewProblem(spec.CodeStaleVersion, "%s", stale.Error())
@@ -218,7 +218,7 @@ func (s *Handler) putSchedule(ctx context.Context, who tenant.Identity, in *One)
 	if err != nil {
 		return nil, err
 	}
-	after, err := s.Editor.Put(ctx, in.Key, in.Version, false, who.Subject, ask)
+	after, err := s.Editor.Put(ctx, amend.Request{Key: in.Key, Epoch: in.Version, By: who.Subject, Ask: ask})
 	status := http.StatusOK
 	if after.Created {
 		status = http.StatusCreated
@@ -231,12 +231,12 @@ func (s *Handler) putSchedule(ctx context.Context, who tenant.Identity, in *One)
 }
 
 // whole reads the body of a PUT.
-func (s *Handler) whole(ctx context.Context, who tenant.Identity, in *One) (recur.Asked, error) {
+func (s *Handler) whole(ctx context.Context, who tenant.Identity, in *One) (amend.Asked, error) {
 	if err := rest.CheckName(in.Name, "a schedule"); err != nil {
 		return nil, err
 	}
 	doc, err := scheduleBody(ctx)
-	return func(_ *schedule.Schedule, now time.Time) (recur.Change, error) {
+	return func(_ *schedule.Schedule, now time.Time) (amend.Change, error) {
 		return s.readSchedule(ctx, doc, true, who.Tenant, now)
 	}, err
 }
@@ -248,7 +248,7 @@ func (s *Handler) dryRunSchedule(ctx context.Context, who tenant.Identity, in *O
 	if err != nil {
 		return nil, err
 	}
-	_, tried, err := s.Editor.Try(ctx, in.Key, in.Version, false, who.Subject, ask)
+	_, tried, err := s.Editor.Try(ctx, amend.Request{Key: in.Key, Epoch: in.Version, By: who.Subject, Ask: ask})
 	return &dryRunAnswer{viewDiff(tried)}, asProblem(err)
 }
 
@@ -265,20 +265,21 @@ func (s *Handler) patchSchedule(
 	if !rest.IsName(in.Name) {
 		return nil, errNoSchedule()
 	}
-	ask := func(old *schedule.Schedule, now time.Time) (recur.Change, error) {
+	ask := func(old *schedule.Schedule, now time.Time) (amend.Change, error) {
 		merged, err := s.mergedSchedule(ctx, *old, doc)
 		if err != nil {
-			return recur.Change{}, err
+			return amend.Change{}, err
 		}
 		return s.readSchedule(ctx, merged, false, who.Tenant, now)
 	}
+	q := amend.Request{Key: in.Key, Epoch: in.Version, Patch: true, By: who.Subject, Ask: ask}
 	out := &patchScheduleAnswer{}
 	if in.DryRun == "true" {
-		found, tried, err := s.Editor.Try(ctx, in.Key, in.Version, true, who.Subject, ask)
+		found, tried, err := s.Editor.Try(ctx, q)
 		out.ETag, out.Body.Other = spec.Etag(found.Epoch), new(viewDiff(tried))
 		return out, asProblem(err)
 	}
-	after, err := s.Editor.Put(ctx, in.Key, in.Version, true, who.Subject, ask)
+	after, err := s.Editor.Put(ctx, q)
 	if err != nil {
 		return nil, asProblem(err)
 	}

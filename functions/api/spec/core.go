@@ -8,10 +8,10 @@ import (
 	"punctual/functions/api/rest"
 	"punctual/functions/engine"
 	"punctual/functions/engine/accept"
+	"punctual/functions/engine/amend"
 	"punctual/functions/engine/arm"
 	"punctual/functions/engine/edit"
 	"punctual/functions/engine/limit"
-	"punctual/functions/engine/recur"
 	"punctual/functions/engine/show"
 	"punctual/functions/engine/submit"
 	"punctual/shared/cache"
@@ -61,7 +61,7 @@ type Core struct {
 	Engine  *engine.Engine
 	Read    *show.Reader
 	Wake    arm.Waker
-	Editor  *recur.Editor // of schedules
+	Editor  *amend.Editor // of schedules
 	Jobs    *edit.Editor
 	Submit  *submit.Submitter
 	Limit   *limit.Limiter
@@ -80,9 +80,8 @@ func NewCore(d Deps) *Core {
 	c.Read = &show.Reader{Store: d.Store, Nodes: c.Runs.Nodes, Clock: d.Clock, Log: d.Log, Meter: d.Meter,
 		Shards: d.Shards}
 	c.Wake = arm.Waker{Queue: d.Queues, Timers: d.Timers, Clock: d.Clock, Log: d.Log}
-	c.Editor = &recur.Editor{Store: d.Store, Recur: c.Engine.Recur, Decisions: c.Engine, Accept: c.Engine.Accept,
-		Read: c.Read, Wake: c.Wake, Queue: d.Queues, Entropy: c.Entropy, Log: d.Log, Shards: d.Shards,
-		Quota: d.ScheduleQuota}
+	c.Editor = &amend.Editor{Store: d.Store, Engine: c.Engine, Read: c.Read, Wake: c.Wake, Entropy: c.Entropy,
+		Log: d.Log, Quota: d.ScheduleQuota}
 	c.Jobs = &edit.Editor{Store: d.Store, Read: c.Read, Accept: c.Engine.Accept, Cancels: c.Engine,
 		Queue: d.Queues, Log: d.Log}
 	c.Submit = &submit.Submitter{Store: d.Store, Accept: c.Engine.Accept, Runs: c.Engine.Runs, Entropy: c.Entropy,

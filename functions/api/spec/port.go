@@ -6,9 +6,9 @@ import (
 	"time"
 
 	"punctual/functions/engine"
+	"punctual/functions/engine/amend"
 	"punctual/functions/engine/edit"
 	"punctual/functions/engine/limit"
-	"punctual/functions/engine/recur"
 	"punctual/functions/engine/runs"
 	"punctual/functions/engine/show"
 	"punctual/functions/engine/submit"
@@ -33,7 +33,7 @@ type Queue interface {
 type Store interface {
 	engine.Store
 	show.Store
-	recur.EditStore
+	amend.Store
 	edit.Store
 	limit.Store
 	submit.Store

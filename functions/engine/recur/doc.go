@@ -7,7 +7,7 @@
 // both make the same jobs, and one moves the schedule; the other decides anew. Work is bounded per call.
 //
 // A schedule of a dag has rows that represent runs. This package begins such a run at its time, in one transaction
-// with slot and count, and ends the row when the run has ended. It reaches runs through the interface Runs.
+// with slot and count, and ends the row when the run has ended.
 //
 // How it fails: with an error that says what was being done to which schedule. Every call may be repeated; the
 // schedule keeps its wake-up. A schedule that cannot be read, or whose calendar cannot, is a fault.Undecodable, and

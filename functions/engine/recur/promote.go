@@ -6,8 +6,10 @@ import (
 	"time"
 
 	"punctual/functions/engine/scan"
+	"punctual/shared/contract"
 	"punctual/shared/fault"
 	"punctual/shared/job"
+	"punctual/shared/message"
 	"punctual/shared/schedule"
 	"punctual/shared/store"
 	"punctual/shared/telemetry"
@@ -169,4 +171,10 @@ func (r *Recurrer) resume(ctx context.Context, s schedule.Schedule, now time.Tim
 	}
 	r.Log.InfoContext(ctx, "a pause has ended", telemetry.Tenant, s.Tenant, "schedule", s.Name, "until", s.Paused.Until)
 	return r.Unpark(ctx, after)
+}
+
+// PromoteLater has dispatch promote a schedule, not before at.
+func (r *Recurrer) PromoteLater(ctx context.Context, k schedule.Key, at time.Time) error {
+	ask := message.Outgoing{Group: string(k.Tenant), Body: message.Encode(Ask(k, at))}
+	return r.Queue.Send(ctx, contract.DispatchQueue, ask)
 }

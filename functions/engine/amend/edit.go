@@ -1,4 +1,4 @@
-package recur
+package amend
 
 import (
 	"context"
@@ -6,17 +6,16 @@ import (
 	"log/slog"
 	"time"
 
+	"punctual/functions/engine"
 	"punctual/functions/engine/accept"
 	"punctual/functions/engine/arm"
 	"punctual/functions/engine/pause"
+	"punctual/functions/engine/recur"
 	"punctual/functions/engine/show"
 	"punctual/shared/calendar"
-	"punctual/shared/contract"
 	"punctual/shared/fault"
 	"punctual/shared/horizon"
 	"punctual/shared/item"
-	"punctual/shared/job"
-	"punctual/shared/message"
 	"punctual/shared/run"
 	"punctual/shared/schedule"
 	"punctual/shared/store"
@@ -25,9 +24,9 @@ import (
 	"punctual/shared/text"
 )
 
-// EditStore is what an Editor reads and writes beyond what a Recurrer does.
-type EditStore interface {
-	Store
+// Store is what an Editor reads and writes beyond what a Recurrer does.
+type Store interface {
+	recur.Store
 	// SchedulePayload reads the payload that each job gets; nil is none.
 	SchedulePayload(ctx context.Context, s schedule.Schedule) ([]byte, error)
 	// PutSchedulePayload writes the payload, before the schedule is written.
@@ -50,26 +49,17 @@ type EditStore interface {
 	DeleteExclusion(ctx context.Context, t tenant.ID, name string) error
 }
 
-// Decisions decides at once about a job that was just accepted.
-type Decisions interface {
-	Reevaluate(ctx context.Context, k job.Key, version, attempt int64) (job.Step, error)
-}
-
 // Editor changes schedules on request. Before a change takes effect, it makes the jobs that are due by then; after it,
 // those of the near future. An absent or deleted schedule is a fault.NotFound, and a calendar that cannot be used a
 // *calendar.Error.
 type Editor struct {
-	Store     EditStore
-	Recur     *Recurrer
-	Decisions Decisions
-	Accept    *accept.Acceptor
-	Read      *show.Reader
-	Wake      arm.Waker
-	Queue     arm.Sender
-	Entropy   *accept.Entropy
-	Log       *slog.Logger
-	Shards    int
-	Quota     int // runs a minute of all schedules of a tenant, each counted at its busiest and at least once
+	Store   Store
+	Engine  *engine.Engine
+	Read    *show.Reader
+	Wake    arm.Waker
+	Entropy *accept.Entropy
+	Log     *slog.Logger
+	Quota   int // runs a minute of all schedules of a tenant, each counted at its busiest and at least once
 }
 
 // Stale is the error of a change of another version than the schedule has.
@@ -119,6 +109,16 @@ func checkVersion(k schedule.Key, found *schedule.Schedule, epoch int64) error {
 // nothing, or what is left of a deleted one.
 type Asked func(old *schedule.Schedule, now time.Time) (Change, error)
 
+// Request is a change of a schedule that a caller asks for.
+type Request struct {
+	Key   schedule.Key
+	Epoch int64 // of the schedule to change; 0 is any
+	// Patch says that the schedule must exist: its change cannot be read without it.
+	Patch bool
+	By    string // who asks
+	Ask   Asked
+}
+
 // Edited is the outcome of a change.
 type Edited struct {
 	schedule.Schedule
@@ -126,20 +126,17 @@ type Edited struct {
 	Changed bool // something was written
 }
 
-// Put creates or replaces a schedule in the name of by. epoch is that of the schedule to replace; 0 is any. patch says
-// that the schedule must exist.
-func (e *Editor) Put(
-	ctx context.Context, k schedule.Key, epoch int64, patch bool, by string, ask Asked,
-) (Edited, error) {
+// Put creates or replaces a schedule.
+func (e *Editor) Put(ctx context.Context, q Request) (Edited, error) {
 	out := Edited{}
 	var err error
-	out.Schedule, out.Changed, err = e.put(ctx, k, epoch, patch, ask,
+	out.Schedule, out.Changed, err = e.put(ctx, q,
 		func(old *schedule.Schedule, c Change, now time.Time) ([]item.Write, error) {
 			out.Created = old == nil || old.Deleted()
-			return e.changeWrites(ctx, by, k, old, c, now)
+			return e.changeWrites(ctx, q, old, c, now)
 		})
 	if out.Changed {
-		e.promote(ctx, k)
+		e.promote(ctx, q.Key)
 	}
 	return out, err
 }
@@ -154,21 +151,19 @@ type Tried struct {
 
 // Try checks a change as if it were made by Put, and compares the coming times of the schedule before and after it. It
 // returns the errors that the change would give, including that of the tenant's quota. It writes nothing of the change.
-func (e *Editor) Try(
-	ctx context.Context, k schedule.Key, epoch int64, patch bool, by string, ask Asked,
-) (found schedule.Schedule, out Tried, err error) {
-	found, _, err = e.put(ctx, k, epoch, patch, ask,
+func (e *Editor) Try(ctx context.Context, q Request) (found schedule.Schedule, out Tried, err error) {
+	found, _, err = e.put(ctx, q,
 		func(old *schedule.Schedule, c Change, now time.Time) (_ []item.Write, err error) {
-			out, err = e.try(ctx, by, k, old, c, now)
+			out, err = e.try(ctx, q, old, c, now)
 			return nil, err
 		})
 	return found, out, err
 }
 
 func (e *Editor) try(
-	ctx context.Context, by string, k schedule.Key, old *schedule.Schedule, c Change, now time.Time,
+	ctx context.Context, q Request, old *schedule.Schedule, c Change, now time.Time,
 ) (Tried, error) {
-	after, _, err := e.plan(ctx, by, k, old, c, now)
+	after, _, err := e.plan(ctx, q, old, c, now)
 	if err != nil {
 		return Tried{}, err
 	}
@@ -200,22 +195,21 @@ func (e *Editor) try(
 
 // put calls decide with what is asked for and with what is there.
 func (e *Editor) put(
-	ctx context.Context, k schedule.Key, epoch int64, patch bool, ask Asked,
-	decide func(*schedule.Schedule, Change, time.Time) ([]item.Write, error),
+	ctx context.Context, q Request, decide func(*schedule.Schedule, Change, time.Time) ([]item.Write, error),
 ) (after schedule.Schedule, changed bool, err error) {
-	if err := e.promoteFirst(ctx, k); err != nil {
+	if err := e.promoteFirst(ctx, q.Key); err != nil {
 		return after, false, err
 	}
-	return e.updateSchedule(ctx, k, func(old *schedule.Schedule, now time.Time) ([]item.Write, error) {
-		if patch { // its change cannot be read without the schedule
-			if err := checkVersion(k, old, epoch); err != nil {
+	return e.updateSchedule(ctx, q.Key, func(old *schedule.Schedule, now time.Time) ([]item.Write, error) {
+		if q.Patch {
+			if err := checkVersion(q.Key, old, q.Epoch); err != nil {
 				return nil, err
 			}
 		}
-		c, err := ask(old, now)
-		if err == nil && epoch != 0 {
-			if err = checkVersion(k, old, epoch); fault.KindOf(err) == fault.NotFound {
-				err = &Stale{Wanted: epoch}
+		c, err := q.Ask(old, now)
+		if err == nil && q.Epoch != 0 {
+			if err = checkVersion(q.Key, old, q.Epoch); fault.KindOf(err) == fault.NotFound {
+				err = &Stale{Wanted: q.Epoch}
 			}
 		}
 		if err != nil {
@@ -261,7 +255,7 @@ func (e *Editor) Pause(
 		effectiveAt = pause.EffectiveAt(effectiveAt, e.Read.Now())
 	}
 	if !p.Until.IsZero() { // dispatch resumes the schedule then, and re-evaluates the jobs that it holds
-		e.Wake.Later(ctx, k.Tenant, p.Until, append(arm.Unpark(k.Tenant), Ask(k, p.Until))...)
+		e.Wake.Later(ctx, k.Tenant, p.Until, append(arm.Unpark(k.Tenant), recur.Ask(k, p.Until))...)
 	}
 	return after, effectiveAt, nil
 }
@@ -340,7 +334,7 @@ func (e *Editor) promoteFirst(ctx context.Context, k schedule.Key) error {
 	}
 	within, cancel := context.WithTimeout(ctx, promoteTimeout)
 	defer cancel()
-	if _, err = e.Recur.Promote(within, k); fault.Retryable(err) {
+	if _, err = e.Engine.Recur.Promote(within, k); fault.Retryable(err) {
 		return err
 	}
 	return nil // an unreadable calendar has no times
@@ -349,15 +343,17 @@ func (e *Editor) promoteFirst(ctx context.Context, k schedule.Key) error {
 // plan returns a schedule after a change, and the writes that make it; none if nothing changes. old is nil if there
 // is no schedule, or what is left of a deleted one.
 func (e *Editor) plan(
-	ctx context.Context, by string, k schedule.Key, old *schedule.Schedule, c Change, now time.Time,
+	ctx context.Context, q Request, old *schedule.Schedule, c Change, now time.Time,
 ) (schedule.Schedule, []item.Write, error) {
 	if old == nil || old.Deleted() {
-		wanted := schedule.Schedule{Key: k, Shard: horizon.ShardOf(k.ID(), e.Shards), Overlap: schedule.OverlapAllow,
-			CatchUp: schedule.DefaultCatchUp}
+		wanted := schedule.Schedule{
+			Key: q.Key, Shard: horizon.ShardOf(q.Key.ID(), e.Engine.Recur.Shards), Overlap: schedule.OverlapAllow,
+			CatchUp: schedule.DefaultCatchUp,
+		}
 		if old != nil {
 			wanted.Epoch = old.Epoch // so its payload gets a name that was never used
 		}
-		c.apply(&wanted, nil, by)
+		c.apply(&wanted, nil, q.By)
 		after, write, err := schedule.Create(old, wanted, now)
 		return after, []item.Write{write}, err
 	}
@@ -369,7 +365,7 @@ func (e *Editor) plan(
 			return wanted, nil, err
 		}
 	}
-	c.apply(&wanted, kept, by)
+	c.apply(&wanted, kept, q.By)
 	after, writes, err := e.edited(ctx, *old, wanted, now)
 	return after, writes, err
 }
@@ -400,13 +396,13 @@ func (e *Editor) edited(
 
 // changeWrites returns the writes of a change; none if nothing changes.
 func (e *Editor) changeWrites(
-	ctx context.Context, by string, k schedule.Key, old *schedule.Schedule, c Change, now time.Time,
+	ctx context.Context, q Request, old *schedule.Schedule, c Change, now time.Time,
 ) ([]item.Write, error) {
-	after, writes, err := e.plan(ctx, by, k, old, c, now)
+	after, writes, err := e.plan(ctx, q, old, c, now)
 	if err == nil && len(writes) > 0 && old != nil && old.HoldsTimes(now) {
 		var settled schedule.Schedule
-		if settled, err = e.Recur.Settle(ctx, *old, now); err == nil {
-			after, writes, err = e.plan(ctx, by, k, &settled, c, now)
+		if settled, err = e.Engine.Recur.Settle(ctx, *old, now); err == nil {
+			after, writes, err = e.plan(ctx, q, &settled, c, now)
 		}
 	}
 	if err != nil || len(writes) == 0 {
@@ -416,7 +412,7 @@ func (e *Editor) changeWrites(
 	if old != nil {
 		takes -= old.Weight()
 	}
-	return e.scheduleWrites(ctx, by, takes, after, c, writes)
+	return e.scheduleWrites(ctx, q.By, takes, after, c, writes)
 }
 
 // forgetReplaced deletes a payload that a write has replaced. A failure only leaves a blob without use.
@@ -474,15 +470,14 @@ const promoteTimeout = 15 * time.Second
 func (e *Editor) promote(ctx context.Context, k schedule.Key) {
 	within, cancel := context.WithTimeout(context.WithoutCancel(ctx), promoteTimeout)
 	defer cancel()
-	_, err := e.Recur.Promote(within, k)
+	_, err := e.Engine.Recur.Promote(within, k)
 	if err == nil {
 		return
 	}
 	e.warn(ctx, "making a schedule's near jobs was left to dispatch", k, err)
 	within, cancel = context.WithTimeout(context.WithoutCancel(ctx), accept.SendTimeout)
 	defer cancel()
-	ask := message.Outgoing{Group: string(k.Tenant), Body: message.Encode(Ask(k, e.Read.Now()))}
-	if err := e.Queue.Send(within, contract.DispatchQueue, ask); err != nil {
+	if err := e.Engine.Recur.PromoteLater(within, k, e.Read.Now()); err != nil {
 		e.warn(ctx, "making a schedule's near jobs was left to the sweeper", k, err)
 	}
 }

@@ -1,4 +1,4 @@
-package recur
+package amend
 
 import (
 	"bytes"

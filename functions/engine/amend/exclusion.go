@@ -1,4 +1,4 @@
-package recur
+package amend
 
 import (
 	"context"
@@ -122,7 +122,7 @@ func (e *Editor) followOne(ctx context.Context, k schedule.Key, name string, wit
 			}
 			wanted := old.WithExclusion(name, with)
 			if !schedule.Unchanged(old, wanted) {
-				settled, err := e.Recur.Settle(ctx, old, now)
+				settled, err := e.Engine.Recur.Settle(ctx, old, now)
 				if err != nil {
 					return nil, err
 				}

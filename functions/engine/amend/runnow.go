@@ -1,4 +1,4 @@
-package recur
+package amend
 
 import (
 	"context"
@@ -53,11 +53,11 @@ func (e *Editor) RunNow(ctx context.Context, k schedule.Key, obey bool) (Started
 		return Started{}, err
 	}
 	now := e.Read.Now()
-	r, send := found.RunNow(job.NewID(now, random), obey, e.Shards, now)
+	r, send := found.RunNow(job.NewID(now, random), obey, e.Engine.Recur.Shards, now)
 	if err := e.Store.KeepContents(ctx, r, contents); err != nil {
 		return Started{}, err
 	}
-	if err := e.Accept.Put(ctx, accept.Job{Row: r, Unique: true}); err != nil {
+	if err := e.Engine.Accept.Put(ctx, accept.Job{Row: r, Unique: true}); err != nil {
 		return Started{}, err
 	}
 	if r.StartsRun() {
@@ -66,7 +66,7 @@ func (e *Editor) RunNow(ctx context.Context, k schedule.Key, obey bool) (Started
 	if schedule.Obeys(r) {
 		r = e.decideNow(ctx, r)
 	} else if send {
-		e.Accept.FireNow(ctx, r.Firing())
+		e.Engine.Accept.FireNow(ctx, r.Firing())
 	}
 	return Started{Row: r}, nil
 }
@@ -74,8 +74,8 @@ func (e *Editor) RunNow(ctx context.Context, k schedule.Key, obey bool) (Started
 // decideNow decides at once about a job that obeys the overlap policy, and returns it as it then is. If that fails, the
 // job is fired, and its worker asks for the decision.
 func (e *Editor) decideNow(ctx context.Context, r job.Row) job.Row {
-	if _, err := e.Decisions.Reevaluate(ctx, r.Key, r.Version, r.Attempt); err != nil {
-		e.Accept.FireNow(ctx, r.Firing())
+	if _, err := e.Engine.Reevaluate(ctx, r.Key, r.Version, r.Attempt); err != nil {
+		e.Engine.Accept.FireNow(ctx, r.Firing())
 		return r
 	}
 	if is, err := e.Store.Row(ctx, r.Key); err == nil {
@@ -86,8 +86,8 @@ func (e *Editor) decideNow(ctx context.Context, r job.Row) job.Row {
 
 // beginNow begins the run of a row that was just written. If it fails, the row's wake-up begins it.
 func (e *Editor) beginNow(ctx context.Context, r job.Row) (Started, error) {
-	if _, err := e.Decisions.Reevaluate(ctx, r.Key, r.Version, r.Attempt); err != nil {
-		e.Accept.FireNow(ctx, r.Firing())
+	if _, err := e.Engine.Reevaluate(ctx, r.Key, r.Version, r.Attempt); err != nil {
+		e.Engine.Accept.FireNow(ctx, r.Firing())
 		return Started{}, err
 	}
 	_, err := e.Store.Run(ctx, run.Key{Tenant: r.Tenant, ID: r.ID})
