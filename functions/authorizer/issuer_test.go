@@ -147,7 +147,7 @@ func (w *watch) pass(d time.Duration) {
 	w.now = w.now.Add(d)
 }
 
-type bundle struct {
+type bench struct {
 	*authorizer.Authorizer
 	issuer *endpoint
 	clock  *watch
@@ -155,9 +155,9 @@ type bundle struct {
 }
 
 // setup returns an authorizer whose issuer shows three keys: rsa, ec and ed.
-func setup(t *testing.T, change ...func(*authorizer.Deps)) *bundle {
+func setup(t *testing.T, change ...func(*authorizer.Deps)) *bench {
 	t.Helper()
-	b := &bundle{issuer: &endpoint{}, clock: &watch{now: noon}, log: &bytes.Buffer{}}
+	b := &bench{issuer: &endpoint{}, clock: &watch{now: noon}, log: &bytes.Buffer{}}
 	b.issuer.publish(published(t, rsaKey(), "rsa", map[string]any{"alg": "RS256", "use": "sig"}),
 		published(t, ecKey(), "ec", nil), published(t, edKey(), "ed", map[string]any{"alg": "EdDSA"}))
 	d := authorizer.Deps{
@@ -244,7 +244,7 @@ func hs256(secret []byte) func(string) string {
 	}
 }
 
-func (b *bundle) requireAccepted(t *testing.T, token string) tenant.Identity {
+func (b *bench) requireAccepted(t *testing.T, token string) tenant.Identity {
 	t.Helper()
 	id, err := b.Verify(context.Background(), token)
 	if err != nil {
@@ -255,7 +255,7 @@ func (b *bundle) requireAccepted(t *testing.T, token string) tenant.Identity {
 
 // requireRefused asks for the one refusal that there is, for a cause in the log, and for
 // nothing of the token there.
-func (b *bundle) requireRefused(t *testing.T, name, token, because string) {
+func (b *bench) requireRefused(t *testing.T, name, token, because string) {
 	t.Helper()
 	b.log.Reset()
 	id, err := b.Verify(context.Background(), token)

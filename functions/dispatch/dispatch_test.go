@@ -21,21 +21,23 @@ import (
 	"punctual/shared/telemetry"
 )
 
-type bundle struct {
-	*stagetest.Setup
+type bench struct {
+	*stagetest.Bench
 	stage *dispatch.Stage
 }
 
-func bubble(t *testing.T, name string, o memory.Options, do func(b *bundle)) {
-	stagetest.Bubble(t, name, o, func(s *stagetest.Setup) {
-		b := &bundle{Setup: s}
+func bubble(t *testing.T, name string, do func(b *bench)) { bubbleOf(t, name, memory.Options{}, do) }
+
+func bubbleOf(t *testing.T, name string, o memory.Options, do func(b *bench)) {
+	stagetest.Bubble(t, name, o, func(s *stagetest.Bench) {
+		b := &bench{Bench: s}
 		b.stage = b.another()
 		do(b)
 	})
 }
 
 // another is the stage in another process.
-func (b *bundle) another() *dispatch.Stage {
+func (b *bench) another() *dispatch.Stage {
 	return dispatch.New(dispatch.Deps{
 		Store: b.Store, Queue: b.World.Queues(), Timer: b.World.Timers(), Clock: clock.System{},
 		Log:   telemetry.Silent(),
@@ -44,12 +46,12 @@ func (b *bundle) another() *dispatch.Stage {
 }
 
 // handle gives the stage those bodies and returns the indexes of those to redeliver.
-func (b *bundle) handle(ctx context.Context, bodies ...string) (failed string) {
+func (b *bench) handle(ctx context.Context, bodies ...string) (failed string) {
 	b.Helper()
 	return b.Handle(ctx, b.stage.Handle, 1, bodies...)
 }
 
-func (b *bundle) dispatch(d message.Dispatch) {
+func (b *bench) dispatch(d message.Dispatch) {
 	b.Helper()
 	d.V = message.V
 	if failed := b.handle(b.Context(), message.Encode(d)); failed != "" {
@@ -58,7 +60,7 @@ func (b *bundle) dispatch(d message.Dispatch) {
 }
 
 // pump waits and then gives the stage all messages of the dispatch queue.
-func (b *bundle) pump(ctx context.Context, after time.Duration) (n int) {
+func (b *bench) pump(ctx context.Context, after time.Duration) (n int) {
 	b.Helper()
 	time.Sleep(after)
 	for _, d := range b.Received(contract.DispatchQueue) {
@@ -78,7 +80,7 @@ func firing(in time.Duration) message.Dispatch {
 // After an update there are still timers of the version before, one for each job.
 func TestDispatch_FiresForATimerOfOneJob(t *testing.T) {
 	t.Parallel()
-	bubble(t, "a firing goes to its queue with the exact delay", memory.Options{}, func(b *bundle) {
+	bubble(t, "a firing goes to its queue with the exact delay", func(b *bench) {
 		d := firing(97*time.Second + 300*time.Millisecond)
 		b.dispatch(d)
 		time.Sleep(95*time.Second - time.Millisecond)
@@ -94,13 +96,13 @@ func TestDispatch_FiresForATimerOfOneJob(t *testing.T) {
 			b.Errorf("received %+v, %v", f, err)
 		}
 	})
-	bubble(t, "a late firing goes at once", memory.Options{}, func(b *bundle) {
+	bubble(t, "a late firing goes at once", func(b *bench) {
 		b.dispatch(firing(-time.Minute))
 		if got := b.Received(stagetest.FiringQueue); len(got) != 1 {
 			b.Errorf("received %d", len(got))
 		}
 	})
-	bubble(t, "a firing that a queue cannot delay long enough waits on the way", memory.Options{}, func(b *bundle) {
+	bubble(t, "a firing that a queue cannot delay long enough waits on the way", func(b *bench) {
 		b.dispatch(firing(40 * time.Minute))
 		for range 2 {
 			if n := b.pump(b.Context(), contract.MaxDelay); n != 1 {
@@ -121,28 +123,16 @@ func TestDispatch_FiresForATimerOfOneJob(t *testing.T) {
 // A due job does not wait for the queue's visibility because a queue was busy for a moment.
 func TestDispatch_RepeatsAFailedFiringAfterSeconds(t *testing.T) {
 	t.Parallel()
-	bubble(t, "", memory.Options{}, func(b *bundle) {
-		if err := b.World.Queues().Send(b.Context(), contract.DispatchQueue,
-			message.Outgoing{Body: message.Encode(firing(0))}); err != nil {
-			b.Fatal(err)
-		}
-		failures := 2
-		b.World.SetFaults(func(c memory.Call) memory.Fault {
-			if c.Op == memory.QueueSend && c.Name == stagetest.FiringQueue && failures > 0 {
-				failures--
-				return memory.Fault{Fail: fault.Unavailable}
-			}
-			return memory.Fault{}
-		})
+	bubble(t, "", func(b *bench) {
+		b.Send(contract.DispatchQueue, message.Encode(firing(0)))
+		b.FaultFirst(2, stagetest.To(memory.QueueSend, stagetest.FiringQueue), memory.Fault{Fail: fault.Unavailable})
 		began := time.Now()
 		for len(b.Received(stagetest.FiringQueue)) == 0 {
 			if time.Since(began) > time.Minute {
 				b.Fatal("it is not sent after a minute")
 			}
 			got, err := b.World.Queues().Receive(b.Context(), contract.DispatchQueue, 10, time.Second, 0)
-			if err != nil {
-				b.Fatal(err)
-			}
+			b.Must(err)
 			if len(got) > 0 {
 				if _, err := b.stage.Handle(b.Context(), batch.SQSEventOf(got...)); err != nil {
 					b.Fatal(err)
@@ -172,7 +162,7 @@ func TestDispatch_RedeliversOnlyTheBadMessageOfTen(t *testing.T) {
 		"a line without a tenant":          `{"v":1,"slice":"line#a/b#rule"}`,
 		"an unknown queue":                 `{"v":1,"pool":"gone","priority":"normal","firing":{"v":1,"tenant":"acme","job_id":"01KX0000000000000000000000","version":1,"attempt":1,"due_at":"1999-01-01T00:00:00Z"}}`,
 	} {
-		bubble(t, name, memory.Options{}, func(b *bundle) {
+		bubble(t, name, func(b *bench) {
 			bodies := make([]string, 10)
 			for i := range bodies {
 				bodies[i] = message.Encode(firing(0))
@@ -189,7 +179,7 @@ func TestDispatch_RedeliversOnlyTheBadMessageOfTen(t *testing.T) {
 }
 
 // crowd puts n jobs into the slice of shard 0 that is so far ahead.
-func (b *bundle) crowd(ahead time.Duration, n int) horizon.Slice {
+func (b *bench) crowd(ahead time.Duration, n int) horizon.Slice {
 	minute := time.Now().Truncate(time.Minute).Add(ahead)
 	for i := range n {
 		due := minute.Add(time.Duration(i) * time.Minute / time.Duration(n))
@@ -202,20 +192,20 @@ func (b *bundle) crowd(ahead time.Duration, n int) horizon.Slice {
 func TestDispatch_MakesATimerForASlice(t *testing.T) {
 	t.Parallel()
 	// asked gives the stage the message for a slice.
-	asked := func(b *bundle, slice horizon.Slice) {
+	asked := func(b *bench, slice horizon.Slice) {
 		b.Helper()
 		if failed := b.handle(b.Context(), job.AskSlice(slice).Body); failed != "" {
 			b.Fatal("it is to be redelivered")
 		}
 	}
 	// fired pumps the dispatch queue until the slice has been read, and returns how often each job was fired.
-	fired := func(b *bundle, slice horizon.Slice) map[string]int {
+	fired := func(b *bench, slice horizon.Slice) map[string]int {
 		for time.Now().Before(slice.Minute.Add(time.Minute)) {
 			b.pump(b.Context(), time.Second)
 		}
 		return b.Fired()
 	}
-	once := func(b *bundle, got map[string]int, jobs int) {
+	once := func(b *bench, got map[string]int, jobs int) {
 		b.Helper()
 		for id, n := range got {
 			if n != 1 {
@@ -226,7 +216,7 @@ func TestDispatch_MakesATimerForASlice(t *testing.T) {
 			b.Errorf("%d jobs were fired, want %d", len(got), jobs)
 		}
 	}
-	bubble(t, "a slice has one timer, however often it is asked for", memory.Options{}, func(b *bundle) {
+	bubble(t, "a slice has one timer, however often it is asked for", func(b *bench) {
 		slice := b.crowd(20*time.Minute, 40)
 		asked(b, slice)
 		asked(b, slice)
@@ -241,9 +231,9 @@ func TestDispatch_MakesATimerForASlice(t *testing.T) {
 		once(b, fired(b, slice), 40)
 	})
 	for _, second := range []int{0, 30, 59} {
-		bubble(t, fmt.Sprintf("and each job is sent in time, also by a timer %d s late", second), memory.Options{
+		bubbleOf(t, fmt.Sprintf("and each job is sent in time, also by a timer %d s late", second), memory.Options{
 			TimerDelay: func(message.Timer) time.Duration { return time.Duration(second) * time.Second },
-		}, func(b *bundle) {
+		}, func(b *bench) {
 			slice := b.crowd(20*time.Minute, 60)
 			asked(b, slice)
 			for time.Now().Before(slice.Minute.Add(time.Minute)) {
@@ -257,14 +247,14 @@ func TestDispatch_MakesATimerForASlice(t *testing.T) {
 			}
 		})
 	}
-	bubble(t, "a job that the direct lane fires is left out of its slice", memory.Options{}, func(b *bundle) {
+	bubble(t, "a job that the direct lane fires is left out of its slice", func(b *bench) {
 		slice := b.crowd(20*time.Minute, 4)
 		asked(b, slice)
 		time.Sleep(10 * time.Minute)
 		b.Put(jobtest.Row(50, slice.Minute.Add(time.Second), time.Now(), func(r *job.Row) { r.Shard = 0 }))
 		once(b, fired(b, slice), 4)
 	})
-	bubble(t, "a job that has left its slice is not sent", memory.Options{}, func(b *bundle) {
+	bubble(t, "a job that has left its slice is not sent", func(b *bench) {
 		slice := b.crowd(20*time.Minute, 4)
 		asked(b, slice)
 		for n := range 4 {
@@ -274,42 +264,39 @@ func TestDispatch_MakesATimerForASlice(t *testing.T) {
 				_, w, _ = job.Reschedule(b.Row(jobtest.Key(n)), job.Edit{DueAt: &at}, time.Now())
 			}
 			w.When = nil
-			if err := b.Store.Put(b.Context(), w); err != nil {
-				b.Fatal(err)
-			}
+			b.Write(w)
 		}
 		once(b, fired(b, slice), 0)
 	})
 	//proof:of S20
-	bubble(t, "a slice without a timer waits in the queue, and other messages do not wait for it", memory.Options{},
-		func(b *bundle) {
-			slice, other := b.crowd(20*time.Minute, 40),
-				horizon.Slice{Minute: time.Now().Truncate(time.Minute).Add(20 * time.Minute), Shard: 1}
-			calls := 0
-			b.World.SetFaults(func(c memory.Call) memory.Fault {
-				if c.Op != memory.TimerArm {
-					return memory.Fault{}
-				}
-				calls++
-				return memory.Fault{Wait: time.Hour}
-			})
-			began := time.Now()
-			if failed := b.handle(b.Context(), message.Encode(firing(0)), job.AskSlice(slice).Body); failed != "" {
-				b.Fatal("it is to be redelivered")
+	bubble(t, "a slice without a timer waits in the queue, and other messages do not wait for it", func(b *bench) {
+		slice, other := b.crowd(20*time.Minute, 40),
+			horizon.Slice{Minute: time.Now().Truncate(time.Minute).Add(20 * time.Minute), Shard: 1}
+		calls := 0
+		b.World.SetFaults(func(c memory.Call) memory.Fault {
+			if c.Op != memory.TimerArm {
+				return memory.Fault{}
 			}
-			asked(b, other)
-			if took := time.Since(began); took > 3*time.Second || calls != 1 {
-				b.Errorf("it waited %s, and called %d times", took, calls)
-			}
-			if got := b.Received(stagetest.FiringQueue); len(got) != 1 {
-				b.Fatalf("%d firings that were due came", len(got))
-			}
-			once(b, fired(b, slice), 40)
-			if calls > 20 {
-				b.Errorf("in 18 minutes it called %d times", calls)
-			}
+			calls++
+			return memory.Fault{Wait: time.Hour}
 		})
-	bubble(t, "a slice gets its timer once one can be made", memory.Options{}, func(b *bundle) {
+		began := time.Now()
+		if failed := b.handle(b.Context(), message.Encode(firing(0)), job.AskSlice(slice).Body); failed != "" {
+			b.Fatal("it is to be redelivered")
+		}
+		asked(b, other)
+		if took := time.Since(began); took > 3*time.Second || calls != 1 {
+			b.Errorf("it waited %s, and called %d times", took, calls)
+		}
+		if got := b.Received(stagetest.FiringQueue); len(got) != 1 {
+			b.Fatalf("%d firings that were due came", len(got))
+		}
+		once(b, fired(b, slice), 40)
+		if calls > 20 {
+			b.Errorf("in 18 minutes it called %d times", calls)
+		}
+	})
+	bubble(t, "a slice gets its timer once one can be made", func(b *bench) {
 		slice := b.crowd(20*time.Minute, 3)
 		b.Fail(memory.TimerArm, "")
 		asked(b, slice)
@@ -320,7 +307,7 @@ func TestDispatch_MakesATimerForASlice(t *testing.T) {
 		}
 		once(b, fired(b, slice), 3)
 	})
-	bubble(t, "a slice that is too near for a timer waits in the queue", memory.Options{}, func(b *bundle) {
+	bubble(t, "a slice that is too near for a timer waits in the queue", func(b *bench) {
 		slice := b.crowd(3*time.Minute, 3)
 		asked(b, slice)
 		if n := len(b.World.Timers().Armed()); n != 0 {
@@ -328,7 +315,7 @@ func TestDispatch_MakesATimerForASlice(t *testing.T) {
 		}
 		once(b, fired(b, slice), 3)
 	})
-	bubble(t, "an empty slice sends nothing", memory.Options{}, func(b *bundle) {
+	bubble(t, "an empty slice sends nothing", func(b *bench) {
 		slice := b.crowd(20*time.Minute, 0)
 		asked(b, slice)
 		once(b, fired(b, slice), 0)
@@ -337,9 +324,9 @@ func TestDispatch_MakesATimerForASlice(t *testing.T) {
 
 func TestDispatch_FiresASlice(t *testing.T) {
 	t.Parallel()
-	crowd := func(b *bundle, n int) string { return b.crowd(2*time.Minute, n).String() }
+	crowd := func(b *bench, n int) string { return b.crowd(2*time.Minute, n).String() }
 	//proof:of 15 203
-	bubble(t, "each job of a slice is sent just before it is due", memory.Options{EmptyPages: true}, func(b *bundle) {
+	bubbleOf(t, "each job of a slice is sent just before it is due", memory.Options{EmptyPages: true}, func(b *bench) {
 		b.dispatch(message.Dispatch{Slice: crowd(b, 350)})
 		got := 0
 		for range 60 * 4 {
@@ -360,7 +347,7 @@ func TestDispatch_FiresASlice(t *testing.T) {
 		}
 	})
 	//proof:of 178
-	bubble(t, "a slice continues in another message when time runs short", memory.Options{}, func(b *bundle) {
+	bubble(t, "a slice continues in another message when time runs short", func(b *bench) {
 		slice := crowd(b, 350)
 		short := func() context.Context {
 			ctx, cancel := context.WithTimeout(b.Context(), 5*time.Second)
@@ -379,12 +366,10 @@ func TestDispatch_FiresASlice(t *testing.T) {
 			b.Errorf("%d of 350 were sent by %d more messages", len(got), messages)
 		}
 	})
-	bubble(t, "a job that the sweeper has put off to that minute is left out", memory.Options{}, func(b *bundle) {
+	bubble(t, "a job that the sweeper has put off to that minute is left out", func(b *bench) {
 		slice := crowd(b, 3)
 		minute, err := horizon.ParseSlice(slice)
-		if err != nil {
-			b.Fatal(err)
-		}
+		b.Must(err)
 		ago := time.Now().Add(-time.Hour)
 		b.Put(jobtest.Row(9, ago, ago, func(r *job.Row) { r.Shard, r.WakeAt = 0, minute.Minute }))
 		b.dispatch(message.Dispatch{Slice: slice})
@@ -393,7 +378,7 @@ func TestDispatch_FiresASlice(t *testing.T) {
 			b.Errorf("%d firings of 3", len(got))
 		}
 	})
-	bubble(t, "a slice that is over is left to the sweeper", memory.Options{}, func(b *bundle) {
+	bubble(t, "a slice that is over is left to the sweeper", func(b *bench) {
 		slice := b.crowd(0, 3)
 		time.Sleep(time.Minute + contract.Grace)
 		b.dispatch(message.Dispatch{Slice: slice.String()})
@@ -406,7 +391,7 @@ func TestDispatch_FiresASlice(t *testing.T) {
 			b.Errorf("after the grace %d were sent", len(got))
 		}
 	})
-	bubble(t, "a slice continues from the page that failed, and repeats no other", memory.Options{}, func(b *bundle) {
+	bubble(t, "a slice continues from the page that failed, and repeats no other", func(b *bench) {
 		slice := crowd(b, 350)
 		sends := 0
 		b.World.SetFaults(func(c memory.Call) memory.Fault {
@@ -429,7 +414,7 @@ func TestDispatch_FiresASlice(t *testing.T) {
 			b.Errorf("%d messages are left", len(got))
 		}
 	})
-	bubble(t, "a slice with an unreadable row sends the other jobs", memory.Options{}, func(b *bundle) {
+	bubble(t, "a slice with an unreadable row sends the other jobs", func(b *bench) {
 		slice := crowd(b, 5)
 		bad := jobtest.Row(99, time.Now(), time.Now()).Item()
 		bad[contract.AttrWakeSlice], bad[contract.AttrPK] = slice, "nobody"
@@ -437,9 +422,7 @@ func TestDispatch_FiresASlice(t *testing.T) {
 		unknown[contract.AttrWakeSlice] = slice
 		for _, i := range []item.Item{bad, unknown} {
 			ref := item.Ref{Table: contract.Jobs, PK: i.Str(contract.AttrPK), SK: i.Str(contract.AttrJobID)}
-			if err := b.Store.Put(b.Context(), item.Write{Ref: ref, Name: "test.put", Put: i}); err != nil {
-				b.Fatal(err)
-			}
+			b.Write(item.Write{Ref: ref, Name: "test.put", Put: i})
 		}
 		b.dispatch(message.Dispatch{Slice: slice})
 		time.Sleep(5 * time.Minute)
@@ -447,14 +430,9 @@ func TestDispatch_FiresASlice(t *testing.T) {
 			b.Errorf("%d were sent", len(got))
 		}
 	})
-	bubble(t, "a message whose first page was throttled is redelivered", memory.Options{}, func(b *bundle) {
+	bubble(t, "a message whose first page was throttled is redelivered", func(b *bench) {
 		slice := crowd(b, 5)
-		b.World.SetFaults(func(c memory.Call) memory.Fault {
-			if c.Op == memory.QueueSend && c.N == 1 {
-				return memory.Fault{Entries: map[int]fault.Kind{2: fault.Throttled}}
-			}
-			return memory.Fault{}
-		})
+		b.FailEntries(map[int]fault.Kind{2: fault.Throttled})
 		body := message.Encode(message.Dispatch{V: message.V, Slice: slice})
 		if failed := b.handle(b.Context(), body); failed != "0" {
 			b.Fatal("the one that was not sent is lost")
@@ -466,13 +444,13 @@ func TestDispatch_UnparksJobs(t *testing.T) {
 	t.Parallel()
 	parking := horizon.Parking(jobtest.Tenant, 0)
 	// late puts the parked job n, which was due an hour ago.
-	late := func(b *bundle, n int, change ...func(*job.Row)) job.Row {
+	late := func(b *bench, n int, change ...func(*job.Row)) job.Row {
 		b.Helper()
 		at := time.Now().Add(-time.Hour)
 		parked := func(r *job.Row) { r.Parked, r.WakeAt, r.Shard = true, r.DueAt, 0 }
 		return b.Put(jobtest.Row(n, at, at, append(change, parked)...))
 	}
-	bubble(t, "all jobs of a lifted pause are fired within 5 s", memory.Options{}, func(b *bundle) {
+	bubble(t, "all jobs of a lifted pause are fired within 5 s", func(b *bench) {
 		for n := range 250 {
 			late(b, n*8)
 		}
@@ -485,9 +463,9 @@ func TestDispatch_UnparksJobs(t *testing.T) {
 			b.Errorf("it lies in %s, %v", r.Slice(), err)
 		}
 	})
-	bubble(t, "a parking place is read once more after 2, 10 and 60 s, because the index lags", memory.Options{
+	bubbleOf(t, "a parking place is read once more after 2, 10 and 60 s, because the index lags", memory.Options{
 		IndexLag: func(string, item.Ref, int64) time.Duration { return 8 * time.Second },
-	}, func(b *bundle) {
+	}, func(b *bench) {
 		late(b, 0)
 		b.dispatch(message.Dispatch{Slice: parking})
 		for i, wait := range []time.Duration{2 * time.Second, 10 * time.Second, 60 * time.Second} {
@@ -505,41 +483,38 @@ func TestDispatch_UnparksJobs(t *testing.T) {
 			b.Errorf("%d firings, want 1", len(got))
 		}
 	})
-	bubble(t, "a parking place continues in another message, and its next round starts from the front",
-		memory.Options{}, func(b *bundle) {
-			for n := range 250 {
-				late(b, n*8)
-			}
-			short := func() context.Context {
-				ctx, cancel := context.WithTimeout(b.Context(), 5*time.Second)
-				b.Cleanup(cancel)
-				return ctx
-			}
-			body := message.Encode(message.Dispatch{V: message.V, Slice: parking})
-			if failed := b.handle(short(), body); failed != "" {
-				b.Fatal("it is to be redelivered")
-			}
-			rounds := 0
-			for range 10 {
-				time.Sleep(2 * time.Second)
-				for _, d := range b.Received(contract.DispatchQueue) {
-					m, err := message.Decode[message.Dispatch](d.Body)
-					if err != nil {
-						b.Fatal(err)
-					}
-					if rounds = m.Round; m.Round > 0 && m.Cursor != "" {
-						b.Fatal("the round would miss what lies before its cursor")
-					}
-					if failed := b.handle(short(), d.Body); failed != "" {
-						b.Fatal("it is to be redelivered")
-					}
+	bubble(t, "a parking place continues in another message, and its next round starts from the front", func(b *bench) {
+		for n := range 250 {
+			late(b, n*8)
+		}
+		short := func() context.Context {
+			ctx, cancel := context.WithTimeout(b.Context(), 5*time.Second)
+			b.Cleanup(cancel)
+			return ctx
+		}
+		body := message.Encode(message.Dispatch{V: message.V, Slice: parking})
+		if failed := b.handle(short(), body); failed != "" {
+			b.Fatal("it is to be redelivered")
+		}
+		rounds := 0
+		for range 10 {
+			time.Sleep(2 * time.Second)
+			for _, d := range b.Received(contract.DispatchQueue) {
+				m, err := message.Decode[message.Dispatch](d.Body)
+				b.Must(err)
+				if rounds = m.Round; m.Round > 0 && m.Cursor != "" {
+					b.Fatal("the round would miss what lies before its cursor")
+				}
+				if failed := b.handle(short(), d.Body); failed != "" {
+					b.Fatal("it is to be redelivered")
 				}
 			}
-			if got := b.Received(stagetest.FiringQueue); len(got) != 250 || rounds == 0 {
-				b.Errorf("%d of 250 were woken, round %d", len(got), rounds)
-			}
-		})
-	bubble(t, "a job that another pause holds stays parked", memory.Options{}, func(b *bundle) {
+		}
+		if got := b.Received(stagetest.FiringQueue); len(got) != 250 || rounds == 0 {
+			b.Errorf("%d of 250 were woken, round %d", len(got), rounds)
+		}
+	})
+	bubble(t, "a job that another pause holds stays parked", func(b *bench) {
 		late(b, 0)
 		mail := late(b, 8, func(r *job.Row) { r.Task = "mail" })
 		b.Pause("task:echo", time.Time{})
@@ -549,7 +524,7 @@ func TestDispatch_UnparksJobs(t *testing.T) {
 			b.Errorf("fired %+v", got)
 		}
 	})
-	bubble(t, "pauses are read after the message has arrived", memory.Options{}, func(b *bundle) {
+	bubble(t, "pauses are read after the message has arrived", func(b *bench) {
 		late(b, 0)
 		b.Pause(job.PauseAll, time.Time{})
 		b.dispatch(message.Dispatch{Slice: parking})
@@ -559,16 +534,14 @@ func TestDispatch_UnparksJobs(t *testing.T) {
 			b.Errorf("%d firings", len(got))
 		}
 	})
-	bubble(t, "a parking place with an unreadable row unparks the other jobs", memory.Options{}, func(b *bundle) {
+	bubble(t, "a parking place with an unreadable row unparks the other jobs", func(b *bench) {
 		for n := range 3 {
 			late(b, n*8)
 		}
 		bad := b.Row(jobtest.Key(8)).Item()
 		bad["status"] = "LOST"
-		if err := b.Store.Put(b.Context(),
-			item.Write{Ref: jobtest.Key(8).Ref(), Name: "test.put", Put: bad}); err != nil {
-			b.Fatal(err)
-		}
+		b.Must(b.Store.Put(b.Context(),
+			item.Write{Ref: jobtest.Key(8).Ref(), Name: "test.put", Put: bad}))
 		b.dispatch(message.Dispatch{Slice: parking})
 		if got := b.Received(stagetest.FiringQueue); len(got) != 2 {
 			b.Errorf("%d were woken", len(got))
@@ -580,39 +553,33 @@ func TestDispatch_UnparksJobs(t *testing.T) {
 func TestDispatch_DeletesTheContentsOfAnExpiredRow(t *testing.T) {
 	t.Parallel()
 	// full puts a job with all contents that a row may have.
-	full := func(b *bundle) job.Row {
+	full := func(b *bench) job.Row {
 		b.Helper()
 		r := jobtest.Row(1, time.Now(), time.Now(), func(r *job.Row) {
 			r.Status, r.WakeAt, r.Tagged, r.PayloadIn, r.PayloadVer = job.Succeeded, time.Time{}, true, job.InBlob, 2
 			r.ExpiresAt = time.Now().Add(time.Hour)
 		})
 		b.Put(r)
-		if err := b.Store.PutPayload(b.Context(), r, []byte("{}")); err != nil {
-			b.Fatal(err)
-		}
+		b.Must(b.Store.PutPayload(b.Context(), r, []byte("{}")))
 		open := r // contents are put before the job has ended
 		open.ExpiresAt = time.Time{}
 		for _, w := range []item.Write{open.PutContent(job.TagsContent, "{}"),
 			open.PutAttempt(job.Attempt{Attempt: 1, Outcome: "failed"})} {
-			if err := b.Store.Put(b.Context(), w); err != nil {
-				b.Fatal(err)
-			}
+			b.Write(w)
 		}
 		return r
 	}
-	left := func(b *bundle, r job.Row) int {
+	left := func(b *bench, r job.Row) int {
 		b.Helper()
 		page, err := b.World.Table().Query(b.Context(), item.Query{Table: contract.Jobs, PK: r.ContentRef("").PK})
-		if err != nil {
-			b.Fatal(err)
-		}
+		b.Must(err)
 		return len(page.Items) + len(b.World.Blobs().Keys(contract.JobBlobs))
 	}
 	for name, c := range map[string]struct {
 		gone bool
 		left int
 	}{"that is gone": {true, 0}, "that is there, whatever the message says": {false, 3}} {
-		bubble(t, name, memory.Options{}, func(b *bundle) {
+		bubble(t, name, func(b *bench) {
 			r := full(b)
 			if c.gone {
 				time.Sleep(time.Hour) // it has expired, although the table still has it
@@ -626,7 +593,7 @@ func TestDispatch_DeletesTheContentsOfAnExpiredRow(t *testing.T) {
 			}
 		})
 	}
-	bubble(t, "a message that names no job is undecodable", memory.Options{}, func(b *bundle) {
+	bubble(t, "a message that names no job is undecodable", func(b *bench) {
 		if failed := b.handle(b.Context(), `{"v":1,"slice":"forget#acme#x#0"}`); failed != "0" {
 			b.Error("it was taken")
 		}

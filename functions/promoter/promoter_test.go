@@ -2,7 +2,6 @@ package promoter_test
 
 import (
 	"context"
-	"maps"
 	"testing"
 	"time"
 
@@ -12,7 +11,6 @@ import (
 	"punctual/shared/clock"
 	"punctual/shared/contract"
 	"punctual/shared/fault"
-	"punctual/shared/horizon"
 	"punctual/shared/item"
 	"punctual/shared/job"
 	"punctual/shared/job/jobtest"
@@ -21,96 +19,71 @@ import (
 	"punctual/shared/telemetry"
 )
 
-type bundle struct {
-	*stagetest.Setup
+type bench struct {
+	*stagetest.Bench
 	stage *promoter.Stage
 }
 
-func bubble(t *testing.T, name string, o memory.Options, do func(b *bundle)) {
-	stagetest.Bubble(t, name, o, func(s *stagetest.Setup) {
-		b := &bundle{Setup: s}
+func bubble(t *testing.T, name string, do func(b *bench)) { bubbleOf(t, name, memory.Options{}, do) }
+
+func bubbleOf(t *testing.T, name string, o memory.Options, do func(b *bench)) {
+	stagetest.Bubble(t, name, o, func(s *stagetest.Bench) {
+		b := &bench{Bench: s}
 		b.stage = b.another()
 		do(b)
 	})
 }
 
-func (b *bundle) another() *promoter.Stage {
+func (b *bench) another() *promoter.Stage {
 	return promoter.New(promoter.Deps{
 		Store: b.Store, Queue: b.World.Queues(), Clock: clock.System{}, Log: telemetry.Silent(),
 		Shards: stagetest.Shards,
 	})
 }
 
-// far stores job n as if it was accepted long ago, so that the stream consumer ignored it.
-func (b *bundle) far(n int, in time.Duration, change ...func(*job.Row)) job.Row {
-	b.Helper()
-	r := jobtest.Row(n, time.Now().Add(in), time.Now().Add(-24*time.Hour), change...)
-	b.PutItem(r.Item())
-	return r
-}
-
-func (b *bundle) promote() promoter.Summary {
+func (b *bench) promote() promoter.Summary {
 	b.Helper()
 	sum, err := b.stage.Handle(b.Context(), nil)
-	if err != nil {
-		b.Fatal(err)
-	}
+	b.Must(err)
 	return sum
-}
-
-// requireAsked requires one message in the dispatch queue for each slice of the rows, and no other.
-func (b *bundle) requireAsked(rows ...job.Row) {
-	b.Helper()
-	asked := map[string]int{}
-	for _, d := range b.Received(contract.DispatchQueue) {
-		asked[d.Body]++
-	}
-	want := map[string]int{}
-	for _, r := range rows {
-		want[job.AskSlice(horizon.SliceOf(r.WakeAt, r.Shard)).Body] = 1
-	}
-	if !maps.Equal(asked, want) {
-		b.Fatalf("asked for %v, want %v", asked, want)
-	}
 }
 
 //proof:of 88
 func TestPromoter_AsksForSlicesThatEnterTheHorizon(t *testing.T) {
 	t.Parallel()
 	//proof:of 6
-	bubble(t, "asks for each slice when it enters the horizon, and only then", memory.Options{}, func(b *bundle) {
-		r := b.far(1, 45*time.Minute+30*time.Second)
+	bubble(t, "asks for each slice when it enters the horizon, and only then", func(b *bench) {
+		r := b.Due(1, 45*time.Minute+30*time.Second)
 		b.promote()
-		b.requireAsked()
+		b.RequireAsked()
 		for range 14 {
 			time.Sleep(time.Minute)
 			b.promote()
 		}
-		b.requireAsked()
+		b.RequireAsked()
 		time.Sleep(time.Minute)
 		b.promote()
-		b.requireAsked(r)
+		b.RequireAsked(stagetest.Slices(r)...)
 	})
-	bubble(t, "asks once for a slice, however often the minute is repeated", memory.Options{},
-		func(b *bundle) {
-			at := time.Now().Truncate(time.Minute).Add(25 * time.Minute)
-			var rows []job.Row
-			for n := range 8 {
-				rows = append(rows, b.far(n, time.Until(at)+time.Duration(n)*time.Second))
-			}
-			for range 5 {
-				b.promote()
-				time.Sleep(10 * time.Second)
-			}
-			b.requireAsked(rows...)
-			b.stage = b.another()
+	bubble(t, "asks once for a slice, however often the minute is repeated", func(b *bench) {
+		at := time.Now().Truncate(time.Minute).Add(25 * time.Minute)
+		var rows []job.Row
+		for n := range 8 {
+			rows = append(rows, b.Due(n, time.Until(at)+time.Duration(n)*time.Second))
+		}
+		for range 5 {
 			b.promote()
-			b.requireAsked(rows...)
-		})
-	bubble(t, "does not read a slice that it has asked for", memory.Options{}, func(b *bundle) {
+			time.Sleep(10 * time.Second)
+		}
+		b.RequireAsked(stagetest.Slices(rows...)...)
+		b.stage = b.another()
+		b.promote()
+		b.RequireAsked(stagetest.Slices(rows...)...)
+	})
+	bubble(t, "does not read a slice that it has asked for", func(b *bench) {
 		at := time.Now().Truncate(time.Minute).Add(25 * time.Minute)
 		for n := range 200 {
-			b.far(n, time.Until(at), func(r *job.Row) { r.Shard = 0 })
+			b.Due(n, time.Until(at), func(r *job.Row) { r.Shard = 0 })
 		}
 		b.promote()
 		before := b.World.Counts().Tables[contract.Jobs].Read
@@ -122,126 +95,111 @@ func TestPromoter_AsksForSlicesThatEnterTheHorizon(t *testing.T) {
 		}
 	})
 	//proof:of 182 S16
-	bubble(t, "continues after a pass of 75 s where it ended, not at the clock", memory.Options{},
-		func(b *bundle) {
+	bubble(t, "continues after a pass of 75 s where it ended, not at the clock", func(b *bench) {
+		b.promote()
+		var rows []job.Row
+		for m := range 3 {
+			for shard := range stagetest.Shards {
+				at := time.Now().Truncate(time.Minute).Add(contract.Horizon + time.Duration(m+1)*time.Minute)
+				rows = append(rows, b.Due(m*stagetest.Shards+shard, time.Until(at)))
+			}
+		}
+		b.FaultFirst(1, stagetest.Every(memory.TableQuery), memory.Fault{Wait: 75 * time.Second})
+		for range 4 {
+			time.Sleep(time.Minute)
 			b.promote()
-			var rows []job.Row
-			for m := range 3 {
-				for shard := range stagetest.Shards {
-					at := time.Now().Truncate(time.Minute).Add(contract.Horizon + time.Duration(m+1)*time.Minute)
-					rows = append(rows, b.far(m*stagetest.Shards+shard, time.Until(at)))
-				}
-			}
-			b.World.SetFaults(func(c memory.Call) memory.Fault {
-				if c.Op == memory.TableQuery && c.N == 1 {
-					return memory.Fault{Wait: 75 * time.Second}
-				}
-				return memory.Fault{}
-			})
-			for range 4 {
-				time.Sleep(time.Minute)
-				b.promote()
-			}
-			b.requireAsked(rows...)
-		})
+		}
+		b.RequireAsked(stagetest.Slices(rows...)...)
+	})
 	//proof:of 169
-	bubble(t, "catches up after an outage, and leaves jobs that are long overdue to the sweeper",
-		memory.Options{}, func(b *bundle) {
+	bubble(t, "catches up after an outage, and leaves jobs that are long overdue to the sweeper", func(b *bench) {
+		b.promote()
+		b.Due(1, 35*time.Minute)
+		overdue, near, ahead := b.Due(2, 49*time.Minute), b.Due(3, 55*time.Minute), b.Due(4, 70*time.Minute)
+		time.Sleep(50 * time.Minute)
+		b.promote()
+		b.RequireAsked(stagetest.Slices(overdue, near, ahead)...)
+	})
+	bubble(t, "asks for no slice twice although it reads passed slices once more", func(b *bench) {
+		r := b.Due(1, 5*time.Minute)
+		b.promote()
+		b.RequireAsked(stagetest.Slices(r)...)
+		for range 8 {
+			time.Sleep(time.Minute)
+			b.stage = b.another() // which remembers nothing
 			b.promote()
-			b.far(1, 35*time.Minute)
-			overdue, near, ahead := b.far(2, 49*time.Minute), b.far(3, 55*time.Minute), b.far(4, 70*time.Minute)
-			time.Sleep(50 * time.Minute)
-			b.promote()
-			b.requireAsked(overdue, near, ahead)
-		})
-	bubble(t, "asks for no slice twice although it reads passed slices once more", memory.Options{},
-		func(b *bundle) {
-			r := b.far(1, 5*time.Minute)
-			b.promote()
-			b.requireAsked(r)
-			for range 8 {
-				time.Sleep(time.Minute)
-				b.stage = b.another() // which remembers nothing
-				b.promote()
-			}
-			b.requireAsked()
-		})
-	bubble(t, "finds a job that the index shows after its slice was passed", memory.Options{
+		}
+		b.RequireAsked()
+	})
+	bubbleOf(t, "finds a job that the index shows after its slice was passed", memory.Options{
 		IndexLag: func(string, item.Ref, int64) time.Duration { return 7 * time.Minute },
-	}, func(b *bundle) {
+	}, func(b *bench) {
 		b.promote()
 		time.Sleep(time.Minute)
-		r := b.far(1, 29*time.Minute)
+		r := b.Due(1, 29*time.Minute)
 		for range 8 {
 			b.promote()
 			time.Sleep(time.Minute)
 		}
-		b.requireAsked(r)
+		b.RequireAsked(stagetest.Slices(r)...)
 	})
 	//proof:of S33
-	bubble(t, "does not take an empty page for the end", memory.Options{EmptyPages: true}, func(b *bundle) {
+	bubbleOf(t, "does not take an empty page for the end", memory.Options{EmptyPages: true}, func(b *bench) {
 		at := time.Now().Truncate(time.Minute).Add(20 * time.Minute)
 		for n := range 120 {
-			b.far(n, -time.Minute, func(r *job.Row) { r.Shard, r.WakeAt = 0, at })
+			b.Due(n, -time.Minute, func(r *job.Row) { r.Shard, r.WakeAt = 0, at })
 		}
-		r := b.far(120, time.Until(at)+time.Second, func(r *job.Row) { r.Shard = 0 })
+		r := b.Due(120, time.Until(at)+time.Second, func(r *job.Row) { r.Shard = 0 })
 		b.promote()
-		b.requireAsked(r)
+		b.RequireAsked(stagetest.Slices(r)...)
 	})
 	//proof:of 181 197
-	bubble(t, "covers all recorded shards although the deployment has fewer", memory.Options{},
-		func(b *bundle) {
-			if _, err := b.Store.Shards(b.Context(), 9); err != nil {
-				b.Fatal(err)
-			}
-			r := b.far(1, 20*time.Minute, func(r *job.Row) { r.Shard = 8 })
-			b.promote()
-			b.requireAsked(r)
-		})
+	bubble(t, "covers all recorded shards although the deployment has fewer", func(b *bench) {
+		if _, err := b.Store.Shards(b.Context(), 9); err != nil {
+			b.Fatal(err)
+		}
+		r := b.Due(1, 20*time.Minute, func(r *job.Row) { r.Shard = 8 })
+		b.promote()
+		b.RequireAsked(stagetest.Slices(r)...)
+	})
 }
 
 //proof:of F04
 func TestPromoter_LeavesJobsToOtherStages(t *testing.T) {
 	t.Parallel()
-	bubble(t, "asks for no slice of a job that the sweeper has put off", memory.Options{}, func(b *bundle) {
+	bubble(t, "asks for no slice of a job that the sweeper has put off", func(b *bench) {
 		b.promote()
-		r := b.far(1, -time.Minute)
+		r := b.Due(1, -time.Minute)
 		_, w := job.Rewake(r, time.Now().Add(contract.MaxPostpone), time.Now(), 4)
-		if err := b.Store.Put(b.Context(), w); err != nil {
-			b.Fatal(err)
-		}
+		b.Write(w)
 		var came int
 		for range 48 {
 			time.Sleep(time.Minute)
 			came += b.promote().Came["put_off"]
 		}
-		if b.requireAsked(); came == 0 {
+		if b.RequireAsked(); came == 0 {
 			b.Error("it was never met")
 		}
 	})
-	bubble(t, "asks for no slice of a job that the stream consumer sends", memory.Options{}, func(b *bundle) {
-		b.far(1, 10*time.Minute, func(r *job.Row) { r.WakeAt = r.DueAt.Add(contract.AfterDue) })
+	bubble(t, "asks for no slice of a job that the stream consumer sends", func(b *bench) {
+		b.Due(1, 10*time.Minute, func(r *job.Row) { r.WakeAt = r.DueAt.Add(contract.AfterDue) })
 		if sum := b.promote(); sum.Came["put_off"] != 1 {
 			b.Errorf("the pass says %+v", sum)
 		}
-		b.requireAsked()
+		b.RequireAsked()
 	})
 }
 
 //proof:of S20
 func TestPromoter_LosesNothingWhenAQueueFails(t *testing.T) {
 	t.Parallel()
-	bubble(t, "asks for each slice although every third call fails", memory.Options{}, func(b *bundle) {
+	bubble(t, "asks for each slice although every third call fails", func(b *bench) {
 		var rows []job.Row
 		for n := range 40 {
-			rows = append(rows, b.far(n, 20*time.Minute+time.Duration(n/4)*time.Minute))
+			rows = append(rows, b.Due(n, 20*time.Minute+time.Duration(n/4)*time.Minute))
 		}
-		b.World.SetFaults(func(c memory.Call) memory.Fault {
-			if c.Op == memory.QueueSend && c.N%3 == 0 {
-				return memory.Fault{Fail: fault.Throttled}
-			}
-			return memory.Fault{}
-		})
+		third := func(c memory.Call) bool { return c.Op == memory.QueueSend && c.N%3 == 0 }
+		b.Fault(third, memory.Fault{Fail: fault.Throttled})
 		failed := 0
 		for range 5 {
 			failed += b.promote().Failed
@@ -249,13 +207,13 @@ func TestPromoter_LosesNothingWhenAQueueFails(t *testing.T) {
 		}
 		b.World.SetFaults(nil)
 		b.promote()
-		b.requireAsked(rows...)
+		b.RequireAsked(stagetest.Slices(rows...)...)
 		if failed == 0 {
 			b.Error("nothing was throttled")
 		}
 	})
-	bubble(t, "keeps its watermark before a slice that could not be asked for", memory.Options{}, func(b *bundle) {
-		r := b.far(0, 20*time.Minute)
+	bubble(t, "keeps its watermark before a slice that could not be asked for", func(b *bench) {
+		r := b.Due(0, 20*time.Minute)
 		b.Fail(memory.QueueSend, contract.DispatchQueue)
 		if sum := b.promote(); sum.Failed != 1 || sum.Came["failed"] != 1 {
 			b.Errorf("the pass says %+v", sum)
@@ -270,51 +228,44 @@ func TestPromoter_LosesNothingWhenAQueueFails(t *testing.T) {
 //proof:of S11
 func TestPromoter_PassesOverABadEntry(t *testing.T) {
 	t.Parallel()
-	bubble(t, "asks for the slice of an unreadable entry if it has another job", memory.Options{}, func(b *bundle) {
-		bad := b.far(4, 25*time.Minute, func(r *job.Row) { r.Shard = 0 }).Item()
-		if err := b.Store.Put(b.Context(),
-			item.Write{Ref: jobtest.Key(4).Ref(), Name: "test.delete", Delete: true}); err != nil {
-			b.Fatal(err)
-		}
+	bubble(t, "asks for the slice of an unreadable entry if it has another job", func(b *bench) {
+		bad := b.Due(4, 25*time.Minute, func(r *job.Row) { r.Shard = 0 }).Item()
+		b.Must(b.Store.Put(b.Context(),
+			item.Write{Ref: jobtest.Key(4).Ref(), Name: "test.delete", Delete: true}))
 		bad[contract.AttrPK] = "nobody"
 		b.PutItem(bad)
 		if sum := b.promote(); sum.Came["passed_over"] != 1 || sum.Failed != 0 {
 			b.Errorf("alone in its slice: the pass says %+v", sum)
 		}
-		b.requireAsked()
-		r := b.far(8, 25*time.Minute+time.Second, func(r *job.Row) { r.Shard = 0 })
+		b.RequireAsked()
+		r := b.Due(8, 25*time.Minute+time.Second, func(r *job.Row) { r.Shard = 0 })
 		b.promote()
-		b.requireAsked(r)
+		b.RequireAsked(stagetest.Slices(r)...)
 	})
 }
 
 //proof:of 178
 func TestPromoter_LeavesTheRestToTheNextPass(t *testing.T) {
 	t.Parallel()
-	bubble(t, "stops a pass without time, and says so", memory.Options{}, func(b *bundle) {
-		r := b.far(1, 29*time.Minute)
-		b.World.SetFaults(func(c memory.Call) memory.Fault {
-			if c.Op == memory.TableQuery {
-				return memory.Fault{Wait: time.Second}
-			}
-			return memory.Fault{}
-		})
+	bubble(t, "stops a pass without time, and says so", func(b *bench) {
+		r := b.Due(1, 29*time.Minute)
+		b.Fault(stagetest.Every(memory.TableQuery), memory.Fault{Wait: time.Second})
 		ctx, cancel := context.WithTimeout(b.Context(), 20*time.Second)
 		defer cancel()
 		sum, err := b.stage.Handle(ctx, nil)
 		if err != nil || !sum.Cut {
 			b.Fatalf("%+v, %v", sum, err)
 		}
-		b.requireAsked()
+		b.RequireAsked()
 		b.World.SetFaults(nil)
 		b.promote()
-		b.requireAsked(r)
+		b.RequireAsked(stagetest.Slices(r)...)
 	})
 }
 
 func TestPromoter_WritesTheAgeOfTheTimeZoneRules(t *testing.T) {
 	t.Parallel()
-	bubble(t, "in days, once they are no longer new", memory.Options{}, func(b *bundle) {
+	bubble(t, "in days, once they are no longer new", func(b *bench) {
 		meter := &telemetry.Meter{}
 		stage := promoter.New(promoter.Deps{Store: b.Store, Queue: b.World.Queues(), Clock: clock.System{},
 			Log: telemetry.Silent(), Meter: meter, Shards: stagetest.Shards})

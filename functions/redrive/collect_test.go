@@ -14,7 +14,7 @@ import (
 )
 
 // die puts a DEAD job and its dead letter into the dead-letter queue.
-func (b *bundle) die(n int) job.Row {
+func (b *bench) die(n int) job.Row {
 	b.Helper()
 	r := b.dead(n)
 	b.send(r)
@@ -23,18 +23,8 @@ func (b *bundle) die(n int) job.Row {
 	return r
 }
 
-// deadLetters is the number of messages in the dead-letter queue.
-func (b *bundle) deadLetters() int {
-	b.Helper()
-	depth, err := b.World.Queues().Depth(b.Context(), contract.DeadLetters)
-	if err != nil {
-		b.Fatal(err)
-	}
-	return depth.Visible
-}
-
 // collect gives the stage the message of REST.
-func (b *bundle) collect() {
+func (b *bench) collect() {
 	b.Helper()
 	b.World.SetFaults(nil)
 	ask := message.Delivery{ID: "1", Receives: 1, Body: message.Encode(message.Collect{V: message.V, Collect: true})}
@@ -45,57 +35,52 @@ func (b *bundle) collect() {
 	time.Sleep(contract.LettersHidden + time.Second)
 }
 
-func (b *bundle) redriven(r job.Row) {
+func (b *bench) redriven(r job.Row) {
 	b.Helper()
 	b.Write(item.Write{Ref: r.Ref(), Name: "test.redriven", Set: map[string]any{"redriven_by": string(r.ID)}})
 }
 
 func TestRedrive_DeletesDeadLettersOfRedrivenAndPurgedJobs(t *testing.T) {
 	t.Parallel()
-	bubble(t, "deletes dead letters of redriven and purged jobs and keeps the others", func(b *bundle) {
+	bubble(t, "deletes dead letters of redriven and purged jobs and keeps the others", func(b *bench) {
 		back, gone, dead := b.die(1), b.die(2), b.die(3)
-		if n := b.deadLetters(); n != 3 {
+		if n := b.Visible(contract.DeadLetters); n != 3 {
 			b.Fatalf("there are %d dead letters", n)
 		}
 		b.redriven(back)
 		b.Write(item.Write{Ref: gone.Ref(), Name: "test.delete", Delete: true})
 		b.collect()
-		if n := b.deadLetters(); n != 1 {
+		if n := b.Visible(contract.DeadLetters); n != 1 {
 			b.Errorf("%d dead letters are left", n)
 		}
 		b.redriven(dead)
 		b.collect()
-		if n := b.deadLetters(); n != 0 {
+		if n := b.Visible(contract.DeadLetters); n != 0 {
 			b.Errorf("%d dead letters are left", n)
 		}
 	})
-	bubble(t, "goes through hundreds of dead letters", func(b *bundle) {
+	bubble(t, "goes through hundreds of dead letters", func(b *bench) {
 		for n := range 300 {
 			r := b.dead(n)
 			if n%3 == 0 {
 				b.redriven(r)
 			}
-			out := message.Outgoing{Body: message.Encode(job.DeadLetterOf(r, job.Labels{}, time.Now()))}
-			if err := b.World.Queues().Send(b.Context(), contract.DeadLetters, out); err != nil {
-				b.Fatal(err)
-			}
+			b.Send(contract.DeadLetters, message.Encode(job.DeadLetterOf(r, job.Labels{}, time.Now())))
 		}
 		b.collect()
-		if n := b.deadLetters(); n != 200 {
+		if n := b.Visible(contract.DeadLetters); n != 200 {
 			b.Errorf("%d dead letters are left", n)
 		}
 	})
-	bubble(t, "keeps dead letters that cannot be read, or whose rows cannot", func(b *bundle) {
+	bubble(t, "keeps dead letters that cannot be read, or whose rows cannot", func(b *bench) {
 		b.Spoil(b.die(1).Ref())
-		if err := b.World.Queues().Send(b.Context(), contract.DeadLetters, message.Outgoing{Body: "?"}); err != nil {
-			b.Fatal(err)
-		}
+		b.Send(contract.DeadLetters, "?")
 		b.collect()
-		if n := b.deadLetters(); n != 2 {
+		if n := b.Visible(contract.DeadLetters); n != 2 {
 			b.Errorf("%d dead letters are left", n)
 		}
 	})
-	bubble(t, "never fails its own message, which would become a dead letter", func(b *bundle) {
+	bubble(t, "never fails its own message, which would become a dead letter", func(b *bench) {
 		b.redriven(b.die(1))
 		b.World.SetFaults(func(memory.Call) memory.Fault { return memory.Fault{Fail: fault.Unavailable} })
 		ask := message.Delivery{ID: "1", Receives: 3,

@@ -1,19 +1,14 @@
 package redrive_test
 
 import (
-	"context"
 	"fmt"
 	"testing"
 	"time"
 
-	"github.com/aws/aws-lambda-go/events"
-
-	"punctual/functions/batch"
 	"punctual/functions/redrive"
 	"punctual/functions/stagetest"
 	"punctual/shared/clock"
 	"punctual/shared/contract"
-	"punctual/shared/fault"
 	"punctual/shared/item"
 	"punctual/shared/job"
 	"punctual/shared/job/jobtest"
@@ -22,21 +17,21 @@ import (
 	"punctual/shared/telemetry"
 )
 
-type bundle struct {
-	*stagetest.Setup
+type bench struct {
+	*stagetest.Bench
 	stage *redrive.Stage
 }
 
-func bubble(t *testing.T, name string, do func(b *bundle)) {
-	stagetest.Bubble(t, name, memory.Options{}, func(s *stagetest.Setup) {
-		do(&bundle{s, redrive.New(redrive.Deps{
+func bubble(t *testing.T, name string, do func(b *bench)) {
+	stagetest.Bubble(t, name, memory.Options{}, func(s *stagetest.Bench) {
+		do(&bench{s, redrive.New(redrive.Deps{
 			Store: s.Store, Queue: s.World.Queues(), Clock: clock.System{}, Log: telemetry.Silent(), Meter: s.Meter,
 		})})
 	})
 }
 
 // dead puts a DEAD job whose dead letter is pending.
-func (b *bundle) dead(n int, change ...func(*job.Row)) job.Row {
+func (b *bench) dead(n int, change ...func(*job.Row)) job.Row {
 	b.Helper()
 	r := jobtest.Row(n, time.Now(), time.Now(), func(r *job.Row) {
 		r.Status, r.PendingEffects, r.DeadAt, r.WakeAt = job.Dead, job.PendingDeadLetter, time.Now().UTC(), time.Now()
@@ -48,64 +43,33 @@ func (b *bundle) dead(n int, change ...func(*job.Row)) job.Row {
 }
 
 // send sends the dead letter of r, as the status consumer does.
-func (b *bundle) send(r job.Row) {
+func (b *bench) send(r job.Row) {
 	b.Helper()
-	out := message.Outgoing{Body: message.Encode(job.DeadLetterOf(r, job.Labels{}, time.Now()))}
-	if err := b.World.Queues().Send(b.Context(), contract.RedriveQueue, out); err != nil {
-		b.Fatal(err)
-	}
+	b.Send(contract.RedriveQueue, message.Encode(job.DeadLetterOf(r, job.Labels{}, time.Now())))
 }
 
-// handler is the code that Lambda calls.
-type handler func(context.Context, events.SQSEvent) (events.SQSEventResponse, error)
-
-// pump does what Lambda does once: it receives, calls the stage, and deletes the messages that did not fail.
-func (b *bundle) pump() (received int) {
+// pump gives the stage what has come, once.
+func (b *bench) pump() (received int) {
 	b.Helper()
-	return b.pumpTo(b.stage.Handle)
-}
-
-// pumpTo is pump with other code.
-func (b *bundle) pumpTo(handle handler) (received int) {
-	b.Helper()
-	got, err := b.World.Queues().Receive(b.Context(), contract.RedriveQueue, 10, 0, 0)
-	if err != nil {
-		b.Fatal(err)
-	}
-	resp, err := handle(b.Context(), batch.SQSEventOf(got...))
-	if err != nil {
-		b.Fatal(err)
-	}
-	failed := map[string]bool{}
-	for _, f := range resp.BatchItemFailures {
-		failed[f.ItemIdentifier] = true
-	}
-	for _, d := range got {
-		if !failed[d.ID] {
-			if err := b.World.Queues().Delete(b.Context(), contract.RedriveQueue, d.Receipt); err != nil {
-				b.Fatal(err)
-			}
-		}
-	}
-	return len(got)
+	return b.Deliver(contract.RedriveQueue, b.stage.Handle)
 }
 
 // drain pumps until the queue shows nothing.
-func (b *bundle) drain() {
+func (b *bench) drain() {
 	b.Helper()
 	for n := 1; n > 0; n = b.pump() {
 	}
 }
 
 // redriveToSource is the default redrive of the console, without a destination.
-func (b *bundle) redriveToSource() {
+func (b *bench) redriveToSource() {
 	b.Helper()
 	if _, err := b.World.Queues().StartMoveTask(b.Context(), contract.DeadLetters, ""); err != nil {
 		b.Fatal(err)
 	}
 }
 
-func (b *bundle) requireDepths(redriveQueue, deadLetters, firings int) {
+func (b *bench) requireDepths(redriveQueue, deadLetters, firings int) {
 	b.Helper()
 	if q, d, f := b.Depth(contract.RedriveQueue), b.Depth(contract.DeadLetters),
 		b.Depth(stagetest.FiringQueue); q != redriveQueue || d != deadLetters || f != firings {
@@ -117,7 +81,7 @@ func (b *bundle) requireDepths(redriveQueue, deadLetters, firings int) {
 func TestRedrive_BuriesANewDeadLetter(t *testing.T) {
 	t.Parallel()
 	//proof:of S23
-	bubble(t, "a new dead letter is buried and moved into the DLQ by the queue's own policy", func(b *bundle) {
+	bubble(t, "a new dead letter is buried and moved into the DLQ by the queue's own policy", func(b *bench) {
 		r := b.dead(1)
 		start := time.Now()
 		b.send(r)
@@ -131,12 +95,11 @@ func TestRedrive_BuriesANewDeadLetter(t *testing.T) {
 		if took := time.Since(start); took != 0 {
 			b.Errorf("it took %s", took)
 		}
-		got, err := b.World.Queues().Receive(b.Context(), contract.DeadLetters, 1, 0, 0)
-		if err != nil || len(got) != 1 || got[0].Source == "" {
-			b.Errorf("in the DLQ lies %+v, %v", got, err)
+		if got := b.Receive(contract.DeadLetters, 0); len(got) != 1 || got[0].Source == "" {
+			b.Errorf("in the DLQ lies %+v", got)
 		}
 	})
-	bubble(t, "a dead letter sent more than once makes no new job", func(b *bundle) {
+	bubble(t, "a dead letter sent more than once makes no new job", func(b *bench) {
 		r := b.dead(1)
 		b.send(r)
 		time.Sleep(time.Hour)
@@ -144,15 +107,10 @@ func TestRedrive_BuriesANewDeadLetter(t *testing.T) {
 		b.drain()
 		b.requireDepths(0, 2, 0)
 	})
-	bubble(t, "a dead letter reaches the DLQ after a crash between its burial and its answer", func(b *bundle) {
+	bubble(t, "a dead letter reaches the DLQ after a crash between its burial and its answer", func(b *bench) {
 		r := b.dead(1)
 		b.send(r)
-		b.World.SetFaults(func(c memory.Call) memory.Fault {
-			if c.Op == memory.QueueVisibility {
-				return memory.Fault{Fail: fault.Unavailable}
-			}
-			return memory.Fault{}
-		})
+		b.Fail(memory.QueueVisibility, "")
 		b.pump()
 		if b.Row(r.Key).BuriedAt.IsZero() {
 			b.Fatal("it was not buried: the test is about nothing")
@@ -162,24 +120,24 @@ func TestRedrive_BuriesANewDeadLetter(t *testing.T) {
 		b.drain()
 		b.requireDepths(0, 1, 0)
 	})
-	bubble(t, "a new dead letter of a job that is gone is deleted", func(b *bundle) {
+	bubble(t, "a new dead letter of a job that is gone is deleted", func(b *bench) {
 		b.send(jobtest.Row(1, time.Now(), time.Now(), func(r *job.Row) { r.DeadAt = time.Now() }))
 		b.drain()
 		b.requireDepths(0, 0, 0)
 	})
 	//proof:of 180
-	bubble(t, "a new dead letter of a redriven job is deleted", func(b *bundle) {
+	bubble(t, "a new dead letter of a redriven job is deleted", func(b *bench) {
 		r := b.dead(1, func(r *job.Row) { r.RedrivenBy = jobtest.Key(2).ID })
 		b.send(r)
 		b.drain()
 		b.requireDepths(0, 0, 0)
 	})
-	bubble(t, "a new dead letter of a job that is not dead is deleted", func(b *bundle) {
+	bubble(t, "a new dead letter of a job that is not dead is deleted", func(b *bench) {
 		b.send(b.dead(1, func(r *job.Row) { r.Status, r.PendingEffects = job.Succeeded, job.NoPendingEffects }))
 		b.drain()
 		b.requireDepths(0, 0, 0)
 	})
-	bubble(t, "burying a dead letter leaves the children pending", func(b *bundle) {
+	bubble(t, "burying a dead letter leaves the children pending", func(b *bench) {
 		r := b.dead(1, func(r *job.Row) { r.RunID, r.Node, r.PendingEffects = "run", "a", job.PendingBoth })
 		b.send(r)
 		b.drain()
@@ -192,7 +150,7 @@ func TestRedrive_BuriesANewDeadLetter(t *testing.T) {
 func TestRedrive_MakesANewJobForARedrivenDeadLetter(t *testing.T) {
 	t.Parallel()
 	// buried moves a dead letter into the DLQ and waits an hour.
-	buried := func(b *bundle, n int) job.Row {
+	buried := func(b *bench, n int) job.Row {
 		b.Helper()
 		r := b.dead(n)
 		b.send(r)
@@ -201,7 +159,7 @@ func TestRedrive_MakesANewJobForARedrivenDeadLetter(t *testing.T) {
 		return r
 	}
 	//proof:of 108
-	bubble(t, "a redrive to source makes one new job and deletes the dead letter", func(b *bundle) {
+	bubble(t, "a redrive to source makes one new job and deletes the dead letter", func(b *bench) {
 		r := buried(b, 1)
 		b.redriveToSource()
 		b.drain()
@@ -215,7 +173,7 @@ func TestRedrive_MakesANewJobForARedrivenDeadLetter(t *testing.T) {
 			b.Errorf("counted %v", n)
 		}
 	})
-	bubble(t, "two copies of a redriven dead letter make one new job", func(b *bundle) {
+	bubble(t, "two copies of a redriven dead letter make one new job", func(b *bench) {
 		r := b.dead(1)
 		b.send(r)
 		b.send(r)
@@ -232,7 +190,7 @@ func TestRedrive_MakesANewJobForARedrivenDeadLetter(t *testing.T) {
 			b.Errorf("fired %v", b.Fired())
 		}
 	})
-	bubble(t, "a redriven dead letter is deleted when its job was redriven from its row", func(b *bundle) {
+	bubble(t, "a redriven dead letter is deleted when its job was redriven from its row", func(b *bench) {
 		r := buried(b, 1)
 		after := b.Row(r.Key)
 		after.RedrivenBy = jobtest.Key(7).ID
@@ -241,7 +199,7 @@ func TestRedrive_MakesANewJobForARedrivenDeadLetter(t *testing.T) {
 		b.drain()
 		b.requireDepths(0, 0, 0)
 	})
-	bubble(t, "a redriven dead letter is deleted when its job is not dead", func(b *bundle) {
+	bubble(t, "a redriven dead letter is deleted when its job is not dead", func(b *bench) {
 		r := buried(b, 1)
 		after := b.Row(r.Key)
 		after.Status = job.Cancelled
@@ -250,7 +208,7 @@ func TestRedrive_MakesANewJobForARedrivenDeadLetter(t *testing.T) {
 		b.drain()
 		b.requireDepths(0, 0, 0)
 	})
-	bubble(t, "a redriven dead letter is deleted when its job is gone", func(b *bundle) {
+	bubble(t, "a redriven dead letter is deleted when its job is gone", func(b *bench) {
 		r := buried(b, 1)
 		b.Write(job.Forget(b.Row(r.Key), time.Now()))
 		b.redriveToSource()
@@ -258,15 +216,10 @@ func TestRedrive_MakesANewJobForARedrivenDeadLetter(t *testing.T) {
 		b.requireDepths(0, 0, 0)
 	})
 	//proof:of S23
-	bubble(t, "a dead letter goes back to the DLQ when its redrive fails, and works the next time", func(b *bundle) {
+	bubble(t, "a dead letter goes back to the DLQ when its redrive fails, and works the next time", func(b *bench) {
 		buried(b, 1)
 		b.redriveToSource()
-		b.World.SetFaults(func(c memory.Call) memory.Fault {
-			if c.Op == memory.TableCommit {
-				return memory.Fault{Fail: fault.Unavailable}
-			}
-			return memory.Fault{}
-		})
+		b.Fail(memory.TableCommit, "")
 		for range contract.DeadLetterMaxReceives + 1 {
 			b.pump()
 			time.Sleep(contract.DeadLetterVisibility)
@@ -277,11 +230,10 @@ func TestRedrive_MakesANewJobForARedrivenDeadLetter(t *testing.T) {
 		b.drain()
 		b.requireDepths(0, 0, 1)
 	})
-	bubble(t, "a redrive whose answer was lost makes one new job", func(b *bundle) {
+	bubble(t, "a redrive whose answer was lost makes one new job", func(b *bench) {
 		buried(b, 1)
 		b.redriveToSource()
-		b.World.SetFaults(
-			func(c memory.Call) memory.Fault { return memory.Fault{Lost: c.Op == memory.TableCommit && c.N == 1} })
+		b.FaultFirst(1, stagetest.Every(memory.TableCommit), memory.Fault{Lost: true})
 		b.pump()
 		time.Sleep(contract.DeadLetterVisibility)
 		b.drain()
@@ -302,26 +254,19 @@ func TestRedrive_HandlesNineDespiteABadDeadLetter(t *testing.T) {
 		"a version that is unknown": `{"v":9,"tenant":"acme","job_id":"01KX0000000000000000000000","dead_at":"2027-01-01T00:00:00Z"}`,
 		"a body without a job id":   `{"v":1,"tenant":"acme","job_id":"x","dead_at":"2027-01-01T00:00:00Z"}`,
 	} {
-		bubble(t, "nine dead letters are handled and one is kept: "+name, func(b *bundle) {
+		bubble(t, "nine dead letters are handled and one is kept: "+name, func(b *bench) {
 			for n := range 9 {
 				b.send(b.dead(n))
 			}
-			if err := b.World.Queues().Send(b.Context(), contract.RedriveQueue,
-				message.Outgoing{Body: poison}); err != nil {
-				b.Fatal(err)
-			}
+			b.Send(contract.RedriveQueue, poison)
 			for range contract.DeadLetterMaxReceives + 1 {
 				b.drain()
 				time.Sleep(contract.DeadLetterVisibility)
 			}
 			b.requireDepths(0, 10, 0)
 			intact := 0
-			for range 10 {
-				got, err := b.World.Queues().Receive(b.Context(), contract.DeadLetters, 1, 0, time.Hour)
-				if err != nil || len(got) != 1 {
-					b.Fatal(got, err)
-				}
-				if got[0].Body == poison {
+			for _, d := range b.Received(contract.DeadLetters) {
+				if d.Body == poison {
 					intact++
 				}
 			}

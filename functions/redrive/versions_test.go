@@ -8,6 +8,7 @@ import (
 	"github.com/aws/aws-lambda-go/events"
 
 	"punctual/functions/batch"
+	"punctual/functions/stagetest"
 	"punctual/shared/contract"
 	"punctual/shared/item"
 	"punctual/shared/message"
@@ -16,7 +17,7 @@ import (
 
 // before is the stage as it was before it knew requests to collect: a body that is no dead letter cannot be read.
 // A dead letter goes the same way in both, so that the stage of today has them.
-func (b *bundle) before(ctx context.Context, ev events.SQSEvent) (events.SQSEventResponse, error) {
+func (b *bench) before(ctx context.Context, ev events.SQSEvent) (events.SQSEventResponse, error) {
 	var letters []message.Delivery
 	read := func(_ context.Context, d message.Delivery) error {
 		if _, err := message.Decode[message.DeadLetter](d.Body); err != nil {
@@ -32,31 +33,19 @@ func (b *bundle) before(ctx context.Context, ev events.SQSEvent) (events.SQSEven
 }
 
 // settle lets code have whatever comes, until SQS has moved what that code cannot read.
-func (b *bundle) settle(code handler) {
+func (b *bench) settle(code stagetest.SQS) {
 	b.Helper()
 	for range contract.DeadLetterMaxReceives + 1 {
-		b.pumpTo(code)
+		b.Deliver(contract.RedriveQueue, code)
 		time.Sleep(contract.DeadLetterVisibility + time.Second)
 	}
 }
 
-// put sends a body to the redrive queue.
-func (b *bundle) put(body string) {
-	b.Helper()
-	if err := b.World.Queues().Send(b.Context(), contract.RedriveQueue, message.Outgoing{Body: body}); err != nil {
-		b.Fatal(err)
-	}
-}
-
 // bodies are those of the messages in a queue, which stay in it, out of sight for contract.DeadLetterVisibility.
-func (b *bundle) bodies(queue string) []string {
+func (b *bench) bodies(queue string) []string {
 	b.Helper()
-	got, err := b.World.Queues().Receive(b.Context(), queue, 10, 0, 0)
-	if err != nil {
-		b.Fatal(err)
-	}
 	var all []string
-	for _, d := range got {
+	for _, d := range b.Receive(queue, 0) {
 		all = append(all, d.Body)
 	}
 	return all
@@ -66,12 +55,12 @@ func (b *bundle) bodies(queue string) []string {
 func TestRedrive_StandsBesideOlderAndNewerCode(t *testing.T) {
 	t.Parallel()
 	ask := message.Encode(message.Collect{V: message.V, Collect: true})
-	bubble(t, "takes a request that older code has received before", func(b *bundle) {
+	bubble(t, "takes a request that older code has received before", func(b *bench) {
 		back := b.die(1)
 		b.redriven(back)
-		b.put(ask)
+		b.Send(contract.RedriveQueue, ask)
 		for range contract.DeadLetterMaxReceives - 1 {
-			if n := b.pumpTo(b.before); n != 1 {
+			if n := b.Deliver(contract.RedriveQueue, b.before); n != 1 {
 				b.Fatalf("older code received %d messages", n)
 			}
 			time.Sleep(contract.DeadLetterVisibility + time.Second)
@@ -79,10 +68,10 @@ func TestRedrive_StandsBesideOlderAndNewerCode(t *testing.T) {
 		b.drain()
 		b.requireDepths(0, 0, 0)
 	})
-	bubble(t, "takes a request out of the DLQ that older code let go there", func(b *bundle) {
+	bubble(t, "takes a request out of the DLQ that older code let go there", func(b *bench) {
 		back, dead := b.die(1), b.die(2)
 		b.redriven(back)
-		b.put(ask)
+		b.Send(contract.RedriveQueue, ask)
 		b.settle(b.before)
 		b.requireDepths(0, 3, 0)
 		if n := b.Meter.Total(telemetry.Quarantined); n != 1 {
@@ -94,31 +83,31 @@ func TestRedrive_StandsBesideOlderAndNewerCode(t *testing.T) {
 			b.Errorf("in the DLQ is left %v", left)
 		}
 	})
-	bubble(t, "takes a request that an operator redrives to its source", func(b *bundle) {
+	bubble(t, "takes a request that an operator redrives to its source", func(b *bench) {
 		gone := b.die(1)
-		b.put(ask)
+		b.Send(contract.RedriveQueue, ask)
 		b.settle(b.before)
 		b.Write(item.Write{Ref: gone.Ref(), Name: "test.delete", Delete: true})
 		b.redriveToSource()
 		b.drain()
 		b.requireDepths(0, 0, 0)
 	})
-	bubble(t, "lets older code bury and bring back while requests are in flight", func(b *bundle) {
+	bubble(t, "lets older code bury and bring back while requests are in flight", func(b *bench) {
 		r := b.dead(1)
 		b.send(r)
-		b.put(ask)
+		b.Send(contract.RedriveQueue, ask)
 		b.settle(b.before)
 		b.requireDepths(0, 2, 0)
 		time.Sleep(time.Hour)
 		b.redriveToSource()
-		b.pumpTo(b.before)
+		b.Deliver(contract.RedriveQueue, b.before)
 		if b.Row(r.Key).RedrivenBy == "" {
 			b.Error("the job was not brought back")
 		}
 	})
-	bubble(t, "keeps a message of newer code unchanged until that code takes it", func(b *bundle) {
+	bubble(t, "keeps a message of newer code unchanged until that code takes it", func(b *bench) {
 		const unknown = `{"v":1,"of_next_year":true}`
-		b.put(unknown)
+		b.Send(contract.RedriveQueue, unknown)
 		b.settle(b.stage.Handle)
 		b.requireDepths(0, 1, 0)
 		b.collect()
@@ -128,7 +117,7 @@ func TestRedrive_StandsBesideOlderAndNewerCode(t *testing.T) {
 		time.Sleep(contract.DeadLetterVisibility + time.Second)
 		b.redriveToSource()
 		taken := ""
-		b.pumpTo(func(_ context.Context, ev events.SQSEvent) (events.SQSEventResponse, error) {
+		b.Deliver(contract.RedriveQueue, func(_ context.Context, ev events.SQSEvent) (events.SQSEventResponse, error) {
 			for _, m := range ev.Records {
 				taken = m.Body
 			}
@@ -142,7 +131,7 @@ func TestRedrive_StandsBesideOlderAndNewerCode(t *testing.T) {
 }
 
 // holds says whether a dead letter is of the job.
-func holds(b *bundle, body, id string) bool {
+func holds(b *bench, body, id string) bool {
 	b.Helper()
 	l, err := message.Decode[message.DeadLetter](body)
 	return err == nil && l.JobID == id

@@ -32,7 +32,7 @@ func TestStatus_SettlesAReportAfterACrash(t *testing.T) {
 			stagetest.FiringQueue, false},
 	} {
 		for _, lost := range []bool{false, true} {
-			bubble(t, fmt.Sprintf("%s, the last answer lost: %v", name, lost), func(b *bundle) {
+			bubble(t, fmt.Sprintf("%s, the last answer lost: %v", name, lost), func(b *bench) {
 				points := 0
 				for n := 0; ; n++ {
 					r := b.running(n)

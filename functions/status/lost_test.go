@@ -6,7 +6,6 @@ import (
 	"punctual/functions/stagetest"
 	"punctual/shared/contract"
 	"punctual/shared/job"
-	"punctual/shared/memory"
 	"punctual/shared/telemetry"
 )
 
@@ -26,22 +25,14 @@ func TestStatus_RecognizesItsOwnWrite(t *testing.T) {
 		"a failure of a stopped job": {job.WriteFinishStop, failure(), func(r *job.Row) { r.Stop = job.StopCancel },
 			stagetest.FiringQueue, 0},
 	} {
-		bubble(t, name+" is settled once when the answer of its write is lost", func(b *bundle) {
+		bubble(t, name+" is settled once when the answer of its write is lost", func(b *bench) {
 			r := b.running(0)
 			if c.change != nil {
 				c.change(&r)
 				b.Put(r)
 			}
-			done := false
-			b.World.SetFaults(func(call memory.Call) memory.Fault {
-				first := !done && call.Name == c.write
-				done = done || first
-				return memory.Fault{Twice: first}
-			})
+			b.Twice(c.write)
 			b.report(b.ended(r, 1, c.outcome))
-			if !done {
-				b.Fatal("it was written by another name")
-			}
 			if got := b.Received(c.queue); len(got) != c.sent {
 				b.Errorf("%d messages were sent, want %d", len(got), c.sent)
 			}

@@ -23,25 +23,21 @@ func TestStatus_SettlesReportsBeforeChildrenInABacklog(t *testing.T) {
 		"releases the children of a node at once if its report is new": false,
 		"releases the children of a node after the reports that wait":  true,
 	} {
-		bubble(t, name, func(b *bundle) {
+		bubble(t, name, func(b *bench) {
 			rel := b.Engine().Runs
 			k := run.Key{Tenant: "acme", ID: job.DeterministicID(time.Now(), "run")}
 			d := dag.Definition{Nodes: map[string]dag.Node{
 				"a": {Task: "echo"}, "b": {Task: "echo", DependsOn: []string{"a"}},
 			}}
 			is, _, err := rel.Create(b.Context(), runs.Request{Key: k, Definition: d})
-			if err != nil {
-				b.Fatal(err)
-			}
+			b.Must(err)
 			a := b.Row(is.Job("a"))
 			if a.Status != job.Scheduled {
 				b.Fatalf("a is %s (%s)", a.Status, a.Reason.Message)
 			}
 			child := func() job.Status {
 				rows, err := b.Store.Nodes(b.Context(), []job.Key{is.Job("b")})
-				if err != nil {
-					b.Fatal(err)
-				}
+				b.Must(err)
 				return rows[0].Status
 			}
 			sent := message.Delivery{ID: "0", Body: b.ended(a, 1, success()), Receives: 1, SentAt: time.Now()}
@@ -81,7 +77,7 @@ func TestStatus_SendsTheDeadLetterOfANodeThatNeverRan(t *testing.T) {
 		"sends the dead letter with the row":                    false,
 		"leaves a dead letter that fails to the node's wake-up": true,
 	} {
-		bubble(t, name, func(b *bundle) {
+		bubble(t, name, func(b *bench) {
 			k := run.Key{Tenant: "acme", ID: job.DeterministicID(time.Now(), "run")}
 			d := dag.Definition{Nodes: map[string]dag.Node{
 				"a": {Task: "echo"},
@@ -89,9 +85,7 @@ func TestStatus_SendsTheDeadLetterOfANodeThatNeverRan(t *testing.T) {
 				"c": {Task: "echo", DependsOn: []string{"b"}, RunIf: dag.AllFailed},
 			}}
 			is, _, err := b.Engine().Runs.Create(b.Context(), runs.Request{Key: k, Definition: d})
-			if err != nil {
-				b.Fatal(err)
-			}
+			b.Must(err)
 			a := b.Row(is.Job("a"))
 			if fails {
 				b.Fail(memory.QueueSend, contract.RedriveQueue)

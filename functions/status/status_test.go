@@ -23,34 +23,34 @@ import (
 	"punctual/shared/tenant"
 )
 
-type bundle struct {
-	*stagetest.Setup
+type bench struct {
+	*stagetest.Bench
 	stage *status.Stage
 }
 
-func bubble(t *testing.T, name string, do func(b *bundle)) {
-	stagetest.Bubble(t, name, memory.Options{}, func(s *stagetest.Setup) {
-		do(&bundle{s, status.New(status.Deps{
+func bubble(t *testing.T, name string, do func(b *bench)) {
+	stagetest.Bubble(t, name, memory.Options{}, func(s *stagetest.Bench) {
+		do(&bench{s, status.New(status.Deps{
 			Store: s.Store, Queue: s.World.Queues(), Clock: clock.System{}, Log: telemetry.Silent(), Meter: s.Meter,
 		})})
 	})
 }
 
 // handle gives the stage those bodies, received for the n-th time, and returns the indexes of those to redeliver.
-func (b *bundle) handle(receives int, bodies ...string) (failed string) {
+func (b *bench) handle(receives int, bodies ...string) (failed string) {
 	b.Helper()
 	return b.Handle(b.Context(), b.stage.Handle, receives, bodies...)
 }
 
 // ended records the outcome of an attempt of r on its claim, unless there is one, and returns the worker's report.
-func (b *bundle) ended(r job.Row, attempt int64, o job.Outcome) string {
+func (b *bench) ended(r job.Row, attempt int64, o job.Outcome) string {
 	b.Helper()
 	b.claimed(r, attempt, map[string]any{"outcome": job.EncodeOutcome(o)})
 	return ended(r, attempt, o)
 }
 
 // claimed makes a worker with token 1 the owner of an attempt of r.
-func (b *bundle) claimed(r job.Row, attempt int64, more map[string]any) {
+func (b *bench) claimed(r job.Row, attempt int64, more map[string]any) {
 	b.Helper()
 	set := map[string]any{"attempt": attempt, "token": int64(1), "lease_until": time.Now().UnixMilli(), "worker": "w1"}
 	maps.Copy(set, more)
@@ -87,7 +87,7 @@ func failure(change ...func(*job.Outcome)) job.Outcome {
 func permanent(o *job.Outcome) { o.Permanent = true }
 
 // report gives the stage one report and requires that it is settled.
-func (b *bundle) report(body string) {
+func (b *bench) report(body string) {
 	b.Helper()
 	if failed := b.handle(1, body); failed != "" {
 		b.Fatal("the report is to be redelivered")
@@ -95,24 +95,15 @@ func (b *bundle) report(body string) {
 }
 
 // running puts a job whose attempt a worker has just ended.
-func (b *bundle) running(n int, change ...func(*job.Row)) job.Row {
+func (b *bench) running(n int, change ...func(*job.Row)) job.Row {
 	b.Helper()
 	return b.Put(jobtest.Row(n, time.Now().Add(-time.Second), time.Now().Add(-2*time.Second), change...))
-}
-
-func (b *bundle) requireNothingSent() {
-	b.Helper()
-	for _, q := range []string{stagetest.FiringQueue, contract.RedriveQueue} {
-		if d, err := b.World.Queues().Depth(b.Context(), q); err != nil || d != (message.Depth{}) {
-			b.Fatalf("%s holds %+v, %v", q, d, err)
-		}
-	}
 }
 
 //proof:of 122
 func TestStatus_SettlesASuccess(t *testing.T) {
 	t.Parallel()
-	bubble(t, "a success ends the job and takes it out of the index", func(b *bundle) {
+	bubble(t, "a success ends the job and takes it out of the index", func(b *bench) {
 		r := b.running(1, func(r *job.Row) { r.Near = true })
 		b.report(b.ended(r, 1, success()))
 		after := b.Row(r.Key)
@@ -120,16 +111,16 @@ func TestStatus_SettlesASuccess(t *testing.T) {
 			after.ExpiresAt.IsZero() {
 			b.Errorf("it is %+v", after)
 		}
-		b.requireNothingSent()
+		b.RequireSilence()
 	})
-	bubble(t, "a success wins over a cancel that was only asked for", func(b *bundle) {
+	bubble(t, "a success wins over a cancel that was only asked for", func(b *bench) {
 		r := b.running(1, func(r *job.Row) { r.Stop = job.StopCancel })
 		b.report(b.ended(r, 1, success()))
 		if after := b.Row(r.Key); after.Status != job.Succeeded {
 			b.Errorf("it is %s", after.Status)
 		}
 	})
-	bubble(t, "a success is settled although an edit has raised the row's version", func(b *bundle) {
+	bubble(t, "a success is settled although an edit has raised the row's version", func(b *bench) {
 		r := b.running(1, func(r *job.Row) { r.Version = 7 })
 		r.Version = 6
 		b.report(b.ended(r, 1, success()))
@@ -138,7 +129,7 @@ func TestStatus_SettlesASuccess(t *testing.T) {
 		}
 	})
 	//proof:of 204
-	bubble(t, "a large result is written before the row that refers to it", func(b *bundle) {
+	bubble(t, "a large result is written before the row that refers to it", func(b *bench) {
 		r := b.running(1)
 		body := `"` + strings.Repeat("x", 5000) + `"`
 		b.Fail(memory.TableWrite, job.WriteSucceed)
@@ -157,7 +148,7 @@ func TestStatus_SettlesASuccess(t *testing.T) {
 		}
 	})
 	//proof:of 78
-	bubble(t, "a success reported twice is recorded once", func(b *bundle) {
+	bubble(t, "a success reported twice is recorded once", func(b *bench) {
 		r := b.running(1)
 		body := b.ended(r, 1, success())
 		b.report(body)
@@ -178,7 +169,7 @@ func TestStatus_SettlesASuccess(t *testing.T) {
 func TestStatus_SettlesAFailure(t *testing.T) {
 	t.Parallel()
 	//proof:of 62
-	bubble(t, "a failure with attempts left is due later, and is fired if that is now", func(b *bundle) {
+	bubble(t, "a failure with attempts left is due later, and is fired if that is now", func(b *bench) {
 		r := b.running(1)
 		b.report(b.ended(r, 1, failure()))
 		after := b.Row(r.Key)
@@ -191,15 +182,15 @@ func TestStatus_SettlesAFailure(t *testing.T) {
 			b.Errorf("fired %+v", got)
 		}
 	})
-	bubble(t, "a retry that is due later is left to the stream consumer", func(b *bundle) {
+	bubble(t, "a retry that is due later is left to the stream consumer", func(b *bench) {
 		r := b.running(1)
 		b.report(b.ended(r, 1, failure(func(o *job.Outcome) { o.RetryAfterMS = 60_000 })))
 		if after := b.Row(r.Key); !after.Near || time.Until(after.DueAt) != time.Minute {
 			b.Errorf("it is due in %s, near: %v", time.Until(after.DueAt), after.Near)
 		}
-		b.requireNothingSent()
+		b.RequireSilence()
 	})
-	bubble(t, "a retry reported twice costs one attempt, and its firing is sent twice", func(b *bundle) {
+	bubble(t, "a retry reported twice costs one attempt, and its firing is sent twice", func(b *bench) {
 		r := b.running(1)
 		b.report(b.ended(r, 1, failure()))
 		b.report(b.ended(r, 1, failure()))
@@ -210,7 +201,7 @@ func TestStatus_SettlesAFailure(t *testing.T) {
 			b.Errorf("fired %+v", got)
 		}
 	})
-	bubble(t, "the report of a retry whose firing cannot be sent is redelivered", func(b *bundle) {
+	bubble(t, "the report of a retry whose firing cannot be sent is redelivered", func(b *bench) {
 		r := b.running(1)
 		b.Fail(memory.QueueSend, stagetest.FiringQueue)
 		if failed := b.handle(1, b.ended(r, 1, failure())); failed != "0" {
@@ -232,41 +223,36 @@ func TestStatus_SettlesAFailure(t *testing.T) {
 		"is running":                     func(r *job.Row) { r.Status = job.Running },
 		"is older than the reported one": func(r *job.Row) { r.Attempt = 1 },
 	} {
-		bubble(t, "a late report does not fire an attempt that "+name, func(b *bundle) {
+		bubble(t, "a late report does not fire an attempt that "+name, func(b *bench) {
 			r := b.running(1, func(r *job.Row) { r.Attempt = 3 })
 			change(&r)
 			b.Put(r)
 			b.report(b.ended(r, 2, failure()))
-			b.requireNothingSent()
+			b.RequireSilence()
 		})
 	}
 	//proof:of S47
-	bubble(t, "a failure of a job with a stop ends it, with no retry and no dead letter", func(b *bundle) {
+	bubble(t, "a failure of a job with a stop ends it, with no retry and no dead letter", func(b *bench) {
 		r := b.running(1, func(r *job.Row) { r.Stop, r.CancelRequestedAt = job.StopCancel, time.Now() })
 		b.report(b.ended(r, 1, failure()))
 		if after := b.Row(r.Key); after.Status != job.Cancelled || after.Attempt != 1 || !after.WakeAt.IsZero() {
 			b.Errorf("it is %+v", after)
 		}
-		b.requireNothingSent()
+		b.RequireSilence()
 	})
-	bubble(t, "a failure that meets a cancel ends the job as cancelled", func(b *bundle) {
+	bubble(t, "a failure that meets a cancel ends the job as cancelled", func(b *bench) {
 		r := b.running(1)
-		done := false
-		b.World.SetFaults(func(c memory.Call) memory.Fault {
-			if c.Name == job.WriteRetry && !done {
-				done = true
-				_, w := job.RequestStop(r, job.StopCancel, job.Reason{}, time.Now())
-				b.Write(w)
-			}
-			return memory.Fault{}
+		b.Before(stagetest.Named(job.WriteRetry), func() {
+			_, w := job.RequestStop(r, job.StopCancel, job.Reason{}, time.Now())
+			b.Write(w)
 		})
 		b.report(b.ended(r, 1, failure()))
 		if after := b.Row(r.Key); after.Status != job.Cancelled {
 			b.Errorf("it is %s", after.Status)
 		}
-		b.requireNothingSent()
+		b.RequireSilence()
 	})
-	bubble(t, "a report whose row keeps changing is redelivered", func(b *bundle) {
+	bubble(t, "a report whose row keeps changing is redelivered", func(b *bench) {
 		r := b.running(1)
 		b.World.SetFaults(func(c memory.Call) memory.Fault {
 			if c.Name == job.WriteRetry {
@@ -289,7 +275,7 @@ func TestStatus_SettlesAFailure(t *testing.T) {
 
 func TestStatus_SnoozesWithoutCostingATry(t *testing.T) {
 	t.Parallel()
-	bubble(t, "a snooze starts a new attempt without counting a failure", func(b *bundle) {
+	bubble(t, "a snooze starts a new attempt without counting a failure", func(b *bench) {
 		r := b.running(1)
 		b.report(b.ended(r, 1, job.Outcome{Kind: job.OutcomeSnoozed, RetryAfterMS: 60_000}))
 		if after := b.Row(r.Key); after.Attempt != 2 || after.Failures != 0 || after.Waiting != "snooze" ||
@@ -302,16 +288,13 @@ func TestStatus_SnoozesWithoutCostingATry(t *testing.T) {
 func TestStatus_SettlesADeadJob(t *testing.T) {
 	t.Parallel()
 	//proof:of 63 73 110
-	bubble(t, "a row becomes DEAD before its dead letter is sent and stamped", func(b *bundle) {
+	bubble(t, "a row becomes DEAD before its dead letter is sent and stamped", func(b *bench) {
 		labels := job.Labels{Metadata: `{"ticket":7}`}
 		r := b.running(1, func(r *job.Row) { r.Labelled = labels.Labelled() })
 		b.Write(r.PutLabels(labels))
 		var before job.Status
-		b.World.SetFaults(func(c memory.Call) memory.Fault {
-			if c.Op == memory.QueueSend && c.Name == contract.RedriveQueue {
-				before = b.Row(r.Key).Status
-			}
-			return memory.Fault{}
+		b.Each(stagetest.To(memory.QueueSend, contract.RedriveQueue), func(memory.Call) {
+			before = b.Row(r.Key).Status
 		})
 		b.report(b.ended(r, 1, failure(permanent)))
 		dead := b.Received(contract.RedriveQueue)
@@ -332,7 +315,7 @@ func TestStatus_SettlesADeadJob(t *testing.T) {
 		}
 	})
 	//proof:of 111
-	bubble(t, "the report of a dead job whose dead letter cannot be sent is redelivered", func(b *bundle) {
+	bubble(t, "the report of a dead job whose dead letter cannot be sent is redelivered", func(b *bench) {
 		r := b.running(1)
 		b.Fail(memory.QueueSend, contract.RedriveQueue)
 		if failed := b.handle(1, b.ended(r, 1, failure(permanent))); failed != "0" {
@@ -346,7 +329,7 @@ func TestStatus_SettlesADeadJob(t *testing.T) {
 			b.Errorf("%d dead letters", len(got))
 		}
 	})
-	bubble(t, "a dead job that is reported twice sends one dead letter", func(b *bundle) {
+	bubble(t, "a dead job that is reported twice sends one dead letter", func(b *bench) {
 		r := b.running(1)
 		b.report(b.ended(r, 1, failure(permanent)))
 		b.report(b.ended(r, 1, failure(permanent)))
@@ -354,11 +337,9 @@ func TestStatus_SettlesADeadJob(t *testing.T) {
 			b.Errorf("%d dead letters", len(got))
 		}
 	})
-	bubble(t, "a dead letter that hangs is given up before it would be taken for a redriven one", func(b *bundle) {
+	bubble(t, "a dead letter that hangs is given up before it would be taken for a redriven one", func(b *bench) {
 		r := b.running(1)
-		b.World.SetFaults(func(c memory.Call) memory.Fault {
-			return memory.Fault{Hang: c.Op == memory.QueueSend && c.Name == contract.RedriveQueue}
-		})
+		b.Fault(stagetest.To(memory.QueueSend, contract.RedriveQueue), memory.Fault{Hang: true})
 		start := time.Now()
 		if failed := b.handle(1, b.ended(r, 1, failure(permanent))); failed != "0" {
 			b.Error("the dead letter is left to the sweeper")
@@ -374,20 +355,20 @@ func TestStatus_DropsALateReport(t *testing.T) {
 	t.Parallel()
 	for _, s := range []job.Status{job.Cancelled, job.Expired, job.Succeeded, job.Dead} {
 		for name, o := range map[string]job.Outcome{"success": success(), "failure": failure()} {
-			bubble(t, fmt.Sprintf("a report of a %s changes nothing about a job that is %s", name, s), func(b *bundle) {
+			bubble(t, fmt.Sprintf("a report of a %s changes nothing about a job that is %s", name, s), func(b *bench) {
 				r := b.running(1, func(r *job.Row) { r.Status, r.FinishedAt = s, time.Now() })
 				b.report(b.ended(r, 1, o))
 				if after := b.Row(r.Key); after.Status != s || len(after.Attempts) != 0 {
 					b.Errorf("it is %s", after.Status)
 				}
-				b.requireNothingSent()
+				b.RequireSilence()
 			})
 		}
 	}
-	bubble(t, "a report about a job that is gone is deleted", func(b *bundle) {
+	bubble(t, "a report about a job that is gone is deleted", func(b *bench) {
 		b.report(b.ended(jobtest.Row(1, time.Now(), time.Now()), 1, success()))
 	})
-	bubble(t, "a report about a forgotten job leaves its tombstone", func(b *bundle) {
+	bubble(t, "a report about a forgotten job leaves its tombstone", func(b *bench) {
 		r := b.running(1, func(r *job.Row) { r.Status = job.Cancelled })
 		b.Write(job.Forget(r, time.Now()))
 		b.report(b.ended(r, 1, success()))
@@ -408,7 +389,7 @@ func TestStatus_MarksRunning(t *testing.T) {
 			Outcome: json.RawMessage(outcome),
 		})
 	}
-	bubble(t, "a start makes the row RUNNING, with the worker's time", func(b *bundle) {
+	bubble(t, "a start makes the row RUNNING, with the worker's time", func(b *bench) {
 		r := b.running(1, func(r *job.Row) { r.Waiting = "retry" })
 		b.claimed(r, 1, nil)
 		at := time.Now().Add(-3 * time.Second).UTC()
@@ -419,7 +400,7 @@ func TestStatus_MarksRunning(t *testing.T) {
 			b.Errorf("it is %+v", after)
 		}
 	})
-	bubble(t, "a start without a time counts from now", func(b *bundle) {
+	bubble(t, "a start without a time counts from now", func(b *bench) {
 		r := b.running(1)
 		b.claimed(r, 1, nil)
 		b.report(report(r, ""))
@@ -432,7 +413,7 @@ func TestStatus_MarksRunning(t *testing.T) {
 		"an older attempt":     func(r *job.Row) { r.Attempt++ },
 		"a job that has ended": func(r *job.Row) { r.Status = job.Succeeded },
 	} {
-		bubble(t, "of "+name+" is ignored", func(b *bundle) {
+		bubble(t, "of "+name+" is ignored", func(b *bench) {
 			r := b.running(1)
 			b.claimed(r, 1, nil)
 			moved := r
@@ -448,7 +429,7 @@ func TestStatus_MarksRunning(t *testing.T) {
 
 func TestStatus_ReevaluatesAtOnce(t *testing.T) {
 	t.Parallel()
-	bubble(t, "a job that a worker refuses because of a pause is parked", func(b *bundle) {
+	bubble(t, "a job that a worker refuses because of a pause is parked", func(b *bench) {
 		p := job.Pause{Scope: job.PauseAll, Since: time.Now()}
 		b.Write(item.Write{Ref: job.PauseRef(jobtest.Tenant, p.Scope), Name: "test.pause", Put: p.Item(jobtest.Tenant)})
 		r := b.Put(jobtest.Row(1, time.Now().Add(300*time.Millisecond), time.Now()))
@@ -472,7 +453,7 @@ func TestStatus_RedeliversOnlyTheBadReportOfTen(t *testing.T) {
 		"a report without a job id":              `{"v":1,"kind":"look","tenant":"acme","job_id":"../x","attempt":1}`,
 		"a running report that cannot be read":   `{"v":1,"kind":"running","tenant":"acme","job_id":"01KX0000000000000000000000","attempt":1,"outcome":{"started_at":"soon"}}`,
 	} {
-		bubble(t, "one of ten reports comes back: "+name, func(b *bundle) {
+		bubble(t, "one of ten reports comes back: "+name, func(b *bench) {
 			bodies := make([]string, 10)
 			for i := range bodies {
 				r := b.running(i)
@@ -494,23 +475,18 @@ func TestStatus_RedeliversOnlyTheBadReportOfTen(t *testing.T) {
 			}
 		})
 	}
-	bubble(t, "a report is retried when its row becomes unreadable before the write", func(b *bundle) {
+	bubble(t, "a report is retried when its row becomes unreadable before the write", func(b *bench) {
 		r := b.running(1)
-		done := false
-		b.World.SetFaults(func(c memory.Call) memory.Fault {
-			if c.Name == job.WriteSucceed && !done {
-				done = true
-				bad := r.Item()
-				bad["status"] = "LOST"
-				b.Write(item.Write{Ref: r.Ref(), Name: "test.put", Put: bad})
-			}
-			return memory.Fault{}
+		b.Before(stagetest.Named(job.WriteSucceed), func() {
+			bad := r.Item()
+			bad["status"] = "LOST"
+			b.Write(item.Write{Ref: r.Ref(), Name: "test.put", Put: bad})
 		})
 		if failed := b.handle(1, b.ended(r, 1, success())); failed != "0" {
 			b.Error("its outcome is lost")
 		}
 	})
-	bubble(t, "a report is retried when its row cannot be read", func(b *bundle) {
+	bubble(t, "a report is retried when its row cannot be read", func(b *bench) {
 		bad := b.running(1).Item()
 		bad["schema_v"] = int64(99)
 		b.Write(item.Write{Ref: jobtest.Key(1).Ref(), Name: "test.put", Put: bad})
@@ -524,7 +500,7 @@ func TestStatus_RedeliversOnlyTheBadReportOfTen(t *testing.T) {
 
 func TestStatus_WritesARowOnceForASuccess(t *testing.T) {
 	t.Parallel()
-	bubble(t, "a success writes its row and its index entry once", func(b *bundle) {
+	bubble(t, "a success writes its row and its index entry once", func(b *bench) {
 		r := b.running(1, func(r *job.Row) { r.Payload = `{"message":"hello"}` })
 		body := b.ended(r, 1, success())
 		before := b.World.Counts().Total()
@@ -542,18 +518,18 @@ func TestStatus_WritesARowOnceForASuccess(t *testing.T) {
 func TestStatus_SettlesOnlyWhatTheClaimSays(t *testing.T) {
 	t.Parallel()
 	outcome := map[string]any{"outcome": job.EncodeOutcome(failure())}
-	for name, claim := range map[string]func(b *bundle, r job.Row){
-		"no claim":                func(*bundle, job.Row) {},
-		"a claim that still runs": func(b *bundle, r job.Row) { b.claimed(r, 1, nil) },
-		"a claim of another token": func(b *bundle, r job.Row) {
+	for name, claim := range map[string]func(b *bench, r job.Row){
+		"no claim":                func(*bench, job.Row) {},
+		"a claim that still runs": func(b *bench, r job.Row) { b.claimed(r, 1, nil) },
+		"a claim of another token": func(b *bench, r job.Row) {
 			b.claimed(r, 1, map[string]any{"token": int64(2), "outcome": outcome["outcome"]})
 		},
-		"a claim of an older attempt": func(b *bundle, r job.Row) { r.Attempt = 0; b.claimed(r, 0, outcome) },
-		"an outcome of an unknown kind": func(b *bundle, r job.Row) {
+		"a claim of an older attempt": func(b *bench, r job.Row) { r.Attempt = 0; b.claimed(r, 0, outcome) },
+		"an outcome of an unknown kind": func(b *bench, r job.Row) {
 			b.claimed(r, 1, map[string]any{"outcome": `{"kind":"melted"}`})
 		},
 	} {
-		bubble(t, "an end is refused with "+name, func(b *bundle) {
+		bubble(t, "an end is refused with "+name, func(b *bench) {
 			r := b.running(1)
 			claim(b, r)
 			if failed := b.handle(1, ended(r, 1, success())); failed != "0" {
@@ -565,10 +541,10 @@ func TestStatus_SettlesOnlyWhatTheClaimSays(t *testing.T) {
 			if n := b.Meter.Total(telemetry.Quarantined); n != 1 {
 				b.Errorf("%v set aside", n)
 			}
-			b.requireNothingSent()
+			b.RequireSilence()
 		})
 	}
-	bubble(t, "an end of an attempt older than the claim's is ignored", func(b *bundle) {
+	bubble(t, "an end of an attempt older than the claim's is ignored", func(b *bench) {
 		r := b.running(1, func(r *job.Row) { r.Attempt = 2 })
 		b.claimed(r, 2, nil)
 		b.report(ended(r, 1, success()))
@@ -576,7 +552,7 @@ func TestStatus_SettlesOnlyWhatTheClaimSays(t *testing.T) {
 			b.Errorf("it is %s at attempt %d", after.Status, after.Attempt)
 		}
 	})
-	bubble(t, "an end is settled as the claim says, not as the report says", func(b *bundle) {
+	bubble(t, "an end is settled as the claim says, not as the report says", func(b *bench) {
 		r := b.running(1)
 		b.claimed(r, 1, map[string]any{"outcome": job.EncodeOutcome(failure(permanent))})
 		b.report(ended(r, 1, success()))
@@ -584,7 +560,7 @@ func TestStatus_SettlesOnlyWhatTheClaimSays(t *testing.T) {
 			b.Errorf("it is %s", after.Status)
 		}
 	})
-	bubble(t, "an end without an outcome is settled as the claim says", func(b *bundle) {
+	bubble(t, "an end without an outcome is settled as the claim says", func(b *bench) {
 		r := b.running(1)
 		b.claimed(r, 1, map[string]any{"outcome": "{\"kind\":\"succeeded\",\"result\":{\"a\":\"x\uffffy\"}}"})
 		b.report(message.Encode(message.Report{
@@ -596,7 +572,7 @@ func TestStatus_SettlesOnlyWhatTheClaimSays(t *testing.T) {
 		}
 	})
 	for name, token := range map[string]int64{"no claim": 0, "another token": 2} {
-		bubble(t, "a start is refused with "+name, func(b *bundle) {
+		bubble(t, "a start is refused with "+name, func(b *bench) {
 			r := b.running(1)
 			if token > 0 {
 				b.claimed(r, 1, map[string]any{"token": token})
@@ -611,7 +587,7 @@ func TestStatus_SettlesOnlyWhatTheClaimSays(t *testing.T) {
 		})
 	}
 	for _, owner := range []string{"", "*", "acme#x", "a/b", "\uffff", strings.Repeat("a", 65)} {
-		bubble(t, fmt.Sprintf("a report of the tenant %.20q is set aside", owner), func(b *bundle) {
+		bubble(t, fmt.Sprintf("a report of the tenant %.20q is set aside", owner), func(b *bench) {
 			r := b.running(1)
 			r.Tenant = tenant.ID(owner)
 			failed := b.handle(1, ended(r, 1, success()))
@@ -624,7 +600,7 @@ func TestStatus_SettlesOnlyWhatTheClaimSays(t *testing.T) {
 
 func TestStatus_ReadsClaimAndRowOnceEach(t *testing.T) {
 	t.Parallel()
-	bubble(t, "a success reads its claim and its row once each", func(b *bundle) {
+	bubble(t, "a success reads its claim and its row once each", func(b *bench) {
 		body := b.ended(b.running(1), 1, success())
 		before := b.World.Counts().Total()
 		b.report(body)

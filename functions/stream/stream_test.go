@@ -2,7 +2,6 @@ package stream_test
 
 import (
 	"encoding/json"
-	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -24,22 +23,22 @@ import (
 	"punctual/shared/telemetry"
 )
 
-type bundle struct {
-	*stagetest.Setup
+type bench struct {
+	*stagetest.Bench
 	stage *stream.Stage
 	seen  string // of the table's stream
 }
 
-func bubble(t *testing.T, name string, do func(b *bundle)) {
-	stagetest.Bubble(t, name, memory.Options{}, func(s *stagetest.Setup) {
-		do(&bundle{Setup: s, stage: stream.New(stream.Deps{
+func bubble(t *testing.T, name string, do func(b *bench)) {
+	stagetest.Bubble(t, name, memory.Options{}, func(s *stagetest.Bench) {
+		do(&bench{Bench: s, stage: stream.New(stream.Deps{
 			Queue: s.World.Queues(), Clock: clock.System{}, Log: telemetry.Silent(), Meter: s.Meter,
 		})})
 	})
 }
 
 // write writes to the table and gives the stage the records of its stream.
-func (b *bundle) write(writes ...item.Write) events.DynamoDBEventResponse {
+func (b *bench) write(writes ...item.Write) events.DynamoDBEventResponse {
 	b.Helper()
 	for _, w := range writes {
 		if _, err := b.World.Table().Write(b.Context(), w); err != nil {
@@ -47,23 +46,19 @@ func (b *bundle) write(writes ...item.Write) events.DynamoDBEventResponse {
 		}
 	}
 	changes, err := b.World.Table().Stream(b.Context(), b.seen, 1000, 0)
-	if err != nil {
-		b.Fatal(err)
-	}
+	b.Must(err)
 	b.seen = changes[len(changes)-1].Seq
 	return b.handle(batch.StreamEventOf(changes...))
 }
 
-func (b *bundle) handle(ev events.DynamoDBEvent) events.DynamoDBEventResponse {
+func (b *bench) handle(ev events.DynamoDBEvent) events.DynamoDBEventResponse {
 	b.Helper()
 	resp, err := b.stage.Handle(b.Context(), ev)
-	if err != nil {
-		b.Fatal(err)
-	}
+	b.Must(err)
 	return resp
 }
 
-func (b *bundle) requireAllDone(resp events.DynamoDBEventResponse) {
+func (b *bench) requireAllDone(resp events.DynamoDBEventResponse) {
 	b.Helper()
 	if len(resp.BatchItemFailures) != 0 {
 		b.Fatalf("redelivered: %v", resp.BatchItemFailures)
@@ -71,28 +66,10 @@ func (b *bundle) requireAllDone(resp events.DynamoDBEventResponse) {
 }
 
 // received takes the messages that the queue shows after that time.
-func (b *bundle) received(queue string, after time.Duration) []message.Delivery {
+func (b *bench) received(queue string, after time.Duration) []message.Delivery {
 	b.Helper()
 	time.Sleep(after)
 	return b.Received(queue)
-}
-
-// requireAsked requires one message in the dispatch queue for each of the slices.
-func (b *bundle) requireAsked(want ...horizon.Slice) {
-	b.Helper()
-	var bodies []string
-	for _, d := range b.received(contract.DispatchQueue, 0) {
-		bodies = append(bodies, d.Body)
-	}
-	slices.Sort(bodies)
-	var wanted []string
-	for _, s := range want {
-		wanted = append(wanted, job.AskSlice(s).Body)
-	}
-	slices.Sort(wanted)
-	if !slices.Equal(bodies, wanted) {
-		b.Fatalf("asked for %v, want %v", bodies, wanted)
-	}
 }
 
 func due(n int, in time.Duration, change ...func(*job.Row)) job.Row {
@@ -103,7 +80,7 @@ func due(n int, in time.Duration, change ...func(*job.Row)) job.Row {
 func TestStream_FiresChangedJobs(t *testing.T) {
 	t.Parallel()
 	//proof:of 7
-	bubble(t, "sends a job that is due soon with the delay that is left", func(b *bundle) {
+	bubble(t, "sends a job that is due soon with the delay that is left", func(b *bench) {
 		r := due(1, 10*time.Second)
 		b.requireAllDone(b.write(job.Accept(r)))
 		if got := b.received(stagetest.FiringQueue, 7*time.Second); len(got) != 0 {
@@ -117,20 +94,20 @@ func TestStream_FiresChangedJobs(t *testing.T) {
 			b.Errorf("received %+v, %v", f, err)
 		}
 	})
-	bubble(t, "asks once for the slice of jobs that are due later, even a little beyond the horizon", func(b *bundle) {
+	bubble(t, "asks once for the slice of jobs that are due later, even a little beyond the horizon", func(b *bench) {
 		minute := time.Now().Truncate(time.Minute)
 		rows := []job.Row{
 			due(1, 15*time.Minute), due(5, 15*time.Minute+20*time.Second), due(2, contract.Horizon+contract.NearMargin),
 		}
 		b.requireAllDone(b.write(job.Accept(rows[0]), job.Accept(rows[1])))
 		b.requireAllDone(b.write(job.Accept(rows[2])))
-		b.requireAsked(horizon.Slice{Minute: minute.Add(15 * time.Minute), Shard: 1},
+		b.RequireAsked(horizon.Slice{Minute: minute.Add(15 * time.Minute), Shard: 1},
 			horizon.Slice{Minute: minute.Add(32 * time.Minute), Shard: 2})
 		if got := b.received(stagetest.FiringQueue, time.Hour); len(got) != 0 {
 			b.Errorf("it sent %d firings as well", len(got))
 		}
 	})
-	bubble(t, "sends a job that its row marks for the direct lane, even if the clock differs", func(b *bundle) {
+	bubble(t, "sends a job that its row marks for the direct lane, even if the clock differs", func(b *bench) {
 		r := due(1, contract.DirectLane)
 		ev := batch.StreamEventOf(item.Change{Seq: "1", New: r.Item()})
 		slow := stream.New(stream.Deps{
@@ -143,7 +120,7 @@ func TestStream_FiresChangedJobs(t *testing.T) {
 			b.Errorf("received %d", len(got))
 		}
 	})
-	bubble(t, "sends a job that it sees too late for its slice", func(b *bundle) {
+	bubble(t, "sends a job that it sees too late for its slice", func(b *bench) {
 		r := due(1, 20*time.Minute)
 		ev := batch.StreamEventOf(item.Change{Seq: "1", New: r.Item()})
 		time.Sleep(6*time.Minute + time.Second)
@@ -152,14 +129,14 @@ func TestStream_FiresChangedJobs(t *testing.T) {
 			b.Errorf("received %d", len(got))
 		}
 	})
-	bubble(t, "ignores a job that its writer fires and one that is far ahead", func(b *bundle) {
+	bubble(t, "ignores a job that its writer fires and one that is far ahead", func(b *bench) {
 		b.requireAllDone(b.write(job.Accept(due(1, time.Second)), job.Accept(due(2, time.Hour))))
 		if got := b.received(stagetest.FiringQueue, time.Minute); len(got)+
 			len(b.received(contract.DispatchQueue, 0)) != 0 {
 			b.Error("it got them on their way")
 		}
 	})
-	bubble(t, "sends a job that has become due without a delay", func(b *bundle) {
+	bubble(t, "sends a job that has become due without a delay", func(b *bench) {
 		r := due(1, 10*time.Second)
 		ev := batch.StreamEventOf(item.Change{Seq: "1", New: r.Item()})
 		time.Sleep(time.Minute)
@@ -168,7 +145,7 @@ func TestStream_FiresChangedJobs(t *testing.T) {
 			b.Errorf("received %d", len(got))
 		}
 	})
-	bubble(t, "sends a job once more only if version, attempt or due time changed", func(b *bundle) {
+	bubble(t, "sends a job once more only if version, attempt or due time changed", func(b *bench) {
 		r := due(1, 5*time.Minute)
 		b.write(job.Accept(r))
 		b.requireAllDone(b.write(item.Write{Ref: r.Ref(), Name: "test", Set: map[string]any{"failures": int64(1)}}))
@@ -176,15 +153,15 @@ func TestStream_FiresChangedJobs(t *testing.T) {
 			b.Errorf("%d firings of one attempt", len(got))
 		}
 	})
-	bubble(t, "asks for the new slice of an edited job", func(b *bundle) {
+	bubble(t, "asks for the new slice of an edited job", func(b *bench) {
 		r := due(1, 20*time.Minute)
 		b.write(job.Accept(r))
 		at := r.DueAt.Add(5 * time.Minute)
 		after, w, _ := job.Reschedule(r, job.Edit{DueAt: &at}, time.Now())
 		b.requireAllDone(b.write(w))
-		b.requireAsked(horizon.SliceOf(r.DueAt, 1), horizon.SliceOf(after.DueAt, 1))
+		b.RequireAsked(horizon.SliceOf(r.DueAt, 1), horizon.SliceOf(after.DueAt, 1))
 	})
-	bubble(t, "ignores a job with a stop", func(b *bundle) {
+	bubble(t, "ignores a job with a stop", func(b *bench) {
 		r := due(1, 5*time.Minute)
 		_, w := job.RequestStop(r, job.StopCancel, job.Reason{}, time.Now())
 		b.write(job.Accept(r))
@@ -194,7 +171,7 @@ func TestStream_FiresChangedJobs(t *testing.T) {
 		}
 	})
 	//proof:of S32
-	bubble(t, "never writes the table", func(b *bundle) {
+	bubble(t, "never writes the table", func(b *bench) {
 		b.write(job.Accept(due(1, time.Minute)), job.Accept(due(2, 20*time.Minute)))
 		changes, err := b.World.Table().Stream(b.Context(), b.seen, 1000, time.Hour)
 		if err != nil || len(changes) != 0 {
@@ -202,11 +179,10 @@ func TestStream_FiresChangedJobs(t *testing.T) {
 		}
 	})
 	//proof:of S18
-	bubble(t, "asks once more for a batch that is redelivered", func(b *bundle) {
+	bubble(t, "asks once more for a batch that is redelivered", func(b *bench) {
 		r := due(1, 20*time.Minute)
 		ev := batch.StreamEventOf(item.Change{Seq: "1", New: r.Item()})
-		b.World.SetFaults(
-			func(c memory.Call) memory.Fault { return memory.Fault{Lost: c.Op == memory.QueueSend && c.N == 1} })
+		b.FaultFirst(1, stagetest.Every(memory.QueueSend), memory.Fault{Lost: true})
 		if resp := b.handle(ev); len(resp.BatchItemFailures) != 1 || resp.BatchItemFailures[0].ItemIdentifier != "1" {
 			b.Fatalf("a lost answer gave %+v", resp)
 		}
@@ -216,13 +192,8 @@ func TestStream_FiresChangedJobs(t *testing.T) {
 		}
 	})
 	//proof:of S22
-	bubble(t, "names only the records that were throttled", func(b *bundle) {
-		b.World.SetFaults(func(c memory.Call) memory.Fault {
-			if c.Op == memory.QueueSend && c.N == 1 {
-				return memory.Fault{Entries: map[int]fault.Kind{1: fault.Throttled}}
-			}
-			return memory.Fault{}
-		})
+	bubble(t, "names only the records that were throttled", func(b *bench) {
+		b.FailEntries(map[int]fault.Kind{1: fault.Throttled})
 		var changes []item.Change
 		for n, seq := range []string{"a", "b", "c"} {
 			changes = append(changes,
@@ -237,7 +208,7 @@ func TestStream_FiresChangedJobs(t *testing.T) {
 
 func TestStream_IgnoresWhatTheFilterDrops(t *testing.T) {
 	t.Parallel()
-	bubble(t, "ignores an item that is not near, readable or not", func(b *bundle) {
+	bubble(t, "ignores an item that is not near, readable or not", func(b *bench) {
 		ev := batch.StreamEventOf(item.Change{Seq: "1", New: due(1, time.Minute).Item()},
 			item.Change{Seq: "2", New: due(2, time.Minute).Item()})
 		for _, rec := range ev.Records {
@@ -271,7 +242,7 @@ func TestStream_SetsAPoisonRecordAside(t *testing.T) {
 			r.NewImage["due_at"] = events.NewNumberAttribute("0")
 		},
 	} {
-		bubble(t, name, func(b *bundle) {
+		bubble(t, name, func(b *bench) {
 			var changes []item.Change
 			for n := range 100 {
 				r := due(n, 10*time.Minute, func(r *job.Row) { r.Payload = `{"secret":1}` })
@@ -311,7 +282,7 @@ func TestStream_AsksToDeleteTheContentsOfAnExpiredRow(t *testing.T) {
 	over := func(r *job.Row) {
 		r.Status, r.WakeAt, r.ExpiresAt = job.Succeeded, time.Time{}, time.Now().Add(time.Minute)
 	}
-	bubble(t, "asks once the row has expired", func(b *bundle) {
+	bubble(t, "asks once the row has expired", func(b *bench) {
 		plain, tagged := due(1, 0, over), due(2, 0, over, func(r *job.Row) { r.Tagged = true })
 		b.requireAllDone(b.write(job.Accept(plain), job.Accept(tagged), tagged.PutContent(job.TagsContent, "{}")))
 		time.Sleep(2 * time.Minute)
@@ -326,15 +297,10 @@ func TestStream_AsksToDeleteTheContentsOfAnExpiredRow(t *testing.T) {
 			b.Errorf("asked for %v", got)
 		}
 	})
-	bubble(t, "asks once more after a failure", func(b *bundle) {
+	bubble(t, "asks once more after a failure", func(b *bench) {
 		r := due(2, 0, over, func(r *job.Row) { r.Tagged = true })
 		b.requireAllDone(b.write(job.Accept(r)))
-		b.World.SetFaults(func(c memory.Call) memory.Fault {
-			if c.Op == memory.QueueSend {
-				return memory.Fault{Fail: fault.Throttled}
-			}
-			return memory.Fault{}
-		})
+		b.Fault(stagetest.Every(memory.QueueSend), memory.Fault{Fail: fault.Throttled})
 		if resp := b.write(item.Write{Ref: r.Ref(), Name: "expire", Delete: true}); len(resp.BatchItemFailures) != 1 {
 			b.Errorf("redelivered: %v", resp.BatchItemFailures)
 		}

@@ -25,7 +25,7 @@ func TestSweeper_EndsWhatWaitsAtItsDeadline(t *testing.T) {
 	}
 	for name, c := range map[string]struct {
 		change []func(*job.Row)
-		hold   func(b *bundle, r job.Row) job.Row
+		hold   func(b *bench, r job.Row) job.Row
 		after  time.Duration // of the deadline, past due
 	}{
 		"while it waits for a worker": {[]func(*job.Row){within(5 * time.Second), parked(time.Minute)}, nil,
@@ -36,36 +36,32 @@ func TestSweeper_EndsWhatWaitsAtItsDeadline(t *testing.T) {
 			r.ExpireAfter, r.ExpiryAt = 5*time.Second, r.DueAt.Add(5*time.Second)
 		}, parked(time.Minute)}, nil, 5 * time.Second},
 		"hours after it was put off": {[]func(*job.Row){within(2 * time.Hour), parked(time.Minute)},
-			func(b *bundle, r job.Row) job.Row {
+			func(b *bench, r job.Row) job.Row {
 				after, w := job.Rewake(r, r.DueAt.Add(3*time.Hour), stagetest.Now(), 5)
 				b.Write(w)
 				return after
 			}, 2 * time.Hour},
 		"under a pause": {[]func(*job.Row){within(10 * time.Second), parked(time.Minute)},
-			func(b *bundle, r job.Row) job.Row {
+			func(b *bench, r job.Row) job.Row {
 				b.Pause(job.PauseAll, time.Time{})
-				if err := b.Store.NoteParked(b.Context(), r.Tenant, stagetest.Now()); err != nil {
-					b.Fatal(err)
-				}
+				b.Must(b.Store.NoteParked(b.Context(), r.Tenant, stagetest.Now()))
 				after, w := job.Park(r, stagetest.Now())
 				b.Write(w)
 				return after
 			}, 10 * time.Second},
 		"behind another run": {[]func(*job.Row){within(10 * time.Second), parked(time.Minute)},
-			func(b *bundle, r job.Row) job.Row {
+			func(b *bench, r job.Row) job.Row {
 				s := b.Rule(func(s *schedule.Schedule) { s.Overlap = schedule.OverlapBufferAll })
 				r = b.Put(jobtest.Row(1, r.DueAt, r.CreatedAt, stagetest.Of(s), within(10*time.Second)))
 				holder := b.Put(jobtest.Row(2, r.DueAt, r.CreatedAt, stagetest.Of(s)))
 				b.Write(s.TakeSlot(holder.ID))
-				if err := b.Store.NoteQueue(b.Context(), s.Key, stagetest.Now()); err != nil {
-					b.Fatal(err)
-				}
+				b.Must(b.Store.NoteQueue(b.Context(), s.Key, stagetest.Now()))
 				after, w := job.ParkQueuedBehind(r, stagetest.Now())
 				b.Write(w)
 				return after
 			}, 10 * time.Second},
 	} {
-		bubble(t, name, memory.Options{}, func(b *bundle) {
+		bubble(t, name, func(b *bench) {
 			due := stagetest.Now()
 			r := b.Put(jobtest.Row(0, due, due.Add(-time.Second), c.change...))
 			if c.hold != nil {
@@ -76,9 +72,7 @@ func TestSweeper_EndsWhatWaitsAtItsDeadline(t *testing.T) {
 			}
 			end := due.Add(c.after)
 			for now := stagetest.Now(); now.Before(end.Add(2 * time.Second)); now = stagetest.Now() {
-				if err := b.stage.Deadlines(b.Context()); err != nil {
-					b.Fatal(err)
-				}
+				b.Must(b.stage.Deadlines(b.Context()))
 				if row := b.Row(r.Key); row.Status.Final() && !stagetest.Now().After(end) {
 					b.Fatalf("it is %s, %s before its deadline", row.Status, end.Sub(stagetest.Now()))
 				}
@@ -102,7 +96,7 @@ func TestSweeper_EndsWhatWaitsAtItsDeadline(t *testing.T) {
 
 func TestSweeper_LeavesAloneWhatHasTime(t *testing.T) {
 	t.Parallel()
-	bubble(t, "a job that runs past its deadline goes on", memory.Options{}, func(b *bundle) {
+	bubble(t, "a job that runs past its deadline goes on", func(b *bench) {
 		r := b.Put(
 			jobtest.Row(
 				0,
@@ -113,14 +107,12 @@ func TestSweeper_LeavesAloneWhatHasTime(t *testing.T) {
 		)
 		b.Own(r, 30*time.Second)
 		time.Sleep(3 * time.Second)
-		if err := b.stage.Deadlines(b.Context()); err != nil {
-			b.Fatal(err)
-		}
+		b.Must(b.stage.Deadlines(b.Context()))
 		if row := b.Row(r.Key); row.Status != job.Scheduled || row.Stop != job.NoStop {
 			b.Errorf("it is %s, stop %q", row.Status, row.Stop)
 		}
 	})
-	bubble(t, "one without a deadline is not read", memory.Options{}, func(b *bundle) {
+	bubble(t, "one without a deadline is not read", func(b *bench) {
 		b.Put(jobtest.Row(0, time.Now(), time.Now(), func(r *job.Row) { job.Route(r, r.DueAt) }))
 		reads := 0
 		b.Before(
@@ -132,7 +124,7 @@ func TestSweeper_LeavesAloneWhatHasTime(t *testing.T) {
 			b.Errorf("%d reads, %v", reads, err)
 		}
 	})
-	bubble(t, "one whose firing may be lost is fired again after the grace", memory.Options{}, func(b *bundle) {
+	bubble(t, "one whose firing may be lost is fired again after the grace", func(b *bench) {
 		r := b.Put(
 			jobtest.Row(
 				0,
@@ -142,9 +134,7 @@ func TestSweeper_LeavesAloneWhatHasTime(t *testing.T) {
 			),
 		)
 		time.Sleep(3*time.Minute + time.Second)
-		if err := b.stage.Deadlines(b.Context()); err != nil {
-			b.Fatal(err)
-		}
+		b.Must(b.stage.Deadlines(b.Context()))
 		b.RequireFired(r)
 	})
 }

@@ -7,13 +7,12 @@ import (
 
 	"punctual/shared/contract"
 	"punctual/shared/item"
-	"punctual/shared/memory"
 	"punctual/shared/telemetry"
 )
 
 func TestSweeper_DoesNothingWithARestoredTable(t *testing.T) {
 	t.Parallel()
-	bubble(t, "fires no overdue job of a restored table until it is released", memory.Options{}, func(b *bundle) {
+	bubble(t, "fires no overdue job of a restored table until it is released", func(b *bench) {
 		b.sweep()
 		b.lost(1, lost)
 		b.World.Table().Restored(contract.Jobs)
@@ -30,9 +29,7 @@ func TestSweeper_DoesNothingWithARestoredTable(t *testing.T) {
 			b.Errorf("the metric says %v", n)
 		}
 		is, err := b.World.Table().Identity(b.Context(), contract.Jobs)
-		if err != nil {
-			b.Fatal(err)
-		}
+		b.Must(err)
 		b.Write(item.Write{
 			Ref:  item.Ref{Table: contract.Tasks, PK: "system#setting", SK: "tables"},
 			Name: "test.lift", Set: map[string]any{contract.Jobs: is.ID},
@@ -45,7 +42,7 @@ func TestSweeper_DoesNothingWithARestoredTable(t *testing.T) {
 			b.Errorf("the metric says %v once it may", n)
 		}
 	})
-	bubble(t, "an outage of days is not taken for a restored table", memory.Options{}, func(b *bundle) {
+	bubble(t, "an outage of days is not taken for a restored table", func(b *bench) {
 		b.sweep()
 		b.lost(1, lost)
 		time.Sleep(4 * 24 * time.Hour)

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"punctual/functions/engine/runs"
+	"punctual/functions/stagetest"
 	"punctual/shared/contract"
 	"punctual/shared/dag"
 	"punctual/shared/fault"
@@ -16,7 +17,7 @@ import (
 )
 
 // stuck is a run whose derivation does not end: each read of the run blocks, and so do those of its job's wake-ups.
-func (b *bundle) stuck(heeds bool) run.Key {
+func (b *bench) stuck(heeds bool) run.Key {
 	b.Helper()
 	k := run.Key{Tenant: "noisy", ID: job.DeterministicID(time.Now(), "stuck")}
 	d := dag.Definition{Nodes: map[string]dag.Node{"a": {Task: "echo"}}}
@@ -44,7 +45,7 @@ func (b *bundle) stuck(heeds bool) run.Key {
 func TestSweeper_GoesOnWithoutARunThatDoesNotEnd(t *testing.T) {
 	t.Parallel()
 	for _, heeds := range []bool{true, false} {
-		bubble(t, fmt.Sprintf("the work heeds its context: %v", heeds), memory.Options{}, func(b *bundle) {
+		bubble(t, fmt.Sprintf("the work heeds its context: %v", heeds), func(b *bench) {
 			b.sweep() // the watermarks do not move
 			k := b.stuck(heeds)
 			at := time.Now()
@@ -75,7 +76,7 @@ func TestSweeper_GoesOnWithoutARunThatDoesNotEnd(t *testing.T) {
 
 func TestSweeper_RetriesARunSoonThatFailedForAMoment(t *testing.T) {
 	t.Parallel()
-	bubble(t, "a throttled table costs a run a minute", memory.Options{}, func(b *bundle) {
+	bubble(t, "a throttled table costs a run a minute", func(b *bench) {
 		b.sweep()
 		k := run.Key{Tenant: "acme", ID: job.DeterministicID(time.Now(), "run")}
 		d := dag.Definition{Nodes: map[string]dag.Node{"a": {Task: "echo"}}}
@@ -84,20 +85,12 @@ func TestSweeper_RetriesARunSoonThatFailedForAMoment(t *testing.T) {
 		}
 		due := func() (at time.Time, tries int64) {
 			r, err := b.Store.Run(b.Context(), k)
-			if err != nil {
-				b.Fatal(err)
-			}
+			b.Must(err)
 			return r.WakeAt, r.Tries
 		}
 		at, _ := due()
-		failed := 0
-		b.World.SetFaults(func(c memory.Call) memory.Fault {
-			if c.Op == memory.TableGet && c.Ref == k.Ref() && failed < 2 { // what keeps the run reads it as well
-				failed++
-				return memory.Fault{Fail: fault.Throttled}
-			}
-			return memory.Fault{}
-		})
+		// what keeps the run reads it as well
+		b.FaultFirst(2, stagetest.On(memory.TableGet, k.Ref()), memory.Fault{Fail: fault.Throttled})
 		time.Sleep(time.Until(at) + time.Second)
 		_, _ = b.stage.Handle(b.Context(), nil)
 		if next, tries := due(); next.After(time.Now()) || tries != 1 {

@@ -12,14 +12,14 @@ import (
 	"punctual/shared/schedule"
 )
 
-func (b *bundle) rule(cron string, change ...func(*schedule.Schedule)) schedule.Schedule {
+func (b *bench) rule(cron string, change ...func(*schedule.Schedule)) schedule.Schedule {
 	b.Helper()
 	return b.Create(stagetest.Schedule("rule", cron, change...))
 }
 
 func TestSweeper_PromotesForgottenSchedules(t *testing.T) {
 	t.Parallel()
-	bubble(t, "a schedule that was never promoted is promoted after the grace", memory.Options{}, func(b *bundle) {
+	bubble(t, "a schedule that was never promoted is promoted after the grace", func(b *bench) {
 		b.sweep()
 		s := b.rule("* * * * *")
 		time.Sleep(contract.Grace + time.Minute)
@@ -28,7 +28,7 @@ func TestSweeper_PromotesForgottenSchedules(t *testing.T) {
 			b.Errorf("next is %s", now.Next)
 		}
 	})
-	bubble(t, "a schedule that the promoter missed is promoted before it is due", memory.Options{}, func(b *bundle) {
+	bubble(t, "a schedule that the promoter missed is promoted before it is due", func(b *bench) {
 		b.sweep()
 		s := b.rule("0 */6 * * *")
 		at := s.Next
@@ -38,21 +38,18 @@ func TestSweeper_PromotesForgottenSchedules(t *testing.T) {
 			b.Error(err)
 		}
 	})
-	bubble(t, "a schedule parked after its pause was lifted is promoted by the next pass", memory.Options{},
-		func(b *bundle) {
-			s := b.rule("* * * * *")
-			if err := b.Store.NoteParked(b.Context(), s.Tenant, time.Now()); err != nil {
-				b.Fatal(err)
-			}
-			_, w := schedule.Hold(s, job.Pause{Since: time.Now().UTC()}, time.Now().UTC())
-			b.Write(w)
-			b.sweep()
-			if now := b.Schedule(s.Key); now.Parked || !now.Next.After(time.Now().Add(29*time.Minute)) {
-				b.Errorf("parked %v, next %s", now.Parked, now.Next)
-			}
-		})
-	bubble(t, "a queued job is fired after the one before, and an empty line goes", memory.Options{EmptyPages: true},
-		func(b *bundle) {
+	bubble(t, "a schedule parked after its pause was lifted is promoted by the next pass", func(b *bench) {
+		s := b.rule("* * * * *")
+		b.Must(b.Store.NoteParked(b.Context(), s.Tenant, time.Now()))
+		_, w := schedule.Hold(s, job.Pause{Since: time.Now().UTC()}, time.Now().UTC())
+		b.Write(w)
+		b.sweep()
+		if now := b.Schedule(s.Key); now.Parked || !now.Next.After(time.Now().Add(29*time.Minute)) {
+			b.Errorf("parked %v, next %s", now.Parked, now.Next)
+		}
+	})
+	bubbleOf(t, "a queued job is fired after the one before, and an empty line goes", memory.Options{EmptyPages: true},
+		func(b *bench) {
 			s := b.rule("0 0 1 1 *", func(s *schedule.Schedule) { s.Overlap = schedule.OverlapBufferAll })
 			inLine := func(r *job.Row) {
 				r.ScheduleID, r.Epoch, r.NominalAt, r.Parked, r.QueuedBehind, r.WakeAt = s.Name, 1, r.DueAt, true, true,
@@ -62,9 +59,7 @@ func TestSweeper_PromotesForgottenSchedules(t *testing.T) {
 			over := b.lost(1, -2*time.Hour, inLine,
 				func(r *job.Row) { r.Status, r.WakeAt = job.Succeeded, time.Time{} })
 			b.Write(s.TakeSlot(over.ID))
-			if err := b.Store.NoteQueue(b.Context(), s.Key, time.Now()); err != nil {
-				b.Fatal(err)
-			}
+			b.Must(b.Store.NoteQueue(b.Context(), s.Key, time.Now()))
 			b.sweep()
 			if now := b.Row(r.Key); now.QueuedBehind || b.Fired()[string(r.ID)] != 1 {
 				b.Errorf("it still waits: %+v", now)

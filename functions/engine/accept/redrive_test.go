@@ -15,29 +15,27 @@ import (
 	"punctual/shared/memory"
 )
 
-type bundle struct {
-	*stagetest.Setup
-	accept *engine.Engine
+type bench struct {
+	*stagetest.Bench
+	engine *engine.Engine
 }
 
-func bubble(t *testing.T, name string, do func(b *bundle)) {
+func bubble(t *testing.T, name string, do func(b *bench)) {
 	stagetest.Bubble(t, name, memory.Options{EmptyPages: true},
-		func(s *stagetest.Setup) { do(&bundle{s, s.Engine()}) })
+		func(s *stagetest.Bench) { do(&bench{s, s.Engine()}) })
 }
 
 //proof:of 109
 func TestAcceptor_Redrives(t *testing.T) {
 	t.Parallel()
-	redrive := func(b *bundle, r job.Row) (job.ID, bool) {
+	redrive := func(b *bench, r job.Row) (job.ID, bool) {
 		b.Helper()
-		by, already, err := b.accept.Redrive(b.Context(), r.Key)
-		if err != nil {
-			b.Fatal(err)
-		}
+		by, already, err := b.engine.Redrive(b.Context(), r.Key)
+		b.Must(err)
 		return by, already
 	}
 	//proof:of 194
-	bubble(t, "makes a new job that is linked both ways, due now and fired", func(b *bundle) {
+	bubble(t, "makes a new job that is linked both ways, due now and fired", func(b *bench) {
 		r := b.Overdue(1, time.Hour, stagetest.Dead,
 			func(r *job.Row) { r.Attempt, r.Failures, r.Payload = 6, 6, `{"n":1}` })
 		by, already := redrive(b, r)
@@ -52,7 +50,7 @@ func TestAcceptor_Redrives(t *testing.T) {
 		}
 		b.RequireFired(next)
 	})
-	bubble(t, "a second redrive answers with the job of the first", func(b *bundle) {
+	bubble(t, "a second redrive answers with the job of the first", func(b *bench) {
 		r := b.Overdue(1, time.Hour, stagetest.Dead)
 		first, _ := redrive(b, r)
 		time.Sleep(time.Minute)
@@ -61,7 +59,7 @@ func TestAcceptor_Redrives(t *testing.T) {
 			b.Errorf("%s, then %s; already: %v", first, second, already)
 		}
 	})
-	bubble(t, "a second redrive sends the firing again until a worker has claimed the new job", func(b *bundle) {
+	bubble(t, "a second redrive sends the firing again until a worker has claimed the new job", func(b *bench) {
 		r := b.Overdue(1, time.Hour, stagetest.Dead)
 		b.Fail(memory.QueueSend, stagetest.FiringQueue)
 		by, _ := redrive(b, r)
@@ -73,58 +71,43 @@ func TestAcceptor_Redrives(t *testing.T) {
 		redrive(b, r)
 		b.RequireSilence()
 	})
-	bubble(t, "two redrives at once make one job", func(b *bundle) {
+	bubble(t, "two redrives at once make one job", func(b *bench) {
 		r := b.Overdue(1, time.Hour, stagetest.Dead)
 		var theirs job.ID
-		inside := false
-		b.World.SetFaults(func(c memory.Call) memory.Fault {
-			if c.Op == memory.TableCommit && !inside {
-				inside = true
-				theirs, _, _ = b.Engine().Redrive(b.Context(), r.Key)
-			}
-			return memory.Fault{}
+		b.Before(stagetest.Every(memory.TableCommit), func() {
+			theirs, _, _ = b.Engine().Redrive(b.Context(), r.Key)
 		})
 		ours, already := redrive(b, r)
 		if fired := b.Fired(); theirs == "" || theirs != ours || !already || len(fired) != 1 {
 			b.Errorf("the other redrive made %q and this one %q, already: %v", theirs, ours, already)
 		}
 	})
-	bubble(t, "a redrive succeeds while the dead letter is buried", func(b *bundle) {
+	bubble(t, "a redrive succeeds while the dead letter is buried", func(b *bench) {
 		r := b.Overdue(1, time.Hour, stagetest.Dead)
-		done := false
-		b.World.SetFaults(func(c memory.Call) memory.Fault {
-			if c.Op == memory.TableCommit && !done {
-				done = true
-				_, w := job.Bury(r, time.Now())
-				b.Write(w)
-			}
-			return memory.Fault{}
+		b.Before(stagetest.Every(memory.TableCommit), func() {
+			_, w := job.Bury(r, time.Now())
+			b.Write(w)
 		})
 		if by, already := redrive(b, r); already || b.Row(r.Key).RedrivenBy != by {
 			b.Errorf("already %v", already)
 		}
 	})
 	for in, size := range map[string]int{job.InItem: 2_000, job.InBlob: 300_000} {
-		bubble(t, "copies the tags and a payload in a "+in+" before the new row is written", func(b *bundle) {
+		bubble(t, "copies the tags and a payload in a "+in+" before the new row is written", func(b *bench) {
 			payload := `"` + strings.Repeat("x", size) + `"`
 			r := jobtest.Row(1, time.Now(), time.Now(), stagetest.Dead, func(r *job.Row) {
 				r.Version, r.Tagged = 3, true
 				r.SetPayload(job.Payload{In: in, Size: int64(len(payload))})
 			})
-			if err := b.Store.PutPayload(b.Context(), r, []byte(payload)); err != nil {
-				b.Fatal(err)
-			}
+			b.Must(b.Store.PutPayload(b.Context(), r, []byte(payload)))
 			b.Write(r.PutContent(job.TagsContent, `{"team":"billing"}`))
 			b.Put(r)
 			var early error
-			b.World.SetFaults(func(c memory.Call) memory.Fault {
-				if c.Op == memory.TableCommit {
-					next := job.RedriveOf(r, time.Now())
-					_, errPayload := b.Store.Payload(b.Context(), next)
-					_, errTags := b.Store.Content(b.Context(), next.Key, job.TagsContent)
-					early = errors.Join(errPayload, errTags)
-				}
-				return memory.Fault{}
+			b.Each(stagetest.Every(memory.TableCommit), func(memory.Call) {
+				next := job.RedriveOf(r, time.Now())
+				_, errPayload := b.Store.Payload(b.Context(), next)
+				_, errTags := b.Store.Content(b.Context(), next.Key, job.TagsContent)
+				early = errors.Join(errPayload, errTags)
 			})
 			by, _ := redrive(b, r)
 			next := b.Row(job.Key{Tenant: jobtest.Tenant, ID: by})
@@ -134,7 +117,7 @@ func TestAcceptor_Redrives(t *testing.T) {
 			}
 		})
 	}
-	bubble(t, "a new job whose firing cannot be sent waits for the sweeper", func(b *bundle) {
+	bubble(t, "a new job whose firing cannot be sent waits for the sweeper", func(b *bench) {
 		r := b.Overdue(1, time.Hour, stagetest.Dead)
 		b.Fail(memory.QueueSend, stagetest.FiringQueue)
 		by, _ := redrive(b, r)
@@ -142,19 +125,19 @@ func TestAcceptor_Redrives(t *testing.T) {
 			b.Errorf("it wakes at %s", next.WakeAt)
 		}
 	})
-	bubble(t, "a job that is not dead is refused, and one that is gone is not found", func(b *bundle) {
+	bubble(t, "a job that is not dead is refused, and one that is gone is not found", func(b *bench) {
 		r := b.Overdue(1, time.Hour)
-		if _, _, err := b.accept.Redrive(b.Context(), r.Key); fault.KindOf(err) != fault.Refused {
+		if _, _, err := b.engine.Redrive(b.Context(), r.Key); fault.KindOf(err) != fault.Refused {
 			b.Errorf("waiting: %v", err)
 		}
-		if _, _, err := b.accept.Redrive(b.Context(), jobtest.Key(2)); fault.KindOf(err) != fault.NotFound {
+		if _, _, err := b.engine.Redrive(b.Context(), jobtest.Key(2)); fault.KindOf(err) != fault.NotFound {
 			b.Errorf("gone: %v", err)
 		}
 	})
-	bubble(t, "a redrive that cannot copy the payload changes nothing", func(b *bundle) {
+	bubble(t, "a redrive that cannot copy the payload changes nothing", func(b *bench) {
 		r := b.Overdue(1, time.Hour, stagetest.Dead,
 			func(r *job.Row) { r.SetPayload(job.Payload{In: job.InBlob, Size: 9}) })
-		if _, _, err := b.accept.Redrive(b.Context(), r.Key); err == nil {
+		if _, _, err := b.engine.Redrive(b.Context(), r.Key); err == nil {
 			b.Fatal("it went through")
 		}
 		if b.Row(r.Key).RedrivenBy != "" {
@@ -167,7 +150,7 @@ func TestAcceptor_Redrives(t *testing.T) {
 func TestAcceptor_RedrivesOnceAfterACrash(t *testing.T) {
 	t.Parallel()
 	for _, lost := range []bool{false, true} {
-		bubble(t, fmt.Sprintf("redrives once after any crash, last answer lost: %v", lost), func(b *bundle) {
+		bubble(t, fmt.Sprintf("redrives once after any crash, last answer lost: %v", lost), func(b *bench) {
 			var r job.Row
 			b.Crashes(lost, func(n int) {
 				r = jobtest.Row(n, time.Now(), time.Now(), stagetest.Dead, func(r *job.Row) {
@@ -175,19 +158,15 @@ func TestAcceptor_RedrivesOnceAfterACrash(t *testing.T) {
 					r.SetPayload(job.Payload{In: job.InItem, Size: 7})
 				})
 				b.Put(r)
-				if err := b.Store.PutPayload(b.Context(), r, []byte(`"hello"`)); err != nil {
-					b.Fatal(err)
-				}
+				b.Must(b.Store.PutPayload(b.Context(), r, []byte(`"hello"`)))
 				b.Write(r.PutContent(job.TagsContent, `{}`))
 			}, func() error {
-				_, _, err := b.accept.Redrive(b.Context(), r.Key)
+				_, _, err := b.engine.Redrive(b.Context(), r.Key)
 				return err
 			}, func(n int) {
-				b.accept = b.Engine() // of a new process, which remembers nothing
-				by, _, err := b.accept.Redrive(b.Context(), r.Key)
-				if err != nil {
-					b.Fatal(err)
-				}
+				b.engine = b.Engine() // of a new process, which remembers nothing
+				by, _, err := b.engine.Redrive(b.Context(), r.Key)
+				b.Must(err)
 				next := b.Row(job.Key{Tenant: r.Tenant, ID: by})
 				if got, err := b.Store.Payload(b.Context(), next); err != nil || string(got) != `"hello"` {
 					b.Errorf("crashed at call %d: its payload is %s, %v", n, got, err)

@@ -16,6 +16,10 @@ import (
 	"punctual/shared/telemetry"
 )
 
+func bubble(t *testing.T, name string, do func(b *stagetest.Bench)) {
+	stagetest.Bubble(t, name, memory.Options{}, do)
+}
+
 func TestArmer_SendsFirings(t *testing.T) {
 	t.Parallel()
 	// firings are n firings, due a minute apart from now on.
@@ -26,52 +30,44 @@ func TestArmer_SendsFirings(t *testing.T) {
 		}
 		return list
 	}
-	armer := func(b *stagetest.Setup) arm.Armer {
+	armer := func(b *stagetest.Bench) arm.Armer {
 		return arm.Armer{Queue: b.World.Queues(), Log: telemetry.Silent(), Meter: b.Meter}
 	}
-	stagetest.Bubble(t, "returns an error for each firing of a batch that was not sent", memory.Options{},
-		func(b *stagetest.Setup) {
-			b.World.SetFaults(func(c memory.Call) memory.Fault {
-				if c.Op == memory.QueueSend && c.N == 1 {
-					return memory.Fault{Entries: map[int]fault.Kind{3: fault.Throttled, 7: fault.Invalid}}
-				}
-				return memory.Fault{}
-			})
-			errs := armer(b).FireAll(b.Context(), "direct", firings(10), time.Now())
-			for i, err := range errs {
-				want := map[int]fault.Kind{3: fault.Throttled, 7: fault.Invalid}[i]
-				if fault.KindOf(err) != want {
-					b.Errorf("firing %d: %v, want %q", i, err, want)
-				}
+	bubble(t, "returns an error for each firing of a batch that was not sent", func(b *stagetest.Bench) {
+		b.FailEntries(map[int]fault.Kind{3: fault.Throttled, 7: fault.Invalid})
+		errs := armer(b).FireAll(b.Context(), "direct", firings(10), time.Now())
+		for i, err := range errs {
+			want := map[int]fault.Kind{3: fault.Throttled, 7: fault.Invalid}[i]
+			if fault.KindOf(err) != want {
+				b.Errorf("firing %d: %v, want %q", i, err, want)
 			}
-			if sent := b.Meter.Total(telemetry.FiringsSent); sent != 8 {
-				b.Errorf("counted %v sent", sent)
-			}
-			depth, _ := b.World.Queues().Depth(b.Context(), stagetest.FiringQueue)
-			if depth.Visible+depth.Delayed != 8 {
-				b.Errorf("the queue holds %+v", depth)
-			}
-		})
-	stagetest.Bubble(t, "a queue that fails returns errors for its own firings only", memory.Options{},
-		func(b *stagetest.Setup) {
-			b.Fail(memory.QueueSend, stagetest.FiringQueue)
-			other := jobtest.Row(9, time.Now(), time.Now(), func(r *job.Row) { r.Priority = job.Critical })
-			errs := armer(b).FireAll(b.Context(), "direct", append(firings(2), other.Firing()), time.Now())
-			if errs[0] == nil || errs[1] == nil || errs[2] != nil {
-				b.Errorf("got %v", errs)
-			}
-			if sent := b.Meter.Total(telemetry.FiringsSent); sent != 1 {
-				b.Errorf("counted %v sent", sent)
-			}
-		})
-	stagetest.Bubble(t, "sends the earliest due first", memory.Options{}, func(b *stagetest.Setup) {
+		}
+		if sent := b.Meter.Total(telemetry.FiringsSent); sent != 8 {
+			b.Errorf("counted %v sent", sent)
+		}
+		if n := b.Depth(stagetest.FiringQueue); n != 8 {
+			b.Errorf("the queue holds %d", n)
+		}
+	})
+	bubble(t, "a queue that fails returns errors for its own firings only", func(b *stagetest.Bench) {
+		b.Fail(memory.QueueSend, stagetest.FiringQueue)
+		other := jobtest.Row(9, time.Now(), time.Now(), func(r *job.Row) { r.Priority = job.Critical })
+		errs := armer(b).FireAll(b.Context(), "direct", append(firings(2), other.Firing()), time.Now())
+		if errs[0] == nil || errs[1] == nil || errs[2] != nil {
+			b.Errorf("got %v", errs)
+		}
+		if sent := b.Meter.Total(telemetry.FiringsSent); sent != 1 {
+			b.Errorf("counted %v sent", sent)
+		}
+	})
+	bubble(t, "sends the earliest due first", func(b *stagetest.Bench) {
 		all := firings(12)
 		for i := range len(all) / 2 {
 			all[i], all[len(all)-1-i] = all[len(all)-1-i], all[i]
 		}
-		b.World.SetFaults(func(c memory.Call) memory.Fault { // the second batch fails, with the two that are due last
-			return memory.Fault{Fail: map[bool]fault.Kind{true: fault.Throttled}[c.Op == memory.QueueSend && c.N == 2]}
-		})
+		// the second batch fails, with the two that are due last
+		second := func(c memory.Call) bool { return c.Op == memory.QueueSend && c.N == 2 }
+		b.Fault(second, memory.Fault{Fail: fault.Throttled})
 		errs := armer(b).FireAll(b.Context(), "direct", all, time.Now())
 		for i, err := range errs {
 			if late := i < 2; (err != nil) != late {
@@ -79,7 +75,7 @@ func TestArmer_SendsFirings(t *testing.T) {
 			}
 		}
 	})
-	stagetest.Bubble(t, "sends each firing in the group of its tenant", memory.Options{}, func(b *stagetest.Setup) {
+	bubble(t, "sends each firing in the group of its tenant", func(b *stagetest.Bench) {
 		armer(b).FireAll(b.Context(), "direct", firings(1), time.Now())
 		if got := b.Received(stagetest.FiringQueue); len(got) != 1 || got[0].Group != jobtest.Tenant {
 			b.Errorf("got %+v", got)
@@ -93,46 +89,39 @@ func TestSlices_AskForASlice(t *testing.T) {
 		at := time.Now().Truncate(time.Minute).Add(20 * time.Minute)
 		return []horizon.Slice{{Minute: at, Shard: 1}, {Minute: at, Shard: 2}, {Minute: at, Shard: 1}}
 	}
-	stagetest.Bubble(t, "asks once for a slice, with the time at which it is to be read", memory.Options{},
-		func(b *stagetest.Setup) {
-			s := arm.Slices{Queue: b.World.Queues()}
-			for range 2 {
-				for n, err := range s.Ask(b.Context(), some()) {
-					if err != nil {
-						b.Errorf("slice %d: %v", n, err)
-					}
+	bubble(t, "asks once for a slice, with the time at which it is to be read", func(b *stagetest.Bench) {
+		s := arm.Slices{Queue: b.World.Queues()}
+		for range 2 {
+			for n, err := range s.Ask(b.Context(), some()) {
+				if err != nil {
+					b.Errorf("slice %d: %v", n, err)
 				}
 			}
-			got := b.Received(contract.DispatchQueue)
-			if len(got) != 2 {
-				b.Fatalf("%d messages for 2 slices", len(got))
-			}
-			d, err := message.Decode[message.Dispatch](got[0].Body)
-			if err != nil || d.Slice != some()[0].String() || !d.At.Equal(some()[0].Minute.Add(-contract.TimerLead)) {
-				b.Errorf("asked by %s, %v", got[0].Body, err)
-			}
-		})
-	stagetest.Bubble(t, "asks once more after a failure, which it returns for every job of the slice", memory.Options{},
-		func(b *stagetest.Setup) {
-			s := arm.Slices{Queue: b.World.Queues()}
-			b.World.SetFaults(func(c memory.Call) memory.Fault {
-				if c.Op == memory.QueueSend && c.N == 1 {
-					return memory.Fault{Entries: map[int]fault.Kind{0: fault.Throttled}}
-				}
-				return memory.Fault{}
-			})
-			errs := s.Ask(b.Context(), some())
-			if fault.KindOf(errs[0]) != fault.Throttled || errs[1] != nil || fault.KindOf(errs[2]) != fault.Throttled {
-				b.Errorf("got %v", errs)
-			}
-			if s.Asked(some()[0]) || !s.Asked(some()[1]) {
-				b.Error("it remembers the wrong one")
-			}
-			s.Ask(b.Context(), some())
-			if got := b.Received(contract.DispatchQueue); len(got) != 2 {
-				b.Errorf("%d messages", len(got))
-			}
-		})
+		}
+		got := b.Received(contract.DispatchQueue)
+		if len(got) != 2 {
+			b.Fatalf("%d messages for 2 slices", len(got))
+		}
+		d, err := message.Decode[message.Dispatch](got[0].Body)
+		if err != nil || d.Slice != some()[0].String() || !d.At.Equal(some()[0].Minute.Add(-contract.TimerLead)) {
+			b.Errorf("asked by %s, %v", got[0].Body, err)
+		}
+	})
+	bubble(t, "asks once more after a failure, which it returns for every job of the slice", func(b *stagetest.Bench) {
+		s := arm.Slices{Queue: b.World.Queues()}
+		b.FailEntries(map[int]fault.Kind{0: fault.Throttled})
+		errs := s.Ask(b.Context(), some())
+		if fault.KindOf(errs[0]) != fault.Throttled || errs[1] != nil || fault.KindOf(errs[2]) != fault.Throttled {
+			b.Errorf("got %v", errs)
+		}
+		if s.Asked(some()[0]) || !s.Asked(some()[1]) {
+			b.Error("it remembers the wrong one")
+		}
+		s.Ask(b.Context(), some())
+		if got := b.Received(contract.DispatchQueue); len(got) != 2 {
+			b.Errorf("%d messages", len(got))
+		}
+	})
 }
 
 func TestRecent_RemembersTheNewest(t *testing.T) {

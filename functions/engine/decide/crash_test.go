@@ -15,30 +15,30 @@ func TestDecider_RepeatsAWakeUpThatCrashed(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
 		change func(*job.Row)
-		end    func(b *bundle, r job.Row) bool // it is done
+		end    func(b *bench, r job.Row) bool // it is done
 	}{
-		"fires": {nil, func(b *bundle, r job.Row) bool { return b.HasFired(r) }},
-		"finishes a stop": {func(r *job.Row) { r.Stop = job.StopCancel }, func(b *bundle, r job.Row) bool {
+		"fires": {nil, func(b *bench, r job.Row) bool { return b.HasFired(r) }},
+		"finishes a stop": {func(r *job.Row) { r.Stop = job.StopCancel }, func(b *bench, r job.Row) bool {
 			return b.Row(r.Key).Status == job.Cancelled && b.Claim(r.Key).Token > 0
 		}},
-		"expires": {func(r *job.Row) { r.StartWithin = time.Second }, func(b *bundle, r job.Row) bool {
+		"expires": {func(r *job.Row) { r.StartWithin = time.Second }, func(b *bench, r job.Row) bool {
 			return b.Row(r.Key).Status == job.Expired && b.Claim(r.Key).Token > 0
 		}},
-		"sends a dead letter": {stagetest.Dead, func(b *bundle, r job.Row) bool {
+		"sends a dead letter": {stagetest.Dead, func(b *bench, r job.Row) bool {
 			return len(b.Received(contract.RedriveQueue)) > 0
 		}},
 		"unparks": {func(r *job.Row) { r.Parked, r.WakeAt = true, r.DueAt },
-			func(b *bundle, r job.Row) bool { return b.HasFired(r) }},
+			func(b *bench, r job.Row) bool { return b.HasFired(r) }},
 	} {
 		for _, lost := range []bool{false, true} {
-			bubble(t, fmt.Sprintf("%s after any crash, last answer lost: %v", name, lost), func(b *bundle) {
+			bubble(t, fmt.Sprintf("%s after any crash, last answer lost: %v", name, lost), func(b *bench) {
 				var r job.Row
 				bring := func() error {
 					if now := b.Row(r.Key); now.Parked {
-						_, err := b.decider.Parked(b.Context(), r.Key)
+						_, err := b.engine.Parked(b.Context(), r.Key)
 						return err
 					}
-					_, err := b.decider.Entry(b.Context(), stagetest.Entry(b.Row(r.Key)))
+					_, err := b.engine.Entry(b.Context(), stagetest.Entry(b.Row(r.Key)))
 					return err
 				}
 				b.Crashes(lost, func(n int) {
@@ -49,13 +49,13 @@ func TestDecider_RepeatsAWakeUpThatCrashed(t *testing.T) {
 					}
 				}, func() error {
 					if r.Parked {
-						_, err := b.decider.Parked(b.Context(), r.Key)
+						_, err := b.engine.Parked(b.Context(), r.Key)
 						return err
 					}
-					_, err := b.decider.Entry(b.Context(), stagetest.Entry(r))
+					_, err := b.engine.Entry(b.Context(), stagetest.Entry(r))
 					return err
 				}, func(n int) {
-					b.decider = b.Engine() // of a new process, which remembers nothing
+					b.engine = b.Engine() // of a new process, which remembers nothing
 					for range 4 {
 						if c.end(b, r) {
 							return
@@ -65,9 +65,7 @@ func TestDecider_RepeatsAWakeUpThatCrashed(t *testing.T) {
 							b.Fatalf("crashed at call %d: nothing brings the job back", n)
 						}
 						time.Sleep(contract.Grace + time.Minute)
-						if err := bring(); err != nil {
-							b.Fatal(err)
-						}
+						b.Must(bring())
 					}
 					b.Errorf("crashed at call %d: it is %+v", n, b.Row(r.Key))
 				})
@@ -79,26 +77,26 @@ func TestDecider_RepeatsAWakeUpThatCrashed(t *testing.T) {
 func TestDecider_FindsAJobWhoseParkingCrashed(t *testing.T) {
 	t.Parallel()
 	for _, lost := range []bool{false, true} {
-		bubble(t, fmt.Sprintf("finds the job after any crash, last answer lost: %v", lost), func(b *bundle) {
+		bubble(t, fmt.Sprintf("finds the job after any crash, last answer lost: %v", lost), func(b *bench) {
 			var r job.Row
 			b.Crashes(lost, func(n int) {
 				b.Pause(job.PauseAll, time.Time{})
 				time.Sleep(2 * time.Second) // longer than pauses are kept
 				r = b.Overdue(n, stagetest.Late)
 			}, func() error {
-				_, err := b.decider.Entry(b.Context(), stagetest.Entry(r))
+				_, err := b.engine.Entry(b.Context(), stagetest.Entry(r))
 				return err
 			}, func(n int) {
-				b.decider = b.Engine()
+				b.engine = b.Engine()
 				b.Lift(job.PauseAll)
 				now := b.Row(r.Key)
 				if tenants, err := b.Store.ParkedTenants(b.Context()); now.Parked && (err != nil || len(tenants) == 0) {
 					b.Fatalf("crashed at call %d: it is parked, and the sweeper does not know of it, %v", n, err)
 				}
 				time.Sleep(2 * time.Second)
-				bring := func() (job.Step, error) { return b.decider.Entry(b.Context(), stagetest.Entry(now)) }
+				bring := func() (job.Step, error) { return b.engine.Entry(b.Context(), stagetest.Entry(now)) }
 				if now.Parked {
-					bring = func() (job.Step, error) { return b.decider.Parked(b.Context(), r.Key) }
+					bring = func() (job.Step, error) { return b.engine.Parked(b.Context(), r.Key) }
 				}
 				if step, err := bring(); err != nil || step != job.StepFire {
 					b.Fatalf("crashed at call %d: %q, %v", n, step, err)

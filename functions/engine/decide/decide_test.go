@@ -2,6 +2,7 @@ package decide_test
 
 import (
 	"fmt"
+	"slices"
 	"testing"
 	"time"
 
@@ -17,60 +18,46 @@ import (
 	"punctual/shared/tenant"
 )
 
-// bundle is a Decider over the in-memory implementations, in a bubble's time.
-type bundle struct {
-	*stagetest.Setup
-	decider *engine.Engine
+// bench is a Decider over the in-memory implementations, in a bubble's time.
+type bench struct {
+	*stagetest.Bench
+	engine *engine.Engine
 }
 
-func bubble(t *testing.T, name string, do func(b *bundle)) {
+func bubble(t *testing.T, name string, do func(b *bench)) {
 	// Lists have empty pages before their end.
 	stagetest.Bubble(t, name, memory.Options{EmptyPages: true},
-		func(s *stagetest.Setup) { do(&bundle{s, s.Engine()}) })
+		func(s *stagetest.Bench) { do(&bench{s, s.Engine()}) })
 }
 
 // sweep decides about the row as the sweeper does, and returns the step.
-func (b *bundle) sweep(r job.Row) job.Step {
-	b.Helper()
-	step, err := b.decider.Entry(b.Context(), stagetest.Entry(r))
-	if err != nil {
-		b.Fatal(err)
-	}
-	return step
-}
-
-func (b *bundle) requireStep(got, want job.Step) {
-	b.Helper()
-	if got != want {
-		b.Fatalf("the step was %q, want %q", got, want)
-	}
-}
+func (b *bench) sweep(r job.Row) job.Step { b.Helper(); return b.Sweep(b.engine, r) }
 
 func TestDecider_ActsOnAWakeUp(t *testing.T) {
 	t.Parallel()
-	bubble(t, "a lost firing is repeated, and once more after the grace", func(b *bundle) {
+	bubble(t, "a lost firing is repeated, and once more after the grace", func(b *bench) {
 		r := b.Overdue(1, stagetest.Late)
-		b.requireStep(b.sweep(r), job.StepFire)
+		b.RequireStep(b.sweep(r), job.StepFire)
 		b.RequireFired(r)
 		if after := b.Row(r.Key); !after.WakeAt.Equal(time.Now().Add(contract.Grace)) || after.Status != job.Scheduled {
 			b.Errorf("it is %s and wakes at %s", after.Status, after.WakeAt)
 		}
 	})
-	bubble(t, "an index entry older than the row's wake-up is ignored", func(b *bundle) {
+	bubble(t, "an index entry older than the row's wake-up is ignored", func(b *bench) {
 		r := b.Overdue(1, stagetest.Late)
 		_, w := job.Rewake(r, time.Now().Add(-time.Second), time.Now(), 0)
 		b.Write(w)
-		b.requireStep(b.sweep(r), job.StepNothing)
+		b.RequireStep(b.sweep(r), job.StepNothing)
 		b.RequireSilence()
 	})
-	bubble(t, "a job that is gone needs nothing", func(b *bundle) {
-		b.requireStep(b.sweep(jobtest.Row(1, time.Now(), time.Now())), job.StepNothing)
+	bubble(t, "a job that is gone needs nothing", func(b *bench) {
+		b.RequireStep(b.sweep(jobtest.Row(1, time.Now(), time.Now())), job.StepNothing)
 	})
 	//proof:of 111
 	bubble(t, "a dead letter that was not buried is sent once more, and once more after the grace",
-		func(b *bundle) {
+		func(b *bench) {
 			r := b.Overdue(1, stagetest.Late, stagetest.Dead)
-			b.requireStep(b.sweep(r), job.StepEffects)
+			b.RequireStep(b.sweep(r), job.StepEffects)
 			dead := b.Received(contract.RedriveQueue)
 			if len(dead) != 1 {
 				b.Fatalf("%d dead letters", len(dead))
@@ -84,20 +71,20 @@ func TestDecider_ActsOnAWakeUp(t *testing.T) {
 				b.Errorf("its pending effects are %q, and it wakes at %s", after.PendingEffects, after.WakeAt)
 			}
 		})
-	bubble(t, "a final row with unknown pending effects is undecodable", func(b *bundle) {
+	bubble(t, "a final row with unknown pending effects is undecodable", func(b *bench) {
 		r := b.Overdue(1, stagetest.Late,
 			func(r *job.Row) { stagetest.Dead(r); r.Status, r.PendingEffects = job.Succeeded, job.PendingChildren })
-		if _, err := b.decider.Entry(b.Context(), stagetest.Entry(r)); fault.KindOf(err) != fault.Undecodable {
+		if _, err := b.engine.Entry(b.Context(), stagetest.Entry(r)); fault.KindOf(err) != fault.Undecodable {
 			b.Errorf("got %v", err)
 		}
 	})
 	//proof:of 177
-	bubble(t, "the report of an unsettled outcome is repeated", func(b *bundle) {
+	bubble(t, "the report of an unsettled outcome is repeated", func(b *bench) {
 		r := b.Overdue(1, stagetest.Late, func(r *job.Row) { r.Stop = job.StopCancel })
 		c := b.Own(r, -time.Second)
 		o := job.Outcome{Kind: job.OutcomeSucceeded, Worker: "w1", Result: []byte(`{"n":1}`)}
 		b.Write(job.RecordOutcome(r.Key, 1, c.Token, o))
-		b.requireStep(b.sweep(r), job.StepRepeatReport)
+		b.RequireStep(b.sweep(r), job.StepRepeatReport)
 		reports := b.Received(contract.ReportQueue)
 		if len(reports) != 1 {
 			b.Fatalf("%d reports", len(reports))
@@ -113,10 +100,10 @@ func TestDecider_ActsOnAWakeUp(t *testing.T) {
 		}
 	})
 	//proof:of 116
-	bubble(t, "a running job waits for the end of its lease", func(b *bundle) {
+	bubble(t, "a running job waits for the end of its lease", func(b *bench) {
 		r := b.Overdue(1, stagetest.Late)
 		c := b.Own(r, 7*time.Second)
-		b.requireStep(b.sweep(r), job.StepWaitForLease)
+		b.RequireStep(b.sweep(r), job.StepWaitForLease)
 		b.RequireSilence()
 		if after := b.Row(r.Key); !after.WakeAt.Equal(c.LeaseUntil) {
 			b.Errorf("it wakes at %s", after.WakeAt)
@@ -125,10 +112,10 @@ func TestDecider_ActsOnAWakeUp(t *testing.T) {
 			b.Error("nobody cancelled it")
 		}
 	})
-	bubble(t, "the worker of a job with a stop is asked once more", func(b *bundle) {
+	bubble(t, "the worker of a job with a stop is asked once more", func(b *bench) {
 		r := b.Overdue(1, stagetest.Late, func(r *job.Row) { r.Stop = job.StopCancel })
 		c := b.Own(r, 7*time.Second)
-		b.requireStep(b.sweep(r), job.StepWaitForLease)
+		b.RequireStep(b.sweep(r), job.StepWaitForLease)
 		if !b.Claim(r.Key).Cancel {
 			b.Error("its worker was not asked")
 		}
@@ -136,28 +123,28 @@ func TestDecider_ActsOnAWakeUp(t *testing.T) {
 			b.Errorf("it is %s and wakes at %s", after.Status, after.WakeAt)
 		}
 	})
-	bubble(t, "a job with a stop is fenced before it ends", func(b *bundle) {
+	bubble(t, "a job with a stop is fenced before it ends", func(b *bench) {
 		r := b.Overdue(1, stagetest.Late,
 			func(r *job.Row) { r.Stop, r.CancelRequestedAt = job.StopCancel, time.Now().Add(-time.Minute) })
 		fenced := false
 		b.Before(stagetest.Named(job.WriteFinishStop), func() { fenced = b.Claim(r.Key).Token == 1 })
-		b.requireStep(b.sweep(r), job.StepFinishStop)
+		b.RequireStep(b.sweep(r), job.StepFinishStop)
 		if after := b.Row(r.Key); after.Status != job.Cancelled || !after.WakeAt.IsZero() || !fenced {
 			b.Errorf("it is %s, wakes at %s, fenced before: %v", after.Status, after.WakeAt, fenced)
 		}
 		b.RequireSilence()
 	})
-	bubble(t, "a job with a stop that starts meanwhile is left to its worker", func(b *bundle) {
+	bubble(t, "a job with a stop that starts meanwhile is left to its worker", func(b *bench) {
 		r := b.Overdue(1, stagetest.Late, func(r *job.Row) { r.Stop = job.StopCancel })
 		b.Before(stagetest.Named(job.WriteClaimFence), func() { b.Own(r, contract.Lease) })
-		b.requireStep(b.sweep(r), job.StepWaitForLease)
+		b.RequireStep(b.sweep(r), job.StepWaitForLease)
 		if after := b.Row(r.Key); after.Status != job.Scheduled || !b.Claim(r.Key).Cancel {
 			b.Errorf("it is %s, its worker asked: %v", after.Status, b.Claim(r.Key).Cancel)
 		}
 	})
-	bubble(t, "a job whose window has passed expires with the window's name", func(b *bundle) {
+	bubble(t, "a job whose window has passed expires with the window's name", func(b *bench) {
 		r := b.Overdue(1, stagetest.Late, func(r *job.Row) { r.StartWithin = time.Minute })
-		b.requireStep(b.sweep(r), job.StepExpire)
+		b.RequireStep(b.sweep(r), job.StepExpire)
 		after := b.Row(r.Key)
 		if after.Status != job.Expired || after.Reason.Code != job.CodeStartWithin ||
 			after.Reason.Message != "start_within of 1m0s has passed" {
@@ -168,26 +155,24 @@ func TestDecider_ActsOnAWakeUp(t *testing.T) {
 		}
 		b.RequireSilence()
 	})
-	bubble(t, "a job that starts while it is expired is left to its worker", func(b *bundle) {
+	bubble(t, "a job that starts while it is expired is left to its worker", func(b *bench) {
 		r := b.Overdue(1, stagetest.Late, func(r *job.Row) { r.StartWithin = time.Minute })
 		b.Before(stagetest.Named(job.WriteStop), func() { b.Own(r, contract.Lease) })
-		b.requireStep(b.sweep(r), job.StepWaitForLease)
+		b.RequireStep(b.sweep(r), job.StepWaitForLease)
 		if after := b.Row(r.Key); after.Status != job.Scheduled || after.Stop != job.StopExpire ||
 			!b.Claim(r.Key).Cancel {
 			b.Errorf("it is %s with stop %q, its worker asked: %v", after.Status, after.Stop, b.Claim(r.Key).Cancel)
 		}
 	})
 	//proof:of S28
-	bubble(t, "a success that is settled after the row was read stays", func(b *bundle) {
+	bubble(t, "a success that is settled after the row was read stays", func(b *bench) {
 		r := b.Overdue(1, stagetest.Late, func(r *job.Row) { r.StartWithin = time.Minute })
 		b.Before(stagetest.Named(job.WriteStop), func() {
 			d, err := job.Settle(new(b.Row(r.Key)), 1, job.Outcome{Kind: job.OutcomeSucceeded}, time.Now())
-			if err != nil {
-				b.Fatal(err)
-			}
+			b.Must(err)
 			b.Write(d.Write)
 		})
-		b.requireStep(b.sweep(r), job.StepNothing)
+		b.RequireStep(b.sweep(r), job.StepNothing)
 		if after := b.Row(r.Key); after.Status != job.Succeeded {
 			b.Errorf("it is %s", after.Status)
 		}
@@ -197,7 +182,7 @@ func TestDecider_ActsOnAWakeUp(t *testing.T) {
 //proof:of S28
 func TestDecider_FiresOnceForTwoSweepers(t *testing.T) {
 	t.Parallel()
-	bubble(t, "of two sweepers one fires, and the other finds a later wake-up", func(b *bundle) {
+	bubble(t, "of two sweepers one fires, and the other finds a later wake-up", func(b *bench) {
 		r := b.Overdue(1, stagetest.Late)
 		b.Before(stagetest.Named(job.WriteRewake), func() {
 			time.Sleep(time.Millisecond) // in the same one neither could distinguish the other's write from its own
@@ -206,23 +191,23 @@ func TestDecider_FiresOnceForTwoSweepers(t *testing.T) {
 				b.Fatal(step, err)
 			}
 		})
-		b.requireStep(b.sweep(r), job.StepNothing)
+		b.RequireStep(b.sweep(r), job.StepNothing)
 		b.RequireFired(r)
 	})
 }
 
 func TestDecider_KeepsAWakeUpWhenTheFiringCannotBeSent(t *testing.T) {
 	t.Parallel()
-	bubble(t, "a firing that cannot be sent is repeated by the next sweep", func(b *bundle) {
+	bubble(t, "a firing that cannot be sent is repeated by the next sweep", func(b *bench) {
 		r := b.Overdue(1, stagetest.Late)
 		b.Fail(memory.QueueSend, stagetest.FiringQueue)
-		if _, err := b.decider.Entry(b.Context(), stagetest.Entry(r)); !fault.Retryable(err) {
+		if _, err := b.engine.Entry(b.Context(), stagetest.Entry(r)); !fault.Retryable(err) {
 			b.Fatalf("got %v", err)
 		}
 		b.World.SetFaults(nil)
 		time.Sleep(contract.Grace + time.Minute)
 		r = b.Row(r.Key)
-		b.requireStep(b.sweep(r), job.StepFire)
+		b.RequireStep(b.sweep(r), job.StepFire)
 		b.RequireFired(r)
 	})
 }
@@ -230,28 +215,23 @@ func TestDecider_KeepsAWakeUpWhenTheFiringCannotBeSent(t *testing.T) {
 //proof:of 15
 func TestDecider_PostponesWhileTheQueueIsDeep(t *testing.T) {
 	t.Parallel()
-	bubble(t, "postpones by 3, 6, 12 … minutes and fires once the queue is no longer deep", func(b *bundle) {
+	bubble(t, "postpones by 3, 6, 12 … minutes and fires once the queue is no longer deep", func(b *bench) {
 		r := b.Overdue(1, stagetest.Late)
-		load := make([]message.Outgoing, decide.DeepQueue+1)
-		for i := range load {
-			load[i] = message.Outgoing{Body: "x"}
-		}
-		if err := b.World.Queues().Send(b.Context(), stagetest.FiringQueue, load...); err != nil {
-			b.Fatal(err)
-		}
+		const load = decide.DeepQueue + 1
+		b.Send(stagetest.FiringQueue, slices.Repeat([]string{"x"}, load)...)
 		for n, want := range []time.Duration{3, 6, 12, 24, 48, 48} {
-			b.requireStep(b.sweep(r), decide.Postponed)
+			b.RequireStep(b.sweep(r), decide.Postponed)
 			r = b.Row(r.Key)
 			if got := time.Until(r.WakeAt); got != want*time.Minute {
 				b.Fatalf("the %dth postponement is of %s, want %d min", n+1, got, want)
 			}
 			time.Sleep(time.Until(r.WakeAt) + contract.Grace)
 		}
-		if depth, _ := b.World.Queues().Depth(b.Context(), stagetest.FiringQueue); depth.Visible != len(load) {
-			b.Errorf("the queue holds %d, it held %d", depth.Visible, len(load))
+		if n := b.Visible(stagetest.FiringQueue); n != load {
+			b.Errorf("the queue holds %d, it held %d", n, load)
 		}
 		b.Received(stagetest.FiringQueue)
-		b.requireStep(b.sweep(r), job.StepFire)
+		b.RequireStep(b.sweep(r), job.StepFire)
 		b.RequireFired(r)
 	})
 }
@@ -259,10 +239,10 @@ func TestDecider_PostponesWhileTheQueueIsDeep(t *testing.T) {
 //proof:of F05
 func TestDecider_RepeatsAFiringLessAndLessOften(t *testing.T) {
 	t.Parallel()
-	bubble(t, "a firing that no worker takes is repeated after 3, 6, 12 … minutes", func(b *bundle) {
+	bubble(t, "a firing that no worker takes is repeated after 3, 6, 12 … minutes", func(b *bench) {
 		r := b.Overdue(1, stagetest.Late)
 		for n, want := range []time.Duration{3, 6, 12, 24, 48, 48} {
-			b.requireStep(b.sweep(r), job.StepFire)
+			b.RequireStep(b.sweep(r), job.StepFire)
 			r = b.Row(r.Key)
 			if got := time.Until(r.WakeAt); got != want*time.Minute {
 				b.Fatalf("after firing %d it wakes up in %s, want %d min", n+1, got, want)
@@ -275,36 +255,34 @@ func TestDecider_RepeatsAFiringLessAndLessOften(t *testing.T) {
 //proof:of F05
 func TestDecider_WaitsForAFiringThatAWorkerGaveBack(t *testing.T) {
 	t.Parallel()
-	noted := func(b *bundle, away time.Duration) job.Row {
+	noted := func(b *bench, away time.Duration) job.Row {
 		r := b.Overdue(1, stagetest.Late)
 		b.Write(job.NoteWaits(r.Key, job.Waits{Attempt: 1, For: job.WaitsForPermit, Until: time.Now().Add(away)},
 			r.DueAt, time.Now()))
 		return r
 	}
-	bubble(t, "the sweeper waits until a grace after the firing returns", func(b *bundle) {
+	bubble(t, "the sweeper waits until a grace after the firing returns", func(b *bench) {
 		r := noted(b, 5*time.Minute)
-		b.requireStep(b.sweep(r), decide.Postponed)
+		b.RequireStep(b.sweep(r), decide.Postponed)
 		r = b.Row(r.Key)
 		if got := time.Until(r.WakeAt); got != 5*time.Minute+contract.Grace {
 			b.Errorf("it wakes up in %s", got)
 		}
 		time.Sleep(time.Until(r.WakeAt) + contract.Grace)
-		b.requireStep(b.sweep(r), job.StepFire)
+		b.RequireStep(b.sweep(r), job.StepFire)
 	})
-	bubble(t, "a re-evaluation does not wait for the firing", func(b *bundle) {
+	bubble(t, "a re-evaluation does not wait for the firing", func(b *bench) {
 		r := noted(b, 5*time.Minute)
-		step, err := b.decider.Reevaluate(b.Context(), r.Key, r.Version, r.Attempt)
-		if err != nil {
-			b.Fatal(err)
-		}
-		b.requireStep(step, job.StepFire)
+		step, err := b.engine.Reevaluate(b.Context(), r.Key, r.Version, r.Attempt)
+		b.Must(err)
+		b.RequireStep(step, job.StepFire)
 	})
 }
 
 func TestDecider_ObeysPauses(t *testing.T) {
 	t.Parallel()
 	for _, scope := range []string{job.PauseAll, "task:echo"} {
-		bubble(t, "a pause of "+scope+" parks a job and notes it for the sweeper", func(b *bundle) {
+		bubble(t, "a pause of "+scope+" parks a job and notes it for the sweeper", func(b *bench) {
 			b.Pause(scope, time.Time{})
 			r := b.Overdue(1, stagetest.Late)
 			noted := false
@@ -312,57 +290,57 @@ func TestDecider_ObeysPauses(t *testing.T) {
 				tenants, _ := b.Store.ParkedTenants(b.Context())
 				noted = len(tenants) == 1 && tenants[0].ID == jobtest.Tenant
 			})
-			b.requireStep(b.sweep(r), job.StepPark)
+			b.RequireStep(b.sweep(r), job.StepPark)
 			if after := b.Row(r.Key); !after.Parked || after.Slice() != "parked#acme#1" || !noted {
 				b.Errorf("it lies in %s, noted before: %v", after.Slice(), noted)
 			}
 			b.RequireSilence()
 		})
 	}
-	bubble(t, "a pause of another task does not hold the job", func(b *bundle) {
+	bubble(t, "a pause of another task does not hold the job", func(b *bench) {
 		b.Pause("task:mail", time.Time{})
 		r := b.Overdue(1, stagetest.Late)
-		b.requireStep(b.sweep(r), job.StepFire)
+		b.RequireStep(b.sweep(r), job.StepFire)
 	})
-	bubble(t, "a paused job expires when its window has passed", func(b *bundle) {
+	bubble(t, "a paused job expires when its window has passed", func(b *bench) {
 		b.Pause(job.PauseAll, time.Time{})
 		r := b.Overdue(1, stagetest.Late, func(r *job.Row) { r.StartWithin = time.Minute })
-		b.requireStep(b.sweep(r), job.StepExpire)
+		b.RequireStep(b.sweep(r), job.StepExpire)
 		if now := b.Row(r.Key); now.Status != job.Expired {
 			b.Errorf("it is %s", now.Status)
 		}
 	})
-	bubble(t, "a paused job of a dead worker is parked and can be unparked", func(b *bundle) {
+	bubble(t, "a paused job of a dead worker is parked and can be unparked", func(b *bench) {
 		b.Pause(job.PauseAll, time.Time{})
 		r := b.Overdue(1, stagetest.Late, func(r *job.Row) { r.Status = job.Running; r.WakeAt = r.DueAt })
 		b.Own(r, -time.Second)
-		b.requireStep(b.sweep(r), job.StepPark)
+		b.RequireStep(b.sweep(r), job.StepPark)
 		if after := b.Row(r.Key); !after.Parked || after.Status != job.Scheduled {
 			b.Errorf("it is %s, parked: %v", after.Status, after.Parked)
 		}
 		b.Lift(job.PauseAll)
-		b.decider.Reread(jobtest.Tenant)
-		if step, err := b.decider.Parked(b.Context(), r.Key); err != nil || step != job.StepFire {
+		b.engine.Reread(jobtest.Tenant)
+		if step, err := b.engine.Parked(b.Context(), r.Key); err != nil || step != job.StepFire {
 			b.Fatal(step, err)
 		}
 		b.RequireFired(r)
 	})
-	bubble(t, "a job is fired at once when its pause is lifted while it is parked", func(b *bundle) {
+	bubble(t, "a job is fired at once when its pause is lifted while it is parked", func(b *bench) {
 		b.Pause(job.PauseAll, time.Time{})
 		r := b.Overdue(1, stagetest.Late)
 		b.Before(stagetest.Named(job.WritePark), func() { b.Lift(job.PauseAll) })
-		b.requireStep(b.sweep(r), job.StepFire)
+		b.RequireStep(b.sweep(r), job.StepFire)
 		b.RequireFired(r)
 		if after := b.Row(r.Key); after.Parked || !after.WakeAt.Equal(time.Now()) {
 			b.Errorf("parked: %v, wakes at %s", after.Parked, after.WakeAt)
 		}
 	})
-	bubble(t, "a parked job stays parked while its pause holds", func(b *bundle) {
+	bubble(t, "a parked job stays parked while its pause holds", func(b *bench) {
 		b.Pause(job.PauseAll, time.Time{})
 		r := b.Overdue(1, stagetest.Late)
 		b.sweep(r)
 		before := b.World.Counts().Total()
-		if step, err := b.decider.Parked(b.Context(), r.Key); err != nil || step != job.StepPark {
+		if step, err := b.engine.Parked(b.Context(), r.Key); err != nil || step != job.StepPark {
 			b.Fatal(step, err)
 		}
 		if after := b.World.Counts().Total(); after.Write != before.Write || after.Read == before.Read {
@@ -372,12 +350,12 @@ func TestDecider_ObeysPauses(t *testing.T) {
 			b.Error("it was woken")
 		}
 	})
-	bubble(t, "a pause whose until has passed holds nothing", func(b *bundle) {
+	bubble(t, "a pause whose until has passed holds nothing", func(b *bench) {
 		b.Pause(job.PauseAll, time.Now().Add(time.Minute))
 		r := b.Overdue(1, stagetest.Late)
-		b.requireStep(b.sweep(r), job.StepPark)
+		b.RequireStep(b.sweep(r), job.StepPark)
 		time.Sleep(time.Minute)
-		if step, err := b.decider.Parked(b.Context(), r.Key); err != nil || step != job.StepFire {
+		if step, err := b.engine.Parked(b.Context(), r.Key); err != nil || step != job.StepFire {
 			b.Fatal(step, err)
 		}
 		b.RequireFired(r)
@@ -386,30 +364,30 @@ func TestDecider_ObeysPauses(t *testing.T) {
 
 func TestDecider_UnparksJobs(t *testing.T) {
 	t.Parallel()
-	bubble(t, "a job is unparked once", func(b *bundle) {
+	bubble(t, "a job is unparked once", func(b *bench) {
 		r := b.Overdue(1, stagetest.Late, func(r *job.Row) { r.Parked, r.WakeAt = true, r.DueAt })
 		for range 2 {
-			if _, err := b.decider.Parked(b.Context(), r.Key); err != nil {
+			if _, err := b.engine.Parked(b.Context(), r.Key); err != nil {
 				b.Fatal(err)
 			}
 		}
 		b.RequireFired(r)
 	})
-	bubble(t, "a parked job that a worker runs moves to the slices", func(b *bundle) {
+	bubble(t, "a parked job that a worker runs moves to the slices", func(b *bench) {
 		r := b.Overdue(1, stagetest.Late, func(r *job.Row) { r.Parked, r.WakeAt = true, r.DueAt })
 		c := b.Own(r, contract.Lease)
-		if step, err := b.decider.Parked(b.Context(), r.Key); err != nil || step != job.StepWaitForLease {
+		if step, err := b.engine.Parked(b.Context(), r.Key); err != nil || step != job.StepWaitForLease {
 			b.Fatal(step, err)
 		}
 		if after := b.Row(r.Key); after.Parked || !after.WakeAt.Equal(c.LeaseUntil) {
 			b.Errorf("parked: %v, wakes at %s", after.Parked, after.WakeAt)
 		}
 	})
-	bubble(t, "a parked job that was cancelled ends during the pause", func(b *bundle) {
+	bubble(t, "a parked job that was cancelled ends during the pause", func(b *bench) {
 		b.Pause(job.PauseAll, time.Time{})
 		r := b.Overdue(1, stagetest.Late,
 			func(r *job.Row) { r.Parked, r.WakeAt, r.Stop = true, r.DueAt, job.StopCancel })
-		if step, err := b.decider.Parked(b.Context(), r.Key); err != nil || step != job.StepFinishStop {
+		if step, err := b.engine.Parked(b.Context(), r.Key); err != nil || step != job.StepFinishStop {
 			b.Fatal(step, err)
 		}
 	})
@@ -417,44 +395,37 @@ func TestDecider_UnparksJobs(t *testing.T) {
 
 func TestDecider_Reevaluates(t *testing.T) {
 	t.Parallel()
-	reevaluate := func(b *bundle, r job.Row) job.Step {
+	reevaluate := func(b *bench, r job.Row) job.Step {
 		b.Helper()
-		step, err := b.decider.Reevaluate(b.Context(), r.Key, r.Version, r.Attempt)
-		if err != nil {
-			b.Fatal(err)
-		}
+		step, err := b.engine.Reevaluate(b.Context(), r.Key, r.Version, r.Attempt)
+		b.Must(err)
 		return step
 	}
-	bubble(t, "parks a paused job a moment before it is due", func(b *bundle) {
+	bubble(t, "parks a paused job a moment before it is due", func(b *bench) {
 		b.Pause(job.PauseAll, time.Time{})
 		r := b.Put(jobtest.Row(1, time.Now().Add(contract.HoldUntil), time.Now()))
-		b.requireStep(reevaluate(b, r), job.StepPark)
+		b.RequireStep(reevaluate(b, r), job.StepPark)
 		if !b.Row(r.Key).Parked {
 			b.Error("lifting the pause would not find it")
 		}
 	})
-	bubble(t, "parks a paused job although its wake-up is later", func(b *bundle) {
+	bubble(t, "parks a paused job although its wake-up is later", func(b *bench) {
 		b.Pause(job.PauseAll, time.Time{})
 		r := b.Overdue(1, time.Minute, func(r *job.Row) { r.WakeAt = time.Now().Add(2 * time.Minute) })
-		b.requireStep(reevaluate(b, r), job.StepPark)
+		b.RequireStep(reevaluate(b, r), job.StepPark)
 	})
-	bubble(t, "fires a job that nothing holds, even if the queue is deep", func(b *bundle) {
+	bubble(t, "fires a job that nothing holds, even if the queue is deep", func(b *bench) {
 		r := b.Overdue(1, time.Second)
-		load := make([]message.Outgoing, decide.DeepQueue+1)
-		for i := range load {
-			load[i] = message.Outgoing{Body: message.Encode(r.Firing().Message())}
-		}
-		if err := b.World.Queues().Send(b.Context(), stagetest.FiringQueue, load...); err != nil {
-			b.Fatal(err)
-		}
-		b.requireStep(reevaluate(b, r), job.StepFire)
-		if got := len(b.Firings()); got != len(load)+1 {
-			b.Errorf("%d firings, want one more than %d", got, len(load))
+		const load = decide.DeepQueue + 1
+		b.Send(stagetest.FiringQueue, slices.Repeat([]string{message.Encode(r.Firing().Message())}, load)...)
+		b.RequireStep(reevaluate(b, r), job.StepFire)
+		if got := len(b.Firings()); got != load+1 {
+			b.Errorf("%d firings, want one more than %d", got, load)
 		}
 	})
-	bubble(t, "expires a job whose window has passed", func(b *bundle) {
+	bubble(t, "expires a job whose window has passed", func(b *bench) {
 		r := b.Overdue(1, 2*time.Second, func(r *job.Row) { r.StartWithin = time.Second })
-		b.requireStep(reevaluate(b, r), job.StepExpire)
+		b.RequireStep(reevaluate(b, r), job.StepExpire)
 	})
 	for name, change := range map[string]func(*job.Row){
 		"another version": func(r *job.Row) { r.Version++ },
@@ -464,13 +435,13 @@ func TestDecider_Reevaluates(t *testing.T) {
 			r.WakeAt = r.DueAt
 		},
 	} {
-		bubble(t, "ignores a job of "+name, func(b *bundle) {
+		bubble(t, "ignores a job of "+name, func(b *bench) {
 			b.Pause(job.PauseAll, time.Time{})
 			r := b.Overdue(1, time.Second)
 			moved := r
 			change(&moved)
 			b.Put(moved)
-			b.requireStep(reevaluate(b, r), job.StepNothing)
+			b.RequireStep(reevaluate(b, r), job.StepNothing)
 			b.RequireSilence()
 			if b.Row(r.Key).Parked {
 				b.Error("it was parked")
@@ -481,7 +452,7 @@ func TestDecider_Reevaluates(t *testing.T) {
 
 func TestDecider_GivesUpOnAJobThatKeepsChanging(t *testing.T) {
 	t.Parallel()
-	bubble(t, "a job that changes before every write is a conflict", func(b *bundle) {
+	bubble(t, "a job that changes before every write is a conflict", func(b *bench) {
 		r := b.Overdue(1, stagetest.Late)
 		inside := false
 		b.World.SetFaults(func(c memory.Call) memory.Fault {
@@ -494,7 +465,7 @@ func TestDecider_GivesUpOnAJobThatKeepsChanging(t *testing.T) {
 			}
 			return memory.Fault{}
 		})
-		if _, err := b.decider.Entry(b.Context(), stagetest.Entry(r)); fault.KindOf(err) != fault.Conflict {
+		if _, err := b.engine.Entry(b.Context(), stagetest.Entry(r)); fault.KindOf(err) != fault.Conflict {
 			b.Errorf("got %v", err)
 		}
 	})
@@ -503,23 +474,19 @@ func TestDecider_GivesUpOnAJobThatKeepsChanging(t *testing.T) {
 //proof:of F08
 func TestDecider_ReadsThePausesForEveryoneOnceASecond(t *testing.T) {
 	t.Parallel()
-	bubble(t, "jobs of 50 tenants cause one read of the pauses for everyone", func(b *bundle) {
-		reads := 0
-		b.World.SetFaults(func(c memory.Call) memory.Fault {
-			if c.Op == memory.TableQuery && c.Ref.PK == job.PausesKey(job.Everyone) {
-				reads++
-			}
-			return memory.Fault{}
+	bubble(t, "jobs of 50 tenants cause one read of the pauses for everyone", func(b *bench) {
+		reads := b.Count(func(c memory.Call) bool {
+			return c.Op == memory.TableQuery && c.Ref.PK == job.PausesKey(job.Everyone)
 		})
-		once := 0 // a read may take several pages
+		once := int64(0) // a read may take several pages
 		for n := range 50 {
 			if n == 1 {
-				once = reads
+				once = reads.Load()
 			}
 			b.sweep(b.Overdue(n, stagetest.Late, func(r *job.Row) { r.Tenant = tenant.ID(fmt.Sprint("t", n)) }))
 		}
-		if once == 0 || reads != once {
-			b.Errorf("they were read with %d calls, once takes %d", reads, once)
+		if n := reads.Load(); once == 0 || n != once {
+			b.Errorf("they were read with %d calls, once takes %d", n, once)
 		}
 	})
 }

@@ -37,7 +37,7 @@ func TestDecider_RecognizesItsOwnWrite(t *testing.T) {
 		"finishes a stop": {job.WriteFinishStop, func(r *job.Row) { r.Stop = job.StopCancel }, job.StepFinishStop,
 			stagetest.FiringQueue, 0, job.Cancelled},
 	} {
-		bubble(t, name+" after a lost answer", func(b *bundle) {
+		bubble(t, name+" after a lost answer", func(b *bench) {
 			// Another job of its schedule is queued behind it, and is fired when it ends.
 			s := b.Rule(func(s *schedule.Schedule) { s.Overlap = schedule.OverlapBufferOne })
 			r := b.Overdue(0, stagetest.Late, func(r *job.Row) {
@@ -52,7 +52,7 @@ func TestDecider_RecognizesItsOwnWrite(t *testing.T) {
 			b.Write(s.Wait(next.ID, schedule.Slot{Holder: r.ID}))
 
 			b.Twice(c.write)
-			b.requireStep(b.sweep(r), c.step)
+			b.RequireStep(b.sweep(r), c.step)
 			if now := b.Row(r.Key); now.Status != c.status {
 				b.Errorf("it is %s", now.Status)
 			}
@@ -65,12 +65,12 @@ func TestDecider_RecognizesItsOwnWrite(t *testing.T) {
 			}
 		})
 	}
-	bubble(t, "repeats a report once after a lost answer", func(b *bundle) {
+	bubble(t, "repeats a report once after a lost answer", func(b *bench) {
 		r := b.Overdue(0, stagetest.Late)
 		claim := b.Own(r, time.Second)
 		b.Write(job.RecordOutcome(r.Key, r.Attempt, claim.Token, job.Outcome{Kind: job.OutcomeSucceeded}))
 		b.Twice(job.WriteRewake)
-		b.requireStep(b.sweep(r), job.StepRepeatReport)
+		b.RequireStep(b.sweep(r), job.StepRepeatReport)
 		if got := b.Received(contract.ReportQueue); len(got) != 1 {
 			b.Errorf("%d reports were sent", len(got))
 		}
@@ -81,31 +81,29 @@ func TestDecider_RecognizesItsOwnWrite(t *testing.T) {
 // between.
 func TestDecider_ShowsAStartWhoseWorkerDied(t *testing.T) {
 	t.Parallel()
-	for name, end := range map[string]func(b *bundle, r job.Row) error{
-		"of a job that is cancelled": func(b *bundle, r job.Row) error {
-			_, err := b.decider.Cancel(b.Context(), r.Key, func(job.Row, time.Time) error { return nil })
+	for name, end := range map[string]func(b *bench, r job.Row) error{
+		"of a job that is cancelled": func(b *bench, r job.Row) error {
+			_, err := b.engine.Cancel(b.Context(), r.Key, func(job.Row, time.Time) error { return nil })
 			return err
 		},
-		"of a job that expires": func(b *bundle, r job.Row) error {
+		"of a job that expires": func(b *bench, r job.Row) error {
 			b.sweep(r)
 			return nil
 		},
-		"of a job that was edited and then cancelled": func(b *bundle, r job.Row) error {
+		"of a job that was edited and then cancelled": func(b *bench, r job.Row) error {
 			edited, w, _ := job.Reschedule(r, job.Edit{}, time.Now())
 			b.Write(w, job.Fence(r, b.Claim(r.Key), r.DueAt, time.Now()))
-			_, err := b.decider.Cancel(b.Context(), edited.Key, func(job.Row, time.Time) error { return nil })
+			_, err := b.engine.Cancel(b.Context(), edited.Key, func(job.Row, time.Time) error { return nil })
 			return err
 		},
 	} {
-		bubble(t, name, func(b *bundle) {
+		bubble(t, name, func(b *bench) {
 			s := b.Rule()
 			r := b.Overdue(0, stagetest.Late, stagetest.Of(s), func(r *job.Row) {
 				r.ExpireAfter, r.ExpiryAt = time.Second, r.DueAt.Add(time.Second)
 			})
 			b.Own(r, -time.Second)
-			if err := end(b, r); err != nil {
-				b.Fatal(err)
-			}
+			b.Must(end(b, r))
 			row := b.Row(r.Key)
 			attempts, _, err := b.Store.Attempts(b.Context(), row, 0, 10)
 			if err != nil || !row.Status.Final() || len(attempts) != 1 || attempts[0].Worker != "w1" ||
@@ -123,25 +121,23 @@ func TestDecider_TreatsALostStartAsAStart(t *testing.T) {
 	t.Parallel()
 	within := func(r *job.Row) { r.StartWithin = time.Second }
 	fails := func(r *job.Row) { r.Retry = job.RetryPolicy{MaxAttempts: 1, FailOnLost: true} }
-	settle := func(b *bundle, r job.Row) {
+	settle := func(b *bench, r job.Row) {
 		b.Helper()
 		if got := b.Received(contract.ReportQueue); len(got) != 1 {
 			b.Fatalf("%d reports were sent", len(got))
 		}
-		if err := b.decider.Settle(b.Context(), r.Key, r.Attempt, b.Claim(r.Key).Token, decide.Arrival{}); err != nil {
-			b.Fatal(err)
-		}
+		b.Must(b.engine.Settle(b.Context(), r.Key, r.Attempt, b.Claim(r.Key).Token, decide.Arrival{}))
 	}
-	bubble(t, "start_within does not end it", func(b *bundle) {
+	bubble(t, "start_within does not end it", func(b *bench) {
 		r := b.Overdue(0, stagetest.Late, within)
 		b.Own(r, -time.Second)
-		b.requireStep(b.sweep(r), job.StepFire)
+		b.RequireStep(b.sweep(r), job.StepFire)
 	})
-	bubble(t, "that fails the job is settled without a worker, once", func(b *bundle) {
+	bubble(t, "that fails the job is settled without a worker, once", func(b *bench) {
 		r := b.Overdue(0, stagetest.Late, within, fails)
 		b.Own(r, -time.Second)
 		b.Twice(job.WriteClaimOutcomeLost)
-		b.requireStep(b.sweep(r), job.StepRepeatReport) // its own write was found
+		b.RequireStep(b.sweep(r), job.StepRepeatReport) // its own write was found
 		settle(b, r)
 		row := b.Row(r.Key)
 		if row.Status != job.Dead || row.Reason.Code != job.CodeWorkerLost || row.StartedAt.IsZero() ||
@@ -149,11 +145,11 @@ func TestDecider_TreatsALostStartAsAStart(t *testing.T) {
 			b.Errorf("it is %s (%s), started at %s", row.Status, row.Reason.Code, row.StartedAt)
 		}
 	})
-	bubble(t, "that fails the job is settled under a pause", func(b *bundle) {
+	bubble(t, "that fails the job is settled under a pause", func(b *bench) {
 		r := b.Overdue(0, stagetest.Late, fails)
 		b.Own(r, -time.Second)
 		b.Pause(job.PauseAll, time.Time{})
-		b.requireStep(b.sweep(r), job.StepRecordLost)
+		b.RequireStep(b.sweep(r), job.StepRecordLost)
 		settle(b, r)
 		if row := b.Row(r.Key); row.Status != job.Dead {
 			b.Errorf("it is %s", row.Status)
@@ -170,20 +166,20 @@ func TestDecider_TreatsALostStartAsAStart(t *testing.T) {
 			func(s *schedule.Schedule) { s.Epoch++; s.DeletedAt = stagetest.Now() }, job.StepFinishStop,
 			job.Cancelled},
 	} {
-		bubble(t, name, func(b *bundle) {
+		bubble(t, name, func(b *bench) {
 			s := b.Rule()
 			r := b.Overdue(0, stagetest.Late, stagetest.Of(s))
 			b.Own(r, -time.Second)
 			c.change(&s)
 			b.Write(item.Write{Ref: s.Ref(), Name: "test.put", Put: s.Item()})
-			b.requireStep(b.sweep(r), c.step)
+			b.RequireStep(b.sweep(r), c.step)
 			row := b.Row(r.Key)
 			if row.Status != c.status || c.status.Final() && row.StartedAt.IsZero() {
 				b.Errorf("it is %s, started at %s", row.Status, row.StartedAt)
 			}
 		})
 	}
-	bubble(t, "no rule of its schedule skips it", func(b *bundle) {
+	bubble(t, "no rule of its schedule skips it", func(b *bench) {
 		s := b.Rule()
 		r := b.Overdue(0, stagetest.Late, stagetest.Of(s))
 		b.Own(r, -time.Second)

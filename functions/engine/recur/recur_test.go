@@ -22,7 +22,7 @@ import (
 )
 
 type bundle struct {
-	*stagetest.Setup
+	*stagetest.Bench
 	engine  *engine.Engine
 	recur   *recur.Recurrer
 	decider *engine.Engine
@@ -37,8 +37,8 @@ func (b *bundle) restart() {
 func bubble(t *testing.T, name string, do func(b *bundle)) { bubbleOf(t, name, memory.Options{}, do) }
 
 func bubbleOf(t *testing.T, name string, o memory.Options, do func(b *bundle)) {
-	stagetest.Bubble(t, name, o, func(s *stagetest.Setup) {
-		b := &bundle{Setup: s}
+	stagetest.Bubble(t, name, o, func(s *stagetest.Bench) {
+		b := &bundle{Bench: s}
 		b.restart()
 		do(b)
 	})

@@ -18,12 +18,12 @@ import (
 
 // waiting is a setup for single jobs that come after each other.
 type waiting struct {
-	*stagetest.Setup
+	*stagetest.Bench
 	*engine.Engine
 }
 
 func withWaiters(t *testing.T, name string, do func(l *waiting)) {
-	stagetest.Bubble(t, name, memory.Options{EmptyPages: true}, func(s *stagetest.Setup) {
+	stagetest.Bubble(t, name, memory.Options{EmptyPages: true}, func(s *stagetest.Bench) {
 		do(&waiting{s, s.Engine()})
 	})
 }
@@ -376,7 +376,7 @@ func TestAfter_IsJudgedAfterACrash(t *testing.T) {
 					}, func() error {
 						return l.Settle(l.Context(), a.Key, claim.Attempt, claim.Token, decide.Arrival{})
 					}, func(n int) {
-						l.Engine = l.Setup.Engine()
+						l.Engine = l.Bench.Engine()
 						if repeated {
 							l.must(l.Settle(l.Context(), a.Key, claim.Attempt, claim.Token,
 								decide.Arrival{Repeated: true}))

@@ -31,7 +31,7 @@ const day = 24 * time.Hour
 
 // months is a run in a world in which time passes and rows expire.
 type months struct {
-	*stagetest.Setup
+	*stagetest.Bench
 	*engine.Engine
 	key   run.Key
 	ended map[string]int // attempts of nodes that a worker has ended
@@ -43,7 +43,7 @@ func inMonths(t *testing.T, name string, d dag.Definition, do func(m *months)) {
 		t.Parallel()
 		synctest.Test(t, func(t *testing.T) {
 			s := stagetest.New(t, memory.Options{})
-			m := &months{Setup: s, Engine: s.Engine(), ended: map[string]int{}, fails: map[string]bool{}}
+			m := &months{Bench: s, Engine: s.Engine(), ended: map[string]int{}, fails: map[string]bool{}}
 			m.key = run.Key{Tenant: "acme", ID: job.DeterministicID(time.Now(), "run")}
 			if _, _, err := m.Runs.Create(t.Context(), runs.Request{Key: m.key, Definition: d}); err != nil {
 				t.Fatal(err)

@@ -26,6 +26,10 @@ type walker struct {
 	do   func(s horizon.Slice) error
 }
 
+func bubble(t *testing.T, name string, do func(b *stagetest.Bench)) {
+	stagetest.Bubble(t, name, memory.Options{EmptyPages: true}, do)
+}
+
 func (w *walker) visit(_ context.Context, s horizon.Slice) error {
 	w.mu.Lock()
 	w.seen = append(w.seen, s.String())
@@ -38,76 +42,63 @@ func (w *walker) visit(_ context.Context, s horizon.Slice) error {
 
 func TestPass_WalksSlices(t *testing.T) {
 	t.Parallel()
-	pass := func(b *stagetest.Setup) scan.Pass {
+	pass := func(b *stagetest.Bench) scan.Pass {
 		return scan.Pass{Marks: b.Store, Mark: store.Swept, Log: telemetry.Silent(), Meter: b.Meter}
 	}
 	fromMark := func(mark time.Time) time.Time { return mark.Add(time.Minute) }
-	mark := func(b *stagetest.Setup, shard int) time.Time {
-		b.Helper()
-		at, err := b.Store.Watermark(b.Context(), store.Swept, shard)
-		if err != nil {
-			b.Fatal(err)
-		}
-		return at.Whole()
-	}
-	setMarks := func(b *stagetest.Setup, at ...time.Time) {
+	setMarks := func(b *stagetest.Bench, at ...time.Time) {
 		b.Helper()
 		for shard, t := range at {
-			if err := b.Store.SetWatermark(b.Context(), store.Swept, shard, t); err != nil {
-				b.Fatal(err)
-			}
+			b.Must(b.Store.SetWatermark(b.Context(), store.Swept, shard, t))
 		}
 	}
-	stagetest.Bubble(t, "continues at each shard's watermark, the earliest minute of all shards first",
-		memory.Options{EmptyPages: true}, func(b *stagetest.Setup) {
-			now := time.Now().UTC()
-			setMarks(b, now.Add(-3*time.Minute), now.Add(-2*time.Minute))
-			w := &walker{}
-			walked, err := pass(b).Run(b.Context(), scan.Range{Shards: 2, From: fromMark, To: now}, w.visit)
-			if err != nil {
-				b.Fatal(err)
+	bubble(t, "continues at each shard's watermark, the earliest minute of all shards first", func(b *stagetest.Bench) {
+		now := time.Now().UTC()
+		setMarks(b, now.Add(-3*time.Minute), now.Add(-2*time.Minute))
+		w := &walker{}
+		walked, err := pass(b).Run(b.Context(), scan.Range{Shards: 2, From: fromMark, To: now}, w.visit)
+		b.Must(err)
+		at := func(ago int, shard int) string {
+			return horizon.SliceOf(now.Add(time.Duration(-ago)*time.Minute), shard).String()
+		}
+		want := []string{at(2, 0), at(1, 0), at(1, 1), at(0, 0), at(0, 1)}
+		slices.Sort(w.seen[1:3])
+		slices.Sort(w.seen[3:5])
+		if !slices.Equal(w.seen, want) || walked.Slices != 5 {
+			b.Errorf("visited %v, want %v", w.seen, want)
+		}
+		for shard := range 2 {
+			if !b.Mark(store.Swept, shard).Equal(now.Truncate(time.Minute)) {
+				b.Errorf("shard %d stands at %s", shard, b.Mark(store.Swept, shard))
 			}
-			at := func(ago int, shard int) string {
-				return horizon.SliceOf(now.Add(time.Duration(-ago)*time.Minute), shard).String()
+		}
+		if lag := b.Meter.Total(telemetry.WatermarkLag); lag != 0 {
+			b.Errorf("the lag is %v ms", lag)
+		}
+	})
+	bubble(t, "notes a slice that failed and visits the later ones", func(b *stagetest.Bench) {
+		now := time.Now().UTC()
+		setMarks(b, now.Add(-4*time.Minute), now.Add(-4*time.Minute))
+		bad := horizon.SliceOf(now.Add(-2*time.Minute), 1)
+		w := &walker{do: func(s horizon.Slice) error {
+			if s == bad {
+				return errors.New("no")
 			}
-			want := []string{at(2, 0), at(1, 0), at(1, 1), at(0, 0), at(0, 1)}
-			slices.Sort(w.seen[1:3])
-			slices.Sort(w.seen[3:5])
-			if !slices.Equal(w.seen, want) || walked.Slices != 5 {
-				b.Errorf("visited %v, want %v", w.seen, want)
-			}
-			for shard := range 2 {
-				if !mark(b, shard).Equal(now.Truncate(time.Minute)) {
-					b.Errorf("shard %d stands at %s", shard, mark(b, shard))
-				}
-			}
-			if lag := b.Meter.Total(telemetry.WatermarkLag); lag != 0 {
-				b.Errorf("the lag is %v ms", lag)
-			}
-		})
-	stagetest.Bubble(t, "notes a slice that failed and visits the later ones", memory.Options{EmptyPages: true},
-		func(b *stagetest.Setup) {
-			now := time.Now().UTC()
-			setMarks(b, now.Add(-4*time.Minute), now.Add(-4*time.Minute))
-			bad := horizon.SliceOf(now.Add(-2*time.Minute), 1)
-			w := &walker{do: func(s horizon.Slice) error {
-				if s == bad {
-					return errors.New("no")
-				}
-				return nil
-			}}
-			walked, err := pass(b).Run(b.Context(), scan.Range{Shards: 2, From: fromMark, To: now}, w.visit)
-			if err != nil || len(w.seen) != 8 || walked.Failed != 1 {
-				b.Errorf("visited %d, %+v, %v", len(w.seen), walked, err)
-			}
-			if !mark(b, 0).Equal(now.Truncate(time.Minute)) || !mark(b, 1).Equal(bad.Minute.Add(-time.Minute)) {
-				b.Errorf("the shards stand at %s and %s", mark(b, 0), mark(b, 1))
-			}
-			if lag := b.Meter.Total(telemetry.WatermarkLag); lag != float64((3 * time.Minute).Milliseconds()) {
-				b.Errorf("the lag is %v ms", lag)
-			}
-		})
-	stagetest.Bubble(t, "survives a panic in one slice", memory.Options{EmptyPages: true}, func(b *stagetest.Setup) {
+			return nil
+		}}
+		walked, err := pass(b).Run(b.Context(), scan.Range{Shards: 2, From: fromMark, To: now}, w.visit)
+		if err != nil || len(w.seen) != 8 || walked.Failed != 1 {
+			b.Errorf("visited %d, %+v, %v", len(w.seen), walked, err)
+		}
+		if !b.Mark(store.Swept, 0).Equal(now.Truncate(time.Minute)) ||
+			!b.Mark(store.Swept, 1).Equal(bad.Minute.Add(-time.Minute)) {
+			b.Errorf("the shards stand at %s and %s", b.Mark(store.Swept, 0), b.Mark(store.Swept, 1))
+		}
+		if lag := b.Meter.Total(telemetry.WatermarkLag); lag != float64((3 * time.Minute).Milliseconds()) {
+			b.Errorf("the lag is %v ms", lag)
+		}
+	})
+	bubble(t, "survives a panic in one slice", func(b *stagetest.Bench) {
 		now := time.Now().UTC()
 		setMarks(b, now.Add(-2*time.Minute))
 		w := &walker{do: func(s horizon.Slice) error {
@@ -121,116 +112,104 @@ func TestPass_WalksSlices(t *testing.T) {
 			b.Errorf("%+v, %v", walked, err)
 		}
 	})
-	stagetest.Bubble(t, "a pass without time stops early, and the next one continues there",
-		memory.Options{EmptyPages: true}, func(b *stagetest.Setup) {
-			now := time.Now().UTC()
-			setMarks(b, now.Add(-60*time.Minute))
-			w := &walker{do: func(horizon.Slice) error { time.Sleep(time.Second); return nil }}
-			ctx, cancel := context.WithTimeout(b.Context(), 40*time.Second)
-			defer cancel()
-			walked, err := pass(b).Run(ctx, scan.Range{Shards: 1, From: fromMark, To: now}, w.visit)
-			if err != nil || !walked.Cut || walked.Slices != 31 || time.Since(now) != 31*time.Second {
-				b.Errorf("%+v after %s, %v", walked, time.Since(now), err)
+	bubble(t, "a pass without time stops early, and the next one continues there", func(b *stagetest.Bench) {
+		now := time.Now().UTC()
+		setMarks(b, now.Add(-60*time.Minute))
+		w := &walker{do: func(horizon.Slice) error { time.Sleep(time.Second); return nil }}
+		ctx, cancel := context.WithTimeout(b.Context(), 40*time.Second)
+		defer cancel()
+		walked, err := pass(b).Run(ctx, scan.Range{Shards: 1, From: fromMark, To: now}, w.visit)
+		if err != nil || !walked.Cut || walked.Slices != 31 || time.Since(now) != 31*time.Second {
+			b.Errorf("%+v after %s, %v", walked, time.Since(now), err)
+		}
+		if !b.Mark(store.Swept, 0).Equal(now.Truncate(time.Minute).Add(-29 * time.Minute)) {
+			b.Errorf("it stands at %s", b.Mark(store.Swept, 0))
+		}
+		if walked, err := pass(b).Run(b.Context(), scan.Range{Shards: 1, From: fromMark, To: now},
+			w.visit); err != nil || walked.Cut || walked.Slices != 29 {
+			b.Errorf("then %+v, %v", walked, err)
+		}
+	})
+	bubble(t, "a slice that fails for hours costs each pass one more visit", func(b *stagetest.Bench) {
+		now := time.Now().UTC()
+		setMarks(b, now)
+		bad := horizon.SliceOf(now.Add(time.Minute), 0)
+		w := &walker{do: func(s horizon.Slice) error {
+			if s == bad {
+				return errors.New("no")
 			}
-			if !mark(b, 0).Equal(now.Truncate(time.Minute).Add(-29 * time.Minute)) {
-				b.Errorf("it stands at %s", mark(b, 0))
+			return nil
+		}}
+		for range 300 {
+			now = now.Add(time.Minute)
+			walked, err := pass(b).Run(b.Context(), scan.Range{Shards: 1, From: fromMark, To: now}, w.visit)
+			if err != nil || walked.Slices > 2 {
+				b.Fatalf("%+v, %v", walked, err)
 			}
-			if walked, err := pass(b).Run(b.Context(), scan.Range{Shards: 1, From: fromMark, To: now},
-				w.visit); err != nil || walked.Cut || walked.Slices != 29 {
-				b.Errorf("then %+v, %v", walked, err)
-			}
-		})
-	stagetest.Bubble(t, "a slice that fails for hours costs each pass one more visit",
-		memory.Options{EmptyPages: true}, func(b *stagetest.Setup) {
-			now := time.Now().UTC()
-			setMarks(b, now)
-			bad := horizon.SliceOf(now.Add(time.Minute), 0)
-			w := &walker{do: func(s horizon.Slice) error {
-				if s == bad {
-					return errors.New("no")
-				}
+		}
+		if lag := b.Meter.Total(telemetry.WatermarkLag); lag != float64((300 * time.Minute).Milliseconds()) {
+			b.Errorf("the lag is %v ms", lag)
+		}
+		w.do = nil
+		if _, err := pass(b).Run(b.Context(), scan.Range{Shards: 1, From: fromMark, To: now},
+			w.visit); err != nil ||
+			!b.Mark(store.Swept, 0).Equal(now.Truncate(time.Minute)) {
+			b.Errorf("once it is mended the shard stands at %s, %v", b.Mark(store.Swept, 0), err)
+		}
+	})
+	bubble(t, "leaves slices that failed before Since alone", func(b *stagetest.Bench) {
+		now := time.Now().UTC()
+		b.Must(b.Store.Pass(b.Context(), store.Swept, 0, now, nil,
+			[]time.Time{now.Add(-time.Hour), now.Add(-time.Minute)}))
+		w := &walker{}
+		over := scan.Range{Shards: 1, From: fromMark, To: now, Since: now.Add(-3 * time.Minute)}
+		if _, err := pass(b).Run(b.Context(), over, w.visit); err != nil || len(w.seen) != 1 ||
+			!b.Mark(store.Swept, 0).Equal(now.Truncate(time.Minute)) {
+			b.Errorf("visited %v, and stands at %s, %v", w.seen, b.Mark(store.Swept, 0), err)
+		}
+	})
+	bubble(t, "gives new minutes most of its time, and slices that failed before the rest", func(b *stagetest.Bench) {
+		now := time.Now().UTC().Truncate(time.Minute)
+		setMarks(b, now.Add(-10*time.Hour))
+		var failed []time.Time
+		for n := range 100 {
+			failed = append(failed, now.Add(-20*time.Hour+time.Duration(n)*time.Minute))
+		}
+		b.Must(b.Store.Pass(b.Context(), store.Swept, 0, time.Time{}, nil, failed))
+		var ahead, before atomic.Int64
+		w := &walker{do: func(s horizon.Slice) error {
+			time.Sleep(time.Second)
+			if s.Minute.After(failed[99]) {
+				ahead.Add(1)
 				return nil
-			}}
-			for range 300 {
-				now = now.Add(time.Minute)
-				walked, err := pass(b).Run(b.Context(), scan.Range{Shards: 1, From: fromMark, To: now}, w.visit)
-				if err != nil || walked.Slices > 2 {
-					b.Fatalf("%+v, %v", walked, err)
-				}
 			}
-			if lag := b.Meter.Total(telemetry.WatermarkLag); lag != float64((300 * time.Minute).Milliseconds()) {
-				b.Errorf("the lag is %v ms", lag)
-			}
-			w.do = nil
-			if _, err := pass(b).Run(b.Context(), scan.Range{Shards: 1, From: fromMark, To: now},
-				w.visit); err != nil ||
-				!mark(b, 0).Equal(now.Truncate(time.Minute)) {
-				b.Errorf("once it is mended the shard stands at %s, %v", mark(b, 0), err)
-			}
-		})
-	stagetest.Bubble(t, "leaves slices that failed before Since alone",
-		memory.Options{EmptyPages: true}, func(b *stagetest.Setup) {
-			now := time.Now().UTC()
-			if err := b.Store.Pass(b.Context(), store.Swept, 0, now, nil,
-				[]time.Time{now.Add(-time.Hour), now.Add(-time.Minute)}); err != nil {
-				b.Fatal(err)
-			}
-			w := &walker{}
-			over := scan.Range{Shards: 1, From: fromMark, To: now, Since: now.Add(-3 * time.Minute)}
-			if _, err := pass(b).Run(b.Context(), over, w.visit); err != nil || len(w.seen) != 1 ||
-				!mark(b, 0).Equal(now.Truncate(time.Minute)) {
-				b.Errorf("visited %v, and stands at %s, %v", w.seen, mark(b, 0), err)
-			}
-		})
-	stagetest.Bubble(t, "gives new minutes most of its time, and slices that failed before the rest",
-		memory.Options{EmptyPages: true}, func(b *stagetest.Setup) {
-			now := time.Now().UTC().Truncate(time.Minute)
-			setMarks(b, now.Add(-10*time.Hour))
-			var failed []time.Time
-			for n := range 100 {
-				failed = append(failed, now.Add(-20*time.Hour+time.Duration(n)*time.Minute))
-			}
-			if err := b.Store.Pass(b.Context(), store.Swept, 0, time.Time{}, nil, failed); err != nil {
-				b.Fatal(err)
-			}
-			var ahead, before atomic.Int64
-			w := &walker{do: func(s horizon.Slice) error {
-				time.Sleep(time.Second)
-				if s.Minute.After(failed[99]) {
-					ahead.Add(1)
-					return nil
-				}
-				before.Add(1)
-				return nil
-			}}
-			ctx, cancel := context.WithTimeout(b.Context(), 40*time.Second)
-			defer cancel()
-			walked, err := pass(b).Run(ctx, scan.Range{Shards: 1, From: fromMark, To: now}, w.visit)
-			if err != nil || !walked.Cut || ahead.Load() < 15 || ahead.Load() > 24 || before.Load() < 8 {
-				b.Errorf("%+v: %d ahead, %d that had failed, %v", walked, ahead.Load(), before.Load(), err)
-			}
-		})
-	stagetest.Bubble(t, "passes the other shards when one watermark cannot be read", memory.Options{EmptyPages: true},
-		func(b *stagetest.Setup) {
-			now := time.Now().UTC()
-			setMarks(b, now.Add(-2*time.Minute), now.Add(-2*time.Minute))
-			b.World.SetFaults(func(c memory.Call) memory.Fault {
-				if c.Op == memory.TableGet && c.Ref.SK == "1" {
-					return memory.Fault{Fail: fault.Throttled}
-				}
-				return memory.Fault{}
-			})
-			w := &walker{}
-			if _, err := pass(b).Run(b.Context(), scan.Range{Shards: 2, From: fromMark, To: now},
-				w.visit); !fault.Retryable(err) || len(w.seen) != 2 {
-				b.Errorf("visited %v, %v", w.seen, err)
-			}
-			b.World.SetFaults(nil)
-			if !mark(b, 0).Equal(now.Truncate(time.Minute)) || !mark(b, 1).Before(now.Add(-time.Minute)) {
-				b.Errorf("the shards stand at %s and %s", mark(b, 0), mark(b, 1))
-			}
-		})
-	stagetest.Bubble(t, "never moves a watermark back", memory.Options{EmptyPages: true}, func(b *stagetest.Setup) {
+			before.Add(1)
+			return nil
+		}}
+		ctx, cancel := context.WithTimeout(b.Context(), 40*time.Second)
+		defer cancel()
+		walked, err := pass(b).Run(ctx, scan.Range{Shards: 1, From: fromMark, To: now}, w.visit)
+		if err != nil || !walked.Cut || ahead.Load() < 15 || ahead.Load() > 24 || before.Load() < 8 {
+			b.Errorf("%+v: %d ahead, %d that had failed, %v", walked, ahead.Load(), before.Load(), err)
+		}
+	})
+	bubble(t, "passes the other shards when one watermark cannot be read", func(b *stagetest.Bench) {
+		now := time.Now().UTC()
+		setMarks(b, now.Add(-2*time.Minute), now.Add(-2*time.Minute))
+		second := func(c memory.Call) bool { return c.Op == memory.TableGet && c.Ref.SK == "1" }
+		b.Fault(second, memory.Fault{Fail: fault.Throttled})
+		w := &walker{}
+		if _, err := pass(b).Run(b.Context(), scan.Range{Shards: 2, From: fromMark, To: now},
+			w.visit); !fault.Retryable(err) || len(w.seen) != 2 {
+			b.Errorf("visited %v, %v", w.seen, err)
+		}
+		b.World.SetFaults(nil)
+		if !b.Mark(store.Swept, 0).Equal(now.Truncate(time.Minute)) ||
+			!b.Mark(store.Swept, 1).Before(now.Add(-time.Minute)) {
+			b.Errorf("the shards stand at %s and %s", b.Mark(store.Swept, 0), b.Mark(store.Swept, 1))
+		}
+	})
+	bubble(t, "never moves a watermark back", func(b *stagetest.Bench) {
 		now := time.Now().UTC()
 		setMarks(b, now)
 		back := func(time.Time) time.Time { return now.Add(-10 * time.Minute) }
@@ -238,33 +217,26 @@ func TestPass_WalksSlices(t *testing.T) {
 			(&walker{}).visit); err != nil {
 			b.Fatal(err)
 		}
-		if !mark(b, 0).Equal(now) {
-			b.Errorf("it stands at %s", mark(b, 0))
+		if !b.Mark(store.Swept, 0).Equal(now) {
+			b.Errorf("it stands at %s", b.Mark(store.Swept, 0))
 		}
 	})
-	stagetest.Bubble(t, "visits nothing when no watermark can be read", memory.Options{EmptyPages: true},
-		func(b *stagetest.Setup) {
-			b.World.SetFaults(func(c memory.Call) memory.Fault {
-				if c.Op == memory.TableGet {
-					return memory.Fault{Fail: fault.Unavailable}
-				}
-				return memory.Fault{}
-			})
-			w := &walker{}
-			if _, err := pass(b).Run(b.Context(), scan.Range{Shards: 1, From: fromMark, To: time.Now()},
-				w.visit); !fault.Retryable(err) || len(w.seen) != 0 {
-				b.Errorf("visited %v, %v", w.seen, err)
-			}
-		})
-	stagetest.Bubble(t, "a second visit of slices moves no watermark", memory.Options{EmptyPages: true},
-		func(b *stagetest.Setup) {
-			now := time.Now().UTC()
-			w := &walker{}
-			walked := pass(b).Revisit(b.Context(), horizon.Slices(now.Add(-time.Hour), now, 0), w.visit)
-			if walked.Slices != 61 || !mark(b, 0).IsZero() {
-				b.Errorf("%+v, and the shard stands at %s", walked, mark(b, 0))
-			}
-		})
+	bubble(t, "visits nothing when no watermark can be read", func(b *stagetest.Bench) {
+		b.Fail(memory.TableGet, "")
+		w := &walker{}
+		if _, err := pass(b).Run(b.Context(), scan.Range{Shards: 1, From: fromMark, To: time.Now()},
+			w.visit); !fault.Retryable(err) || len(w.seen) != 0 {
+			b.Errorf("visited %v, %v", w.seen, err)
+		}
+	})
+	bubble(t, "a second visit of slices moves no watermark", func(b *stagetest.Bench) {
+		now := time.Now().UTC()
+		w := &walker{}
+		walked := pass(b).Revisit(b.Context(), horizon.Slices(now.Add(-time.Hour), now, 0), w.visit)
+		if walked.Slices != 61 || !b.Mark(store.Swept, 0).IsZero() {
+			b.Errorf("%+v, and the shard stands at %s", walked, b.Mark(store.Swept, 0))
+		}
+	})
 }
 
 func TestRotate_BeginsWithAnotherEntryEachMinuteAlsoBefore1970(t *testing.T) {

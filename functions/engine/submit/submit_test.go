@@ -26,19 +26,19 @@ import (
 )
 
 type bench struct {
-	*stagetest.Setup
+	*stagetest.Bench
 	*submit.Submitter
 	reads int // how often a request was read
 }
 
 func bubble(t *testing.T, name string, do func(b *bench)) {
-	stagetest.Bubble(t, name, memory.Options{}, func(s *stagetest.Setup) {
-		do(&bench{Setup: s, Submitter: over(s, s.Store)})
+	stagetest.Bubble(t, name, memory.Options{}, func(s *stagetest.Bench) {
+		do(&bench{Bench: s, Submitter: over(s, s.Store)})
 	})
 }
 
 // over returns a Submitter of a process of its own.
-func over(s *stagetest.Setup, rows *store.Store) *submit.Submitter {
+func over(s *stagetest.Bench, rows *store.Store) *submit.Submitter {
 	e := s.Engine()
 	return &submit.Submitter{
 		Store: rows, Runs: e.Runs, Entropy: &accept.Entropy{R: rand.Reader}, Clock: clock.System{},
@@ -134,7 +134,7 @@ func TestSubmitter_AcceptsAJobOnceForEachKey(t *testing.T) {
 		}
 	})
 	bubble(t, "a retry whose first answer was lost has made the job", func(b *bench) {
-		b.Submitter = over(b.Setup, store.New(twice{b.World.Table()}, b.World.Blobs()))
+		b.Submitter = over(b.Bench, store.New(twice{b.World.Table()}, b.World.Blobs()))
 		first := b.submit(keyed("k", "body"))
 		if second := b.submit(keyed("k", "body")); first.Replayed || second.Row.ID != first.Row.ID {
 			b.Errorf("%+v, then %+v", first, second)
@@ -235,11 +235,11 @@ func TestSubmitter_MakesARunOnceForEachKey(t *testing.T) {
 		})
 		k, _ := made(b, keyed("k", "body"))
 		b.World.SetFaults(nil)
-		if is, err := b.Setup.Store.Run(b.Context(), k); err != nil || is.Status != run.Building {
+		if is, err := b.Bench.Store.Run(b.Context(), k); err != nil || is.Status != run.Building {
 			b.Fatalf("%s, %v", is.Status, err)
 		}
 		made(b, keyed("k", "body"))
-		if is, err := b.Setup.Store.Run(b.Context(), k); err != nil || is.Status != run.Running {
+		if is, err := b.Bench.Store.Run(b.Context(), k); err != nil || is.Status != run.Running {
 			b.Errorf("%s, %v", is.Status, err)
 		}
 	})
