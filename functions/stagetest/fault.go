@@ -18,8 +18,10 @@ func Every(op string) Calls { return func(c memory.Call) bool { return c.Op == o
 // Named is the calls of a named write.
 func Named(write string) Calls { return func(c memory.Call) bool { return c.Name == write } }
 
-// To is the calls of one operation on what has that name: a queue, a timer, a blob or a function; or by that name: a
-// write.
+// Writes is the calls that make a named write by itself, in no transaction.
+func Writes(name string) Calls { return To(memory.TableWrite, name) }
+
+// To is the calls of one operation on what has that name: a queue, a timer, a blob or a function.
 func To(op, name string) Calls {
 	return func(c memory.Call) bool { return c.Op == op && c.Name == name }
 }
@@ -27,6 +29,11 @@ func To(op, name string) Calls {
 // On is the calls of one operation on an item.
 func On(op string, ref item.Ref) Calls {
 	return func(c memory.Call) bool { return c.Op == op && c.Ref == ref }
+}
+
+// Queries is the calls that read a page of a partition.
+func Queries(pk string) Calls {
+	return func(c memory.Call) bool { return c.Op == memory.TableQuery && c.Ref.PK == pk }
 }
 
 // Fault makes the chosen calls go wrong in that way, in place of what Fault and the verbs below did before.
@@ -61,11 +68,20 @@ func (s *Bench) Fail(op, name string) {
 
 // Before does something once, before the next of the chosen calls; its caller knows nothing of it yet.
 func (s *Bench) Before(chosen Calls, do func()) {
+	s.Once(chosen, func() memory.Fault {
+		do()
+		return memory.Fault{}
+	})
+}
+
+// Once is Before of a call that then goes wrong as do says.
+func (s *Bench) Once(chosen Calls, do func() memory.Fault) {
 	var done atomic.Bool // do may well make such a call itself
-	s.Each(chosen, func(memory.Call) {
-		if done.CompareAndSwap(false, true) {
-			do()
+	s.World.SetFaults(func(c memory.Call) memory.Fault {
+		if chosen(c) && done.CompareAndSwap(false, true) {
+			return do()
 		}
+		return memory.Fault{}
 	})
 }
 
@@ -80,10 +96,10 @@ func (s *Bench) Each(chosen Calls, do func(memory.Call)) {
 }
 
 // Count counts the chosen calls from now on.
-func (s *Bench) Count(chosen Calls) *atomic.Int64 {
-	n := new(atomic.Int64)
+func (s *Bench) Count(chosen Calls) func() int {
+	var n atomic.Int64
 	s.Each(chosen, func(memory.Call) { n.Add(1) })
-	return n
+	return func() int { return int(n.Load()) }
 }
 
 // DieAt lets the first n calls be and fails everything after; the first that fails may have taken
@@ -132,7 +148,7 @@ func (s *Bench) Crashes(lost bool, prepare func(n int), operation func() error, 
 func (s *Bench) Twice(write string) {
 	var done atomic.Bool
 	s.Fault(func(c memory.Call) bool {
-		return To(memory.TableWrite, write)(c) && done.CompareAndSwap(false, true)
+		return Writes(write)(c) && done.CompareAndSwap(false, true)
 	}, memory.Fault{Twice: true})
 	s.Cleanup(func() {
 		if !done.Load() {

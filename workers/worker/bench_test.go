@@ -6,11 +6,13 @@ import (
 	"encoding/json"
 	"log/slog"
 	"strconv"
+	"strings"
 	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
 
+	"punctual/functions/stagetest"
 	"punctual/shared/clock"
 	"punctual/shared/contract"
 	"punctual/shared/fault"
@@ -19,7 +21,6 @@ import (
 	"punctual/shared/memory"
 	"punctual/shared/message"
 	"punctual/shared/store"
-	"punctual/shared/telemetry"
 	"punctual/shared/tenant"
 	"punctual/workers/executor"
 )
@@ -28,10 +29,7 @@ const shop = "shop" // the tenant of all these jobs
 
 // bench is a world with as many workers as a test starts. Time is virtual.
 type bench struct {
-	t       *testing.T
-	world   *memory.World
-	store   *store.Store
-	meter   *telemetry.Meter
+	*stagetest.Bench
 	logs    *lockedBuffer
 	ids     int
 	workers []*runningWorker
@@ -64,14 +62,12 @@ func within(t *testing.T, test func(b *bench)) {
 	t.Helper()
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		b := &bench{t: t, world: memory.New(memory.Options{}), meter: &telemetry.Meter{}, logs: &lockedBuffer{}}
-		b.store = store.New(b.world.Table(), b.world.Blobs())
+		b := &bench{Bench: stagetest.New(t, memory.Options{}), logs: &lockedBuffer{}}
 		defer func() {
 			for _, w := range b.workers {
 				w.stop()
 				w.wait()
 			}
-			b.world.Close()
 		}()
 		test(b)
 	})
@@ -122,7 +118,7 @@ func (b *bench) then(does func(ctx context.Context, w executor.Work) (json.RawMe
 
 // put accepts a job that is due after d, changed as each says, and sends no firing.
 func (b *bench) put(due time.Duration, changes ...func(*job.Row)) job.Row {
-	b.t.Helper()
+	b.Helper()
 	b.ids++
 	now := time.Now().Truncate(time.Millisecond)
 	r := job.Row{
@@ -137,15 +133,15 @@ func (b *bench) put(due time.Duration, changes ...func(*job.Row)) job.Row {
 		change(&r)
 	}
 	job.Route(&r, now)
-	if err := b.store.Put(b.t.Context(), job.Accept(r)); err != nil {
-		b.t.Fatal(err)
+	if err := b.Store.Put(b.Context(), job.Accept(r)); err != nil {
+		b.Fatal(err)
 	}
 	return r
 }
 
 // fire sends a row's firing, delay later.
 func (b *bench) fire(r job.Row, delay time.Duration) {
-	b.t.Helper()
+	b.Helper()
 	b.send(r, message.Encode(message.Firing{
 		V: message.V, Tenant: string(r.Tenant), JobID: string(r.ID), Version: r.Version, Attempt: r.Attempt,
 		DueAt: r.DueAt,
@@ -153,11 +149,14 @@ func (b *bench) fire(r job.Row, delay time.Duration) {
 }
 
 func (b *bench) send(r job.Row, body string, delay time.Duration) {
-	b.t.Helper()
+	b.Helper()
 	queue := contract.FiringQueue(r.Pool, string(r.Priority))
-	if err := b.world.Queues().Send(b.t.Context(), queue, message.Outgoing{Body: body, Delay: delay}); err != nil {
-		b.t.Fatal(err)
-	}
+	b.Must(b.World.Queues().Send(b.Context(), queue, message.Outgoing{Body: body, Delay: delay}))
+}
+
+// readsBlob chooses the reads of payloads and results that are in no row.
+func readsBlob(c memory.Call) bool {
+	return c.Op == memory.TableGet && strings.HasPrefix(c.Ref.PK, "blob#")
 }
 
 // runningWorker is a worker that a test has started.
@@ -173,20 +172,20 @@ func (r *runningWorker) wait() { <-r.done }
 // start starts a worker of that name; the test need not stop it.
 func (b *bench) start(name string, change ...func(*Deps, *Options)) *runningWorker {
 	d := Deps{
-		Queues: b.world.Queues(), Store: b.store, Executors: map[string]executor.Executor{job.ExecutorEcho: b},
-		Clock: clock.System{}, Log: slog.New(slog.NewTextHandler(b.logs, nil)), Meter: b.meter,
+		Queues: b.World.Queues(), Store: b.Store, Executors: map[string]executor.Executor{job.ExecutorEcho: b},
+		Clock: clock.System{}, Log: slog.New(slog.NewTextHandler(b.logs, nil)), Meter: b.Meter,
 	}
 	o := Options{Name: name}
 	for _, c := range change {
 		c(&d, &o)
 	}
-	ctx, stop := context.WithCancel(b.t.Context())
+	ctx, stop := context.WithCancel(b.Context())
 	r := &runningWorker{Worker: New(d, o), stop: stop, done: make(chan struct{})}
 	b.workers = append(b.workers, r)
 	go func() {
 		defer close(r.done)
 		if err := r.Run(ctx); err != nil {
-			b.t.Error(err)
+			b.Error(err)
 		}
 	}()
 	return r
@@ -196,56 +195,29 @@ func options(change func(*Options)) func(*Deps, *Options) {
 	return func(_ *Deps, o *Options) { change(o) }
 }
 
-func (b *bench) claim(r job.Row) job.Claim {
-	b.t.Helper()
-	c, err := b.store.Claim(b.t.Context(), r.Key)
-	if err != nil {
-		b.t.Fatal(err)
-	}
-	return c
-}
-
-// write does a write of a row or claim that must succeed.
-func (b *bench) write(w item.Write) {
-	b.t.Helper()
-	if err := b.store.Put(b.t.Context(), w); err != nil {
-		b.t.Fatal(err)
-	}
-}
-
 // reports takes what is in the report queue.
 func (b *bench) reports() []message.Report {
-	b.t.Helper()
+	b.Helper()
 	var all []message.Report
-	for {
-		got, err := b.world.Queues().Receive(b.t.Context(), contract.ReportQueue, 10, 0, time.Hour)
-		if err != nil {
-			b.t.Fatal(err)
-		}
-		if len(got) == 0 {
-			return all
-		}
-		for _, d := range got {
-			r, err := message.Decode[message.Report](d.Body)
-			if err != nil {
-				b.t.Fatal(err)
-			}
-			all = append(all, r)
-		}
+	for _, d := range b.Received(contract.ReportQueue) {
+		r, err := message.Decode[message.Report](d.Body)
+		b.Must(err)
+		all = append(all, r)
 	}
+	return all
 }
 
 // outcomes are those that the claims of the reported ends hold.
 func (b *bench) outcomes() []job.Outcome {
-	b.t.Helper()
+	b.Helper()
 	var all []job.Outcome
 	for _, r := range b.reports() {
 		if r.Kind != message.Ended {
 			continue
 		}
-		c, err := b.store.Claim(b.t.Context(), job.Key{Tenant: tenant.ID(r.Tenant), ID: job.ID(r.JobID)})
+		c, err := b.Store.Claim(b.Context(), job.Key{Tenant: tenant.ID(r.Tenant), ID: job.ID(r.JobID)})
 		if err != nil || c.Attempt != r.Attempt || c.Token != r.Token || c.Outcome == nil {
-			b.t.Fatalf("a report of attempt %d, token %d meets the claim %+v, %v", r.Attempt, r.Token, c, err)
+			b.Fatalf("a report of attempt %d, token %d meets the claim %+v, %v", r.Attempt, r.Token, c, err)
 		}
 		all = append(all, *c.Outcome)
 	}
@@ -254,10 +226,10 @@ func (b *bench) outcomes() []job.Outcome {
 
 // depth is what the queue of normal jobs holds.
 func (b *bench) depth() message.Depth {
-	b.t.Helper()
-	d, err := b.world.Queues().Depth(b.t.Context(), contract.FiringQueue("short", "normal"))
+	b.Helper()
+	d, err := b.World.Queues().Depth(b.Context(), contract.FiringQueue("short", "normal"))
 	if err != nil {
-		b.t.Fatal(err)
+		b.Fatal(err)
 	}
 	return d
 }
@@ -318,9 +290,9 @@ func (k *kills) SetVisibility(ctx context.Context, queue, receipt string, d time
 
 // killable starts a worker that kill ends without a trace.
 func (b *bench) killable(name string, change ...func(*Deps, *Options)) (w *runningWorker, kill func()) {
-	k := &kills{Table: b.world.Table(), Queues: b.world.Queues(), dead: make(chan struct{})}
+	k := &kills{Table: b.World.Table(), Queues: b.World.Queues(), dead: make(chan struct{})}
 	change = append(change, func(d *Deps, _ *Options) {
-		d.Store, d.Queues = store.New(k, b.world.Blobs()), k
+		d.Store, d.Queues = store.New(k, b.World.Blobs()), k
 	})
 	return b.start(name, change...), func() { close(k.dead) }
 }

@@ -18,12 +18,12 @@ func peeks(c memory.Call) bool { return c.Op == memory.TableQuery && c.Ref.Table
 
 // hears runs one attempt, flags a cancel that long after its start, and returns when its handler heard of it.
 func (b *bench) hears(after time.Duration) time.Duration {
-	b.t.Helper()
+	b.Helper()
 	heard := make(chan time.Time, 1)
 	b.then(func(ctx context.Context, _ executor.Work) (json.RawMessage, error) {
 		<-ctx.Done()
 		if !errors.Is(context.Cause(ctx), ErrCancelled) {
-			b.t.Errorf("its context ended with %v", context.Cause(ctx))
+			b.Errorf("its context ended with %v", context.Cause(ctx))
 		}
 		heard <- time.Now()
 		return nil, ctx.Err()
@@ -31,7 +31,7 @@ func (b *bench) hears(after time.Duration) time.Duration {
 	r := b.put(0, func(r *job.Row) { r.Timeout = time.Hour })
 	b.fire(r, 0)
 	b.sleep(after)
-	b.write(job.FlagCancel(r.Key, 1, 1))
+	b.Write(job.FlagCancel(r.Key, 1, 1))
 	flagged := time.Now()
 	return (<-heard).Sub(flagged)
 }
@@ -61,12 +61,7 @@ func TestCancel_IsHeardSoonerWhereLookingIsFree(t *testing.T) {
 
 func TestCancel_IsHeardAtTheNextLookAfterAFailedOne(t *testing.T) {
 	within(t, func(b *bench) {
-		b.world.SetFaults(func(c memory.Call) memory.Fault {
-			if peeks(c) && c.N == 1 {
-				return memory.Fault{Fail: fault.Unavailable}
-			}
-			return memory.Fault{}
-		})
+		b.Fault(func(c memory.Call) bool { return peeks(c) && c.N == 1 }, memory.Fault{Fail: fault.Unavailable})
 		b.start("a")
 		if took := b.hears(time.Second); took > 2*contract.CancelCheckEvery {
 			t.Errorf("it heard after %s", took)
@@ -81,10 +76,10 @@ func TestCancel_OfAnotherOwnerEndsNoAttempt(t *testing.T) {
 		r := b.put(0)
 		b.fire(r, 0)
 		b.sleep(time.Second)
-		c := b.claim(r)
+		c := b.Claim(r.Key)
 		w := job.FlagCancel(r.Key, 1, c.Token)
 		w.Set["token"] = c.Token + 1 // another worker has the attempt, and is asked to stop
-		b.write(w)
+		b.Write(w)
 		b.sleep(7 * time.Second)
 		if b.started() != 1 || len(b.reports()) != 0 {
 			t.Error("the attempt ended")
@@ -96,19 +91,13 @@ func TestCancel_IsLookedForOnlyByWhatRunsLong(t *testing.T) {
 	for lasts, want := range map[time.Duration]int{3 * time.Second: 0, 9 * time.Second: 2, time.Minute: 12} {
 		t.Run("looks of a job of "+lasts.String(), func(t *testing.T) {
 			within(t, func(b *bench) {
-				polls := 0
-				b.world.SetFaults(func(c memory.Call) memory.Fault {
-					if peeks(c) {
-						polls++
-					}
-					return memory.Fault{}
-				})
+				polls := b.Count(peeks)
 				b.sleeps(lasts)
 				b.start("a")
 				b.fire(b.put(0, func(r *job.Row) { r.Timeout = time.Hour }), 0)
 				b.sleep(5 * time.Minute)
-				if polls != want {
-					t.Errorf("it looked %d times, want %d", polls, want)
+				if polls() != want {
+					t.Errorf("it looked %d times, want %d", polls(), want)
 				}
 			})
 		})

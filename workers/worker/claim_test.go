@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"punctual/functions/stagetest"
 	"punctual/shared/contract"
 	"punctual/shared/fault"
 	"punctual/shared/job"
@@ -15,42 +16,21 @@ import (
 	"punctual/workers/executor"
 )
 
-// once does f before the first call that matches, and lets the call be as f says.
-func (b *bench) once(match func(memory.Call) bool, f func() memory.Fault) {
-	done := false
-	b.world.SetFaults(func(c memory.Call) memory.Fault {
-		b.mu.Lock()
-		if done || !match(c) {
-			b.mu.Unlock()
-			return memory.Fault{}
-		}
-		done = true
-		b.mu.Unlock()
-		return f() // may itself call the world
-	})
-}
-
-func writes(name string) func(memory.Call) bool {
-	return func(c memory.Call) bool { return c.Op == memory.TableWrite && c.Name == name }
-}
-
-func lost() memory.Fault { return memory.Fault{Lost: true} }
-
 // foreign is a claim that another worker makes.
 func (b *bench) foreign(r job.Row, lease time.Duration) job.Claim {
-	b.t.Helper()
-	c, err := b.store.WriteClaim(b.t.Context(), job.ClaimNew(r.Key, r.Attempt, job.Owner{
+	b.Helper()
+	c, err := b.Store.WriteClaim(b.Context(), job.ClaimNew(r.Key, r.Attempt, job.Owner{
 		Worker: "other", Nonce: "others", LeaseUntil: time.Now().Add(lease), DueAt: r.DueAt,
 	}))
 	if err != nil {
-		b.t.Fatal(err)
+		b.Fatal(err)
 	}
 	return c
 }
 
 func TestClaim_RecognisesItsNonceAfterALostAnswer(t *testing.T) {
 	within(t, func(b *bench) {
-		b.once(writes(job.WriteClaimNew), lost)
+		b.FaultFirst(1, stagetest.Writes(job.WriteClaimNew), memory.Fault{Lost: true})
 		r := b.put(0)
 		b.fire(r, 0)
 		b.start("a")
@@ -59,7 +39,7 @@ func TestClaim_RecognisesItsNonceAfterALostAnswer(t *testing.T) {
 		if b.started() != 1 || len(b.outcomes()) != 1 {
 			t.Fatalf("it ran %d times", b.started())
 		}
-		if c := b.claim(r); c.Token != 1 || c.Takeovers != 1 {
+		if c := b.Claim(r.Key); c.Token != 1 || c.Takeovers != 1 {
 			t.Errorf("it was claimed more than once: %+v", c)
 		}
 	})
@@ -70,14 +50,14 @@ func TestClaim_CountsItsLeaseFromTheFirstRequest(t *testing.T) {
 		b.sleeps(20 * time.Second)
 		var claimed, beat time.Time
 		reads := 0
-		b.world.SetFaults(func(c memory.Call) memory.Fault {
+		b.World.SetFaults(func(c memory.Call) memory.Fault {
 			b.mu.Lock()
 			defer b.mu.Unlock()
 			switch {
-			case writes(job.WriteClaimNew)(c) && claimed.IsZero():
+			case stagetest.Writes(job.WriteClaimNew)(c) && claimed.IsZero():
 				claimed = time.Now()
-				return lost()
-			case writes(job.WriteClaimHeartbeat)(c) && beat.IsZero():
+				return memory.Fault{Lost: true}
+			case stagetest.Writes(job.WriteClaimHeartbeat)(c) && beat.IsZero():
 				beat = time.Now()
 			case c.Op == memory.TableGet:
 				if reads++; reads == 2 { // before the claim is asked for again
@@ -103,13 +83,12 @@ func TestClaim_WaitsForALiveOwnersLeaseToEnd(t *testing.T) {
 		b.fire(r, 0)
 		var tries []time.Duration
 		begun := time.Now()
-		b.world.SetFaults(func(c memory.Call) memory.Fault {
-			if writes(job.WriteClaimNew)(c) || writes(job.WriteClaimTakeOver)(c) {
-				b.mu.Lock()
-				tries = append(tries, time.Since(begun))
-				b.mu.Unlock()
-			}
-			return memory.Fault{}
+		b.Each(func(c memory.Call) bool {
+			return stagetest.Writes(job.WriteClaimNew)(c) || stagetest.Writes(job.WriteClaimTakeOver)(c)
+		}, func(memory.Call) {
+			b.mu.Lock()
+			tries = append(tries, time.Since(begun))
+			b.mu.Unlock()
 		})
 		b.start("a")
 		b.sleep(contract.Lease - time.Second)
@@ -122,10 +101,10 @@ func TestClaim_WaitsForALiveOwnersLeaseToEnd(t *testing.T) {
 		if b.started() != 1 {
 			t.Fatalf("after its owner's lease it ran %d times", b.started())
 		}
-		if c := b.claim(r); c.Token != 2 || c.Takeovers != 2 {
+		if c := b.Claim(r.Key); c.Token != 2 || c.Takeovers != 2 {
 			t.Errorf("it was not taken over: %+v", c)
 		}
-		if b.meter.Total(telemetry.ClaimsTakenOver) != 1 || b.meter.Total(telemetry.Duplicates) != 1 {
+		if b.Meter.Total(telemetry.ClaimsTakenOver) != 1 || b.Meter.Total(telemetry.Duplicates) != 1 {
 			t.Error("the duplicate and the take-over were not counted once each")
 		}
 	})
@@ -136,7 +115,7 @@ func TestClaim_RepeatsTheReportOfARecordedOutcome(t *testing.T) {
 	within(t, func(b *bench) {
 		r := b.put(0)
 		c := b.foreign(r, contract.Lease)
-		b.write(job.RecordOutcome(r.Key, 1, c.Token, job.Outcome{Kind: job.OutcomeSucceeded, Worker: "other",
+		b.Write(job.RecordOutcome(r.Key, 1, c.Token, job.Outcome{Kind: job.OutcomeSucceeded, Worker: "other",
 			Result: json.RawMessage("7")}))
 		b.fire(r, 0)
 		b.start("a")
@@ -164,7 +143,7 @@ func TestClaim_DeletesTheMessageOfAnOlderAttempt(t *testing.T) {
 		if b.started() != 0 || len(b.reports()) != 0 || b.depth() != (message.Depth{}) {
 			t.Error("a firing of an older attempt was not just dropped")
 		}
-		if c := b.claim(r); c.Attempt != 2 || c.Worker != "other" {
+		if c := b.Claim(r.Key); c.Attempt != 2 || c.Worker != "other" {
 			t.Errorf("it touched the newer claim: %+v", c)
 		}
 	})
@@ -172,7 +151,7 @@ func TestClaim_DeletesTheMessageOfAnOlderAttempt(t *testing.T) {
 
 func TestSettle_ReportsOnceAfterALostAnswer(t *testing.T) {
 	within(t, func(b *bench) {
-		b.once(writes(job.WriteClaimOutcome), lost)
+		b.FaultFirst(1, stagetest.Writes(job.WriteClaimOutcome), memory.Fault{Lost: true})
 		r := b.put(0)
 		b.fire(r, 0)
 		b.start("a")
@@ -190,7 +169,7 @@ func TestSettle_ReportsNothingWhenRefused(t *testing.T) {
 		b.fire(r, 0)
 		b.does = func(context.Context, executor.Work) (json.RawMessage, error) {
 			// While it runs, another process takes over: as if this process had been frozen for a lease.
-			b.write(job.TakeOver(r.Key, b.claim(r), job.Owner{Worker: "other", Nonce: "others",
+			b.Write(job.TakeOver(r.Key, b.Claim(r.Key), job.Owner{Worker: "other", Nonce: "others",
 				LeaseUntil: time.Now().Add(2 * time.Hour)}, time.Now().Add(time.Hour)))
 			return nil, nil
 		}
@@ -202,7 +181,7 @@ func TestSettle_ReportsNothingWhenRefused(t *testing.T) {
 		if d := b.depth(); d.InFlight != 1 {
 			t.Errorf("a fenced worker deleted the message: %+v", d)
 		}
-		if b.meter.Total(telemetry.ClaimsLost) != 1 {
+		if b.Meter.Total(telemetry.ClaimsLost) != 1 {
 			t.Error("the lost claim was not counted")
 		}
 	})
@@ -214,12 +193,9 @@ func TestSettle_RetriesUntilTheOutcomeIsRecorded(t *testing.T) {
 		r := b.put(0)
 		b.fire(r, 0)
 		begun := time.Now()
-		b.world.SetFaults(func(c memory.Call) memory.Fault {
-			if writes(job.WriteClaimOutcome)(c) && time.Since(begun) < 20*time.Second {
-				return memory.Fault{Fail: fault.Unavailable}
-			}
-			return memory.Fault{}
-		})
+		b.Fault(func(c memory.Call) bool {
+			return stagetest.Writes(job.WriteClaimOutcome)(c) && time.Since(begun) < 20*time.Second
+		}, memory.Fault{Fail: fault.Unavailable})
 		b.start("a")
 		b.sleep(19 * time.Second)
 		if len(b.reports()) != 0 {
@@ -289,7 +265,7 @@ func TestWorker_RunsTheSecondCopyWhenTheFirstWorkerDied(t *testing.T) {
 			t.Errorf("the fencing pair went from (%d, %d) to (%d, %d)", first.Attempt, first.Token, second.Attempt,
 				second.Token)
 		}
-		c := b.claim(r)
+		c := b.Claim(r.Key)
 		if c.Takeovers != 2 || c.Worker != "b" || c.Outcome == nil || c.Outcome.Worker != "b" {
 			t.Errorf("the claim is %+v", c)
 		}
@@ -306,12 +282,12 @@ func TestWorker_RunsTheSecondCopyWhenTheFirstWorkerDied(t *testing.T) {
 func TestWorker_RepeatsTheReportOfAWorkerThatDied(t *testing.T) {
 	within(t, func(b *bench) {
 		_, kill := b.killable("a")
-		b.once(func(c memory.Call) bool { return c.Op == memory.QueueSend && c.Name == contract.ReportQueue },
+		b.Once(stagetest.To(memory.QueueSend, contract.ReportQueue),
 			func() memory.Fault { kill(); return memory.Fault{Fail: fault.Unavailable} })
 		r := b.put(0)
 		b.fire(r, 0)
 		b.sleep(2 * time.Second)
-		if c := b.claim(r); c.Outcome == nil {
+		if c := b.Claim(r.Key); c.Outcome == nil {
 			t.Fatal("the outcome was not recorded before the report")
 		}
 		b.start("b")

@@ -8,6 +8,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"punctual/functions/stagetest"
 	"punctual/shared/contract"
 	"punctual/shared/fault"
 	"punctual/shared/job"
@@ -35,7 +36,7 @@ func drainBench(b *bench, budget time.Duration) (w *runningWorker, long job.Row)
 	}
 	b.sleep(5 * time.Second)
 	if d := b.depth(); d.InFlight != 4 {
-		b.t.Fatalf("not as the case has it: %+v", d)
+		b.Fatalf("not as the case has it: %+v", d)
 	}
 	return w, long
 }
@@ -64,11 +65,8 @@ func TestWorker_Drains(t *testing.T) {
 		within(t, func(b *bench) {
 			w, _ := drainBench(b, 80*time.Second)
 			stopped := time.Now()
-			b.world.SetFaults(func(c memory.Call) memory.Fault {
-				if c.Op == memory.QueueReceive {
-					t.Errorf("a receive %s after SIGTERM", time.Since(stopped))
-				}
-				return memory.Fault{}
+			b.Each(stagetest.Every(memory.QueueReceive), func(memory.Call) {
+				t.Errorf("a receive %s after SIGTERM", time.Since(stopped))
 			})
 			w.stop()
 			b.sleep(5 * time.Second)
@@ -76,7 +74,7 @@ func TestWorker_Drains(t *testing.T) {
 				t.Errorf("after five seconds the queue is %+v", d)
 			}
 			w.wait()
-			b.world.SetFaults(nil)
+			b.World.SetFaults(nil)
 		})
 	})
 	t.Run("a message that arrives in the last receive is given back", func(t *testing.T) {
@@ -88,7 +86,7 @@ func TestWorker_Drains(t *testing.T) {
 			r := b.put(0)
 			b.fire(r, 0)
 			b.sleep(4 * time.Second)
-			if d := b.depth(); d.Visible != 1 || b.started() != 0 || b.claim(r).Token != 0 {
+			if d := b.depth(); d.Visible != 1 || b.started() != 0 || b.Claim(r.Key).Token != 0 {
 				t.Errorf("the queue is %+v, ran %d", d, b.started())
 			}
 		})
@@ -107,7 +105,7 @@ func TestWorker_Drains(t *testing.T) {
 			if len(o) != 1 || o[0].Kind != job.OutcomeSucceeded {
 				t.Errorf("ended as %+v", o)
 			}
-			if c := b.claim(long); c.Outcome == nil || c.Takeovers != 1 {
+			if c := b.Claim(long.Key); c.Outcome == nil || c.Takeovers != 1 {
 				t.Errorf("its claim is %+v", c)
 			}
 			if d := b.depth(); d.Visible != 3 || d.InFlight != 0 {
@@ -128,7 +126,7 @@ func TestWorker_Drains(t *testing.T) {
 			if got := b.outcomes(); len(got) != 0 {
 				t.Errorf("reported %+v", got)
 			}
-			c := b.claim(long)
+			c := b.Claim(long.Key)
 			if c.Takeovers != 0 || c.Outcome != nil || c.Live(1, time.Now()) {
 				t.Errorf("its claim is %+v", c)
 			}
@@ -141,7 +139,7 @@ func TestWorker_Drains(t *testing.T) {
 			if got := b.outcomes(); len(got) != 4 {
 				t.Errorf("the next worker ended %d of 4 jobs", len(got))
 			}
-			if last := b.claim(long); last.Attempt != 1 || last.Token != 2 || last.Takeovers != 1 {
+			if last := b.Claim(long.Key); last.Attempt != 1 || last.Token != 2 || last.Takeovers != 1 {
 				t.Errorf("its claim is %+v", last)
 			}
 		})
@@ -174,7 +172,7 @@ func TestWorker_Drains(t *testing.T) {
 			if took := time.Since(begun); took > 15*time.Second {
 				t.Errorf("the drain took %s", took)
 			}
-			if c := b.claim(r); c.Takeovers != 0 || c.Live(1, time.Now()) {
+			if c := b.Claim(r.Key); c.Takeovers != 0 || c.Live(1, time.Now()) {
 				t.Errorf("its claim is %+v", c)
 			}
 			if d := b.depth(); d.Visible != 1 {
@@ -211,12 +209,12 @@ func TestWorker_Drains(t *testing.T) {
 			r := b.put(3 * time.Second)
 			b.fire(r, 0)
 			b.sleep(2700 * time.Millisecond)
-			if c := b.claim(r); c.Attempt != 1 {
+			if c := b.Claim(r.Key); c.Attempt != 1 {
 				t.Fatal("not as the case has it")
 			}
 			w.stop()
 			w.wait()
-			if c := b.claim(r); c.Takeovers != 0 || b.started() != 0 {
+			if c := b.Claim(r.Key); c.Takeovers != 0 || b.started() != 0 {
 				t.Errorf("its claim is %+v", c)
 			}
 			if d := b.depth(); d.Visible != 1 {
@@ -233,16 +231,7 @@ func TestWorker_Drains(t *testing.T) {
 				b.fire(b.put(0), 0)
 			}
 			b.sleep(500 * time.Millisecond)
-			failures := 3
-			b.world.SetFaults(func(c memory.Call) memory.Fault {
-				b.mu.Lock()
-				defer b.mu.Unlock()
-				if c.Op == memory.QueueSend && failures > 0 {
-					failures--
-					return memory.Fault{Fail: fault.Unavailable}
-				}
-				return memory.Fault{}
-			})
+			b.FaultFirst(3, stagetest.Every(memory.QueueSend), memory.Fault{Fail: fault.Unavailable})
 			w.stop()
 			w.wait()
 			if n := len(b.outcomes()); n != b.started() || n == 0 {
@@ -259,14 +248,14 @@ func TestWorker_Drains(t *testing.T) {
 			w := b.start("a", options(func(o *Options) { o.Drain = 5 * time.Second }))
 			b.fire(b.put(0), 0)
 			b.sleep(time.Second)
-			b.world.SetFaults(func(memory.Call) memory.Fault { return memory.Fault{Hang: true} })
+			b.World.SetFaults(func(memory.Call) memory.Fault { return memory.Fault{Hang: true} })
 			begun := time.Now()
 			w.stop()
 			w.wait()
 			if took := time.Since(begun); took > 25*time.Second {
 				t.Errorf("the drain took %s", took)
 			}
-			b.world.SetFaults(nil)
+			b.World.SetFaults(nil)
 		})
 	})
 }

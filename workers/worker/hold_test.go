@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"punctual/functions/stagetest"
 	"punctual/shared/clock"
 	"punctual/shared/contract"
 	"punctual/shared/fault"
@@ -21,14 +22,14 @@ func TestWorker_HoldsAMessageBeforeItClaims(t *testing.T) {
 		r := b.put(5 * time.Second)
 		b.fire(r, 0)
 		b.sleep(5*time.Second - contract.HoldUntil - time.Millisecond)
-		if c := b.claim(r); c.Attempt != 0 {
+		if c := b.Claim(r.Key); c.Attempt != 0 {
 			t.Errorf("it was claimed before due − 500 ms: %+v", c)
 		}
 		if d := b.depth(); d.InFlight != 1 {
 			t.Errorf("it is not held: %+v", d)
 		}
 		b.sleep(2 * time.Millisecond)
-		if c := b.claim(r); c.Attempt != 1 {
+		if c := b.Claim(r.Key); c.Attempt != 1 {
 			t.Error("it was not claimed at due − 500 ms")
 		}
 		if b.started() != 0 {
@@ -47,7 +48,7 @@ func TestWorker_GivesBackAMessageThatIsFarTooEarly(t *testing.T) {
 			t.Error("it is held in memory, where it dies with the worker")
 		}
 		b.start("b")
-		if n := len(b.claim(r).Worker); n != 0 || b.started() != 0 {
+		if n := len(b.Claim(r.Key).Worker); n != 0 || b.started() != 0 {
 			t.Error("it was claimed minutes early")
 		}
 		b.sleep(2 * time.Minute)
@@ -98,7 +99,7 @@ func TestWorker_GivesBackAnUnknownTaskUnclaimed(t *testing.T) {
 		b.fire(r, 0)
 		old := b.start("old")
 		b.sleep(30 * time.Second)
-		if c := b.claim(r); c.Attempt != 0 {
+		if c := b.Claim(r.Key); c.Attempt != 0 {
 			t.Errorf("it was claimed by a worker that does not know it: %+v", c)
 		}
 		old.stop()
@@ -124,7 +125,7 @@ func TestWorker_GivesUpATaskUnknownForAnHour(t *testing.T) {
 		b.fire(r, 0)
 		b.start("a")
 		b.sleep(contract.UnknownTaskFor - time.Second)
-		if c := b.claim(r); c.Attempt != 0 || len(b.reports()) != 0 {
+		if c := b.Claim(r.Key); c.Attempt != 0 || len(b.reports()) != 0 {
 			t.Errorf("it was given up before an hour: %+v", c)
 		}
 		b.sleep(10 * time.Minute)
@@ -149,15 +150,15 @@ func TestWorker_LeavesAnUnreadableMessageToTheRedrivePolicy(t *testing.T) {
 		b.fire(r, 0)
 		b.start("a")
 		b.sleep(time.Minute)
-		if b.started() != 1 || b.meter.Total(telemetry.Quarantined) != 3 {
-			t.Errorf("ran %d, set aside %v", b.started(), b.meter.Total(telemetry.Quarantined))
+		if b.started() != 1 || b.Meter.Total(telemetry.Quarantined) != 3 {
+			t.Errorf("ran %d, set aside %v", b.started(), b.Meter.Total(telemetry.Quarantined))
 		}
 		b.sleep(2 * time.Hour)
-		dead, err := b.world.Queues().Receive(t.Context(), contract.FiringDead, 10, 0, 0)
+		dead, err := b.World.Queues().Receive(t.Context(), contract.FiringDead, 10, 0, 0)
 		if err != nil || len(dead) != 3 {
 			t.Fatalf("%d messages in the dead-letter queue, %v", len(dead), err)
 		}
-		if b.meter.Total(telemetry.Quarantined) != 3 {
+		if b.Meter.Total(telemetry.Quarantined) != 3 {
 			t.Error("a message was counted each time that it came")
 		}
 	})
@@ -177,7 +178,7 @@ func TestWorker_GivesMessagesBackDuringAnOutageOfTheTable(t *testing.T) {
 					b.fire(b.put(0), 0)
 				}
 				calls := 0
-				b.world.SetFaults(func(c memory.Call) memory.Fault {
+				b.World.SetFaults(func(c memory.Call) memory.Fault {
 					if slices.Contains(down, c.Op) {
 						b.mu.Lock()
 						calls++
@@ -196,7 +197,7 @@ func TestWorker_GivesMessagesBackDuringAnOutageOfTheTable(t *testing.T) {
 				if d := b.depth(); d.Visible+d.InFlight != 20 {
 					t.Errorf("messages were lost: %+v", d)
 				}
-				b.world.SetFaults(nil)
+				b.World.SetFaults(nil)
 				b.sleep(2 * time.Minute)
 				if b.started() != 20 {
 					t.Errorf("two minutes after the outage %d of 20 had run", b.started())
@@ -211,12 +212,8 @@ func TestWorker_TakesOverAClaimLostInAnOutageAfterItsLease(t *testing.T) {
 		r := b.put(0)
 		b.fire(r, 0)
 		begun := time.Now()
-		b.world.SetFaults(func(c memory.Call) memory.Fault {
-			if time.Since(begun) < 10*time.Second && c.Op == memory.TableWrite {
-				return memory.Fault{Lost: true}
-			}
-			return memory.Fault{}
-		})
+		early := func(c memory.Call) bool { return time.Since(begun) < 10*time.Second && c.Op == memory.TableWrite }
+		b.Fault(early, memory.Fault{Lost: true})
 		b.start("a")
 		b.sleep(2 * time.Minute)
 		if b.started() != 1 {
@@ -230,18 +227,13 @@ func TestReports_KeepTheMessageWhileTheirQueueIsDown(t *testing.T) {
 	within(t, func(b *bench) {
 		r := b.put(0)
 		b.fire(r, 0)
-		b.world.SetFaults(func(c memory.Call) memory.Fault {
-			if c.Op == memory.QueueSend && c.Name == contract.ReportQueue {
-				return memory.Fault{Fail: fault.Throttled}
-			}
-			return memory.Fault{}
-		})
+		b.Fault(stagetest.To(memory.QueueSend, contract.ReportQueue), memory.Fault{Fail: fault.Throttled})
 		b.start("a")
 		b.sleep(10 * time.Second)
 		if d := b.depth(); d.InFlight != 1 {
 			t.Errorf("the message was deleted before its report was sent: %+v", d)
 		}
-		b.world.SetFaults(nil)
+		b.World.SetFaults(nil)
 		b.sleep(10 * time.Second)
 		if len(b.outcomes()) != 1 || b.depth() != (message.Depth{}) {
 			t.Errorf("the report was not sent, or the message not deleted: %+v", b.depth())
@@ -279,8 +271,7 @@ func TestReports_ResendOnlyWhatWasNotTaken(t *testing.T) {
 		for range 3 {
 			b.fire(b.put(time.Second), 0)
 		}
-		b.once(func(c memory.Call) bool { return c.Op == memory.QueueSend && c.Name == contract.ReportQueue },
-			func() memory.Fault { return memory.Fault{Entries: map[int]fault.Kind{0: fault.Throttled}} })
+		b.FailEntries(map[int]fault.Kind{0: fault.Throttled})
 		b.start("a")
 		b.sleep(10 * time.Second)
 		if n := len(b.outcomes()); n != 3 || b.depth() != (message.Depth{}) {

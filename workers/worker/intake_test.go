@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"punctual/functions/stagetest"
 	"punctual/shared/clock"
 	"punctual/shared/contract"
 	"punctual/shared/fault"
@@ -342,15 +343,7 @@ func TestConcurrency_GivesBackAMessageWhoseTaskStaysAtItsLimit(t *testing.T) {
 			time.Sleep(10 * time.Minute)
 			return nil, nil
 		}, Concurrency(1))
-		reads := 0
-		b.world.SetFaults(func(c memory.Call) memory.Fault {
-			if c.Op == memory.TableGet {
-				b.mu.Lock()
-				reads++
-				b.mu.Unlock()
-			}
-			return memory.Fault{}
-		})
+		reads := b.Count(stagetest.Every(memory.TableGet))
 		b.start("a", func(d *Deps, _ *Options) { d.Registry = r })
 		for range 2 {
 			b.fire(b.put(0, func(r *job.Row) { r.Executor, r.Task, r.Timeout = job.ExecutorGo, "charge", time.Hour }),
@@ -358,8 +351,8 @@ func TestConcurrency_GivesBackAMessageWhoseTaskStaysAtItsLimit(t *testing.T) {
 		}
 		b.sleep(9 * time.Minute)
 		b.mu.Lock()
-		if reads > 100 {
-			t.Errorf("waiting for a place took %d reads in nine minutes", reads)
+		if reads() > 100 {
+			t.Errorf("waiting for a place took %d reads in nine minutes", reads())
 		}
 		b.mu.Unlock()
 		b.sleep(20 * time.Minute)
@@ -377,11 +370,11 @@ func TestWorker_MeasuresBusySlots(t *testing.T) {
 			b.fire(b.put(0), 0)
 		}
 		b.sleep(5 * time.Second)
-		if n := b.meter.Total(telemetry.SlotsBusy); n != 3 {
+		if n := b.Meter.Total(telemetry.SlotsBusy); n != 3 {
 			t.Errorf("%v slots are busy", n)
 		}
 		b.sleep(10 * time.Second)
-		if n := b.meter.Total(telemetry.SlotsBusy); n != 0 {
+		if n := b.Meter.Total(telemetry.SlotsBusy); n != 0 {
 			t.Errorf("%v slots are busy when all has ended", n)
 		}
 	})
@@ -403,7 +396,7 @@ func TestWorker_EndsEveryJobOnceDespiteFaults(t *testing.T) {
 			b.mu.Unlock()
 			return nil, nil
 		}
-		b.world.SetFaults(func(c memory.Call) memory.Fault {
+		b.World.SetFaults(func(c memory.Call) memory.Fault {
 			switch c.N % 11 {
 			case 1:
 				return memory.Fault{Fail: fault.Unavailable}
@@ -418,13 +411,13 @@ func TestWorker_EndsEveryJobOnceDespiteFaults(t *testing.T) {
 			b.start(name)
 		}
 		b.sleep(30 * time.Minute)
-		b.world.SetFaults(nil)
+		b.World.SetFaults(nil)
 		b.sleep(20 * time.Minute)
 		for _, r := range rows {
 			if n := effects[r.ID]; n != 1 {
 				t.Errorf("job %s had %d effects", r.ID, n)
 			}
-			if c := b.claim(r); c.Outcome == nil || c.Outcome.Kind != job.OutcomeSucceeded {
+			if c := b.Claim(r.Key); c.Outcome == nil || c.Outcome.Kind != job.OutcomeSucceeded {
 				t.Errorf("job %s ended as %+v with claim %+v", r.ID, c.Outcome, c)
 			}
 		}

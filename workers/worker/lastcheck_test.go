@@ -18,23 +18,23 @@ import (
 func TestWorker_StartsNothingThatWasStoppedBeforeItWasDue(t *testing.T) {
 	cancel := func(b *bench, r job.Row, _ schedule.Schedule) {
 		after, w := job.RequestStop(r, job.StopCancel, job.Reason{Code: job.CodeCancelled}, time.Now())
-		b.write(w)
-		b.write(job.FlagCancel(after.Key, after.Attempt, b.claim(after).Token))
+		b.Write(w)
+		b.Write(job.FlagCancel(after.Key, after.Attempt, b.Claim(after.Key).Token))
 	}
 	hold := func(scope string) func(*bench, job.Row, schedule.Schedule) {
 		return func(b *bench, r job.Row, _ schedule.Schedule) {
 			p := job.Pause{Scope: scope, Since: time.Now()}
-			b.write(item.Write{Ref: job.PauseRef(r.Tenant, scope), Name: "test.pause", Put: p.Item(r.Tenant)})
+			b.Write(item.Write{Ref: job.PauseRef(r.Tenant, scope), Name: "test.pause", Put: p.Item(r.Tenant)})
 		}
 	}
 	pauseSchedule := func(b *bench, _ job.Row, s schedule.Schedule) {
 		_, w := schedule.PauseSchedule(s, schedule.Pause{}, time.Now().UTC().Truncate(time.Millisecond))
-		b.write(w)
+		b.Write(w)
 	}
 	expire := func(b *bench, r job.Row, _ schedule.Schedule) {
 		after, w := job.RequestStop(r, job.StopExpire, job.Reason{Code: job.CodeExpireAfter}, time.Now())
-		b.write(w)
-		b.write(job.FlagCancel(after.Key, after.Attempt, b.claim(after).Token))
+		b.Write(w)
+		b.Write(job.FlagCancel(after.Key, after.Attempt, b.Claim(after.Key).Token))
 	}
 	for name, stop := range map[string]func(*bench, job.Row, schedule.Schedule){
 		"a cancel":                cancel,
@@ -52,7 +52,7 @@ func TestWorker_StartsNothingThatWasStoppedBeforeItWasDue(t *testing.T) {
 					r := b.put(2*time.Second, of(s))
 					b.fire(r, 0)
 					b.sleep(2*time.Second - early)
-					if c := b.claim(r); !c.Live(1, time.Now()) {
+					if c := b.Claim(r.Key); !c.Live(1, time.Now()) {
 						t.Fatalf("it is not claimed yet: %+v", c)
 					}
 					stop(b, r, s)
@@ -60,7 +60,7 @@ func TestWorker_StartsNothingThatWasStoppedBeforeItWasDue(t *testing.T) {
 					if n := b.started(); n != 0 {
 						t.Errorf("it started %d times", n)
 					}
-					if c := b.claim(r); c.Live(1, time.Now()) || c.Takeovers != 0 {
+					if c := b.Claim(r.Key); c.Live(1, time.Now()) || c.Takeovers != 0 {
 						t.Errorf("its claim was not let go: %+v", c)
 					}
 					if got := b.reports(); len(got) != 1 || got[0].Kind != message.Reevaluate {
@@ -79,10 +79,10 @@ func TestWorker_DropsAnAttemptWhoseClaimIsNoLongerItsOwnWhenDue(t *testing.T) {
 		r := b.put(2 * time.Second)
 		b.fire(r, 0)
 		b.sleep(2*time.Second - 100*time.Millisecond)
-		b.write(job.Fence(r, job.Claim{}, r.DueAt, time.Now().Add(time.Hour))) // by a clock far ahead
+		b.Write(job.Fence(r, job.Claim{}, r.DueAt, time.Now().Add(time.Hour))) // by a clock far ahead
 		r2 := r
 		r2.Version = 2 // what was fenced for: an edit
-		b.write(item.Write{Ref: r.Ref(), Name: "test.edit", Put: r2.Item()})
+		b.Write(item.Write{Ref: r.Ref(), Name: "test.edit", Put: r2.Item()})
 		b.sleep(10 * time.Second)
 		if n := b.started(); n != 0 {
 			t.Errorf("it started %d times", n)
@@ -105,7 +105,7 @@ func TestWorker_RereadsOnlyJobsClaimedBeforeTheyWereDue(t *testing.T) {
 		t.Run("rereads only a job claimed early: "+name, func(t *testing.T) {
 			within(t, func(b *bench) {
 				claims, pauses := 0, 0
-				b.world.SetFaults(func(call memory.Call) memory.Fault {
+				b.World.SetFaults(func(call memory.Call) memory.Fault {
 					b.mu.Lock()
 					defer b.mu.Unlock()
 					switch {

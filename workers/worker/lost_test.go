@@ -117,8 +117,8 @@ func TestWorker_NotesAStartThatItsDrainBrokeOff(t *testing.T) {
 					if got[0].Error == nil || got[0].Error.Code != job.CodeWorkerLost || got[0].StartedAt.IsZero() {
 						t.Errorf("ended as %+v", got[0])
 					}
-				} else if len(got[0].Lost) != 1 || got[0].Lost[0].Worker != "old" || b.claim(r).Takeovers != 1 {
-					t.Errorf("ended as %+v, claim %+v", got[0], b.claim(r))
+				} else if len(got[0].Lost) != 1 || got[0].Lost[0].Worker != "old" || b.Claim(r.Key).Takeovers != 1 {
+					t.Errorf("ended as %+v, claim %+v", got[0], b.Claim(r.Key))
 				}
 			})
 		})

@@ -33,7 +33,7 @@ func TestWorker_IsReadyWhileItPollsAndReachesTheTable(t *testing.T) {
 		queues := &mute{}
 		queues.fails.Store(true)
 		w := b.start("a", func(d *Deps, o *Options) { queues.Queues, d.Queues = d.Queues, queues })
-		ready := func() bool { return w.Ready(b.t.Context()) == nil }
+		ready := func() bool { return w.Ready(b.Context()) == nil }
 		if ready() {
 			t.Error("it was ready before it polled")
 		}
@@ -43,17 +43,13 @@ func TestWorker_IsReadyWhileItPollsAndReachesTheTable(t *testing.T) {
 		}
 		queues.fails.Store(false)
 		b.sleep(2 * time.Minute)
-		if err := w.Ready(b.t.Context()); err != nil {
+		if err := w.Ready(b.Context()); err != nil {
 			t.Errorf("it polls, and is not ready: %v", err)
 		}
 		var away atomic.Bool
 		away.Store(true)
-		b.world.SetFaults(func(c memory.Call) memory.Fault {
-			if away.Load() && c.Ref == readyKey.Ref() {
-				return memory.Fault{Fail: fault.Unavailable}
-			}
-			return memory.Fault{}
-		})
+		probes := func(c memory.Call) bool { return away.Load() && c.Ref == readyKey.Ref() }
+		b.Fault(probes, memory.Fault{Fail: fault.Unavailable})
 		if ready() {
 			t.Error("it was ready without the table")
 		}
@@ -72,12 +68,12 @@ func TestWorker_StaysReadyWithAllItsSlotsTaken(t *testing.T) {
 			b.fire(b.put(0, func(r *job.Row) { r.Timeout = time.Hour }), 0)
 		}
 		b.sleep(5 * time.Minute)
-		if err := w.Ready(b.t.Context()); err != nil {
+		if err := w.Ready(b.Context()); err != nil {
 			t.Errorf("it is busy, and not ready: %v", err)
 		}
 		w.stop()
 		b.sleep(time.Second)
-		if w.Ready(b.t.Context()) == nil {
+		if w.Ready(b.Context()) == nil {
 			t.Error("it was ready while it drained")
 		}
 	})
@@ -85,11 +81,11 @@ func TestWorker_StaysReadyWithAllItsSlotsTaken(t *testing.T) {
 
 // signs are the metric lines of taken slots that a worker writes now.
 func (b *bench) signs(w *runningWorker) string {
-	b.t.Helper()
+	b.Helper()
 	var lines bytes.Buffer
 	w.Gauge()
-	if err := b.meter.Flush(&lines, time.Now()); err != nil {
-		b.t.Fatal(err)
+	if err := b.Meter.Flush(&lines, time.Now()); err != nil {
+		b.Fatal(err)
 	}
 	return lines.String()
 }

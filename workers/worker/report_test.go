@@ -4,6 +4,7 @@ import (
 	"testing"
 	"time"
 
+	"punctual/functions/stagetest"
 	"punctual/shared/contract"
 	"punctual/shared/memory"
 )
@@ -12,15 +13,12 @@ import (
 func TestReports_TravelInBatchesWithoutNeedlessWait(t *testing.T) {
 	within(t, func(b *bench) {
 		sends, first := 0, time.Time{}
-		b.world.SetFaults(func(c memory.Call) memory.Fault {
-			if c.Op == memory.QueueSend && c.Name == contract.ReportQueue {
-				b.mu.Lock()
-				if sends++; first.IsZero() {
-					first = time.Now()
-				}
-				b.mu.Unlock()
+		b.Each(stagetest.To(memory.QueueSend, contract.ReportQueue), func(memory.Call) {
+			b.mu.Lock()
+			if sends++; first.IsZero() {
+				first = time.Now()
 			}
-			return memory.Fault{}
+			b.mu.Unlock()
 		})
 		b.start("a", options(func(o *Options) { o.Slots, o.Hold = 200, 400 }))
 		lone := b.put(time.Second)

@@ -14,10 +14,10 @@ func TestWorker_StartsNothingByARestoredTable(t *testing.T) {
 	within(t, func(b *bench) {
 		w := b.start("a")
 		b.sleep(time.Minute)
-		if _, err := b.store.Recognize(b.t.Context()); err != nil { // as a pass does
-			b.t.Fatal(err)
+		if _, err := b.Store.Recognize(b.Context()); err != nil { // as a pass does
+			b.Fatal(err)
 		}
-		b.world.Table().Restored(contract.Jobs)
+		b.World.Table().Restored(contract.Jobs)
 		b.sleep(store.RestoredKnownFor + 5*time.Second)
 		r := b.put(0)
 		b.fire(r, 0)
@@ -25,17 +25,17 @@ func TestWorker_StartsNothingByARestoredTable(t *testing.T) {
 		if n := b.started(); n > 0 {
 			t.Fatalf("it started %d", n)
 		}
-		if err := w.Ready(b.t.Context()); err != nil {
+		if err := w.Ready(b.Context()); err != nil {
 			t.Errorf("its pod would be replaced: %v", err)
 		}
 		if n := strings.Count(b.logs.String(), "a table was restored"); n != 1 {
 			t.Errorf("it said so %d times", n)
 		}
-		is, err := b.world.Table().Identity(b.t.Context(), contract.Jobs)
+		is, err := b.World.Table().Identity(b.Context(), contract.Jobs)
 		if err != nil {
 			t.Fatal(err)
 		}
-		err = b.store.Put(b.t.Context(), item.Write{
+		err = b.Store.Put(b.Context(), item.Write{
 			Ref:  item.Ref{Table: contract.Tasks, PK: "system#setting", SK: "tables"},
 			Name: "test.lift", Set: map[string]any{contract.Jobs: is.ID},
 		})

@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"punctual/functions/stagetest"
 	"punctual/shared/contract"
 	"punctual/shared/fault"
 	"punctual/shared/job"
@@ -28,11 +29,11 @@ func TestResult_LargerThanTheClaimCarriesIsStoredBeforeTheOutcome(t *testing.T) 
 	within(t, func(b *bench) {
 		b.gives(large)
 		stored := 0
-		b.world.SetFaults(func(c memory.Call) memory.Fault {
+		b.World.SetFaults(func(c memory.Call) memory.Fault {
 			if putsResult(c) {
 				stored++
 			}
-			if writes(job.WriteClaimOutcome)(c) && stored == 0 {
+			if stagetest.Writes(job.WriteClaimOutcome)(c) && stored == 0 {
 				t.Error("the outcome was recorded first")
 			}
 			return memory.Fault{}
@@ -49,13 +50,13 @@ func TestResult_LargerThanTheClaimCarriesIsStoredBeforeTheOutcome(t *testing.T) 
 		if err != nil || len(d.Contents) != 0 {
 			t.Fatalf("settling moves %d contents, %v", len(d.Contents), err)
 		}
-		if got, err := b.store.Result(t.Context(), d.After); err != nil || got != large {
+		if got, err := b.Store.Result(t.Context(), d.After); err != nil || got != large {
 			t.Errorf("the row has a result of %d bytes, %v", len(got), err)
 		}
-		if err := b.store.ForgetContents(t.Context(), d.After); err != nil {
+		if err := b.Store.ForgetContents(t.Context(), d.After); err != nil {
 			t.Fatal(err)
 		}
-		if keys := b.world.Blobs().Keys(contract.JobBlobs); len(keys) != 0 {
+		if keys := b.World.Blobs().Keys(contract.JobBlobs); len(keys) != 0 {
 			t.Errorf("left behind: %v", keys)
 		}
 	})
@@ -83,14 +84,14 @@ func TestResult_OfAFencedWorkerIsNeverReadAsAnothers(t *testing.T) {
 			t.Fatalf("recorded %+v", o)
 		}
 		// What the first worker writes, late, has a name of its own.
-		if err := b.store.PutResult(t.Context(), r.Key, job.ResultRef(1, 1), []byte(others)); err != nil {
+		if err := b.Store.PutResult(t.Context(), r.Key, job.ResultRef(1, 1), []byte(others)); err != nil {
 			t.Fatal(err)
 		}
 		d, err := job.Settle(&r, 1, o[0], time.Now())
 		if err != nil {
 			t.Fatal(err)
 		}
-		if got, err := b.store.Result(t.Context(), d.After); err != nil || got != mine {
+		if got, err := b.Store.Result(t.Context(), d.After); err != nil || got != mine {
 			t.Errorf("the row has a result of %d bytes, %v", len(got), err)
 		}
 	})
@@ -99,7 +100,7 @@ func TestResult_OfAFencedWorkerIsNeverReadAsAnothers(t *testing.T) {
 func TestResult_IsStoredAgainWhenThatFailed(t *testing.T) {
 	within(t, func(b *bench) {
 		b.gives(large)
-		b.once(putsResult, func() memory.Fault { return memory.Fault{Fail: fault.Unavailable} })
+		b.FaultFirst(1, putsResult, memory.Fault{Fail: fault.Unavailable})
 		b.start("a")
 		b.fire(b.put(0), 0)
 		b.sleep(time.Second)
@@ -115,12 +116,7 @@ func TestResult_ThatCannotBeStoredIsMarkedAndTheWorkIsNotDoneAgain(t *testing.T)
 		t.Run("a result that cannot be stored "+name, func(t *testing.T) {
 			within(t, func(b *bench) {
 				b.gives(large)
-				b.world.SetFaults(func(c memory.Call) memory.Fault {
-					if putsResult(c) {
-						return memory.Fault{Fail: kind}
-					}
-					return memory.Fault{}
-				})
+				b.Fault(putsResult, memory.Fault{Fail: kind})
 				b.start("a")
 				b.start("b")
 				b.fire(b.put(0), 0)

@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"punctual/functions/stagetest"
 	"punctual/shared/contract"
 	"punctual/shared/fault"
 	"punctual/shared/job"
@@ -23,15 +24,7 @@ import (
 func TestRun_LastsLongerThanTheVisibility(t *testing.T) {
 	within(t, func(b *bench) {
 		b.sleeps(95 * time.Second)
-		beats := 0
-		b.world.SetFaults(func(c memory.Call) memory.Fault {
-			if writes(job.WriteClaimHeartbeat)(c) {
-				b.mu.Lock()
-				beats++
-				b.mu.Unlock()
-			}
-			return memory.Fault{}
-		})
+		beats := b.Count(stagetest.Writes(job.WriteClaimHeartbeat))
 		for _, name := range []string{"a", "b", "c"} {
 			b.start(name)
 		}
@@ -44,10 +37,10 @@ func TestRun_LastsLongerThanTheVisibility(t *testing.T) {
 		if b.depth() != (message.Depth{}) {
 			t.Errorf("the message is still there: %+v", b.depth())
 		}
-		if beats != 9 {
-			t.Errorf("%d heartbeats in 95 s and after", beats)
+		if beats() != 9 {
+			t.Errorf("%d heartbeats in 95 s and after", beats())
 		}
-		if b.meter.Total(telemetry.Duplicates) != 0 {
+		if b.Meter.Total(telemetry.Duplicates) != 0 {
 			t.Error("its message was seen by others meanwhile")
 		}
 	})
@@ -57,7 +50,7 @@ func TestRun_LastsLongerThanTheVisibility(t *testing.T) {
 func TestRun_SendsNoHeartbeatForAShortJob(t *testing.T) {
 	within(t, func(b *bench) {
 		b.sleeps(9 * time.Second)
-		b.once(writes(job.WriteClaimHeartbeat), func() memory.Fault {
+		b.Once(stagetest.Writes(job.WriteClaimHeartbeat), func() memory.Fault {
 			t.Error("there was a heartbeat")
 			return memory.Fault{}
 		})
@@ -89,7 +82,7 @@ func TestRun_ReportsRunningAndProgressAtTheFirstHeartbeat(t *testing.T) {
 		if err := json.Unmarshal(reports[0].Outcome, &o); err != nil || !o.StartedAt.Equal(r.DueAt) {
 			t.Errorf("it says of its start %s, %v", reports[0].Outcome, err)
 		}
-		if p := b.claim(r).Progress; p == nil || p.Done != 2 || p.Total != 4 || p.Note != "two" ||
+		if p := b.Claim(r.Key).Progress; p == nil || p.Done != 2 || p.Total != 4 || p.Note != "two" ||
 			!p.At.Equal(r.DueAt) {
 			t.Errorf("progress on the claim is %+v", p)
 		}
@@ -112,7 +105,7 @@ func TestRun_SeesACancelAtItsHeartbeat(t *testing.T) {
 		r := b.put(0)
 		b.fire(r, 0)
 		b.sleep(12 * time.Second)
-		b.write(job.FlagCancel(r.Key, 1, 1))
+		b.Write(job.FlagCancel(r.Key, 1, 1))
 		b.sleep(10 * time.Second)
 		if !errors.Is(cause, ErrCancelled) {
 			t.Errorf("the handler's cause is %v", cause)
@@ -134,7 +127,7 @@ func TestRun_SucceedsDespiteACancel(t *testing.T) {
 		r := b.put(0)
 		b.fire(r, 0)
 		b.sleep(2 * time.Second)
-		b.write(job.FlagCancel(r.Key, 1, 1))
+		b.Write(job.FlagCancel(r.Key, 1, 1))
 		b.sleep(20 * time.Second)
 		if o := b.outcomes(); len(o) != 1 || o[0].Kind != job.OutcomeSucceeded {
 			t.Errorf("ended as %+v", o)
@@ -204,7 +197,7 @@ func TestRun_TimesOutAHandlerThatIgnoresACancel(t *testing.T) {
 		r := b.put(0, func(r *job.Row) { r.Timeout = 40 * time.Second })
 		b.fire(r, 0)
 		b.sleep(2 * time.Second)
-		b.write(job.FlagCancel(r.Key, 1, 1))
+		b.Write(job.FlagCancel(r.Key, 1, 1))
 		b.sleep(time.Minute)
 		o := b.outcomes()
 		if len(o) != 1 || o[0].Error.Code != job.CodeCancelled {
@@ -226,7 +219,7 @@ func TestRun_CancelsTheHandlerAndReportsNothingWhenTheLeaseIsLost(t *testing.T) 
 		r := b.put(0)
 		b.fire(r, 0)
 		b.sleep(5 * time.Second)
-		b.write(job.TakeOver(r.Key, b.claim(r), job.Owner{Worker: "other", Nonce: "others",
+		b.Write(job.TakeOver(r.Key, b.Claim(r.Key), job.Owner{Worker: "other", Nonce: "others",
 			LeaseUntil: time.Now().Add(time.Hour)}, time.Now().Add(time.Minute)))
 		b.sleep(10 * time.Second)
 		if !errors.Is(cause, ErrLeaseLost) {
@@ -238,10 +231,10 @@ func TestRun_CancelsTheHandlerAndReportsNothingWhenTheLeaseIsLost(t *testing.T) 
 		if d := b.depth(); d.InFlight != 1 {
 			t.Errorf("the message was deleted: %+v", d)
 		}
-		if c := b.claim(r); c.Worker != "other" || c.Outcome != nil || c.Takeovers != 2 {
+		if c := b.Claim(r.Key); c.Worker != "other" || c.Outcome != nil || c.Takeovers != 2 {
 			t.Errorf("the other's claim was touched: %+v", c)
 		}
-		if n := b.meter.Total(telemetry.ClaimsLost); n != 1 {
+		if n := b.Meter.Total(telemetry.ClaimsLost); n != 1 {
 			t.Errorf("one lost claim was counted as %v", n)
 		}
 	})
@@ -255,12 +248,7 @@ func TestRun_CancelsTheHandlerBeforeItsLeaseEnds(t *testing.T) {
 			ended = time.Now()
 			return nil, context.Cause(ctx)
 		}
-		b.world.SetFaults(func(c memory.Call) memory.Fault {
-			if writes(job.WriteClaimHeartbeat)(c) {
-				return memory.Fault{Fail: fault.Unavailable}
-			}
-			return memory.Fault{}
-		})
+		b.Fault(stagetest.Writes(job.WriteClaimHeartbeat), memory.Fault{Fail: fault.Unavailable})
 		b.start("a")
 		r := b.put(0)
 		b.fire(r, 0)
@@ -273,7 +261,7 @@ func TestRun_CancelsTheHandlerBeforeItsLeaseEnds(t *testing.T) {
 		}
 		b.then(nil)
 		b.sleep(time.Minute)
-		if c := b.claim(r); b.started() != 2 || c.Takeovers != 2 {
+		if c := b.Claim(r.Key); b.started() != 2 || c.Takeovers != 2 {
 			t.Errorf("it was not taken over: ran %d times, %+v", b.started(), c)
 		}
 	})
@@ -283,9 +271,9 @@ func TestRun_RetriesAFailedHeartbeatInTime(t *testing.T) {
 	within(t, func(b *bench) {
 		b.sleeps(50 * time.Second)
 		begun := time.Now()
-		b.world.SetFaults(func(c memory.Call) memory.Fault {
+		b.World.SetFaults(func(c memory.Call) memory.Fault {
 			switch at := time.Since(begun); {
-			case !writes(job.WriteClaimHeartbeat)(c):
+			case !stagetest.Writes(job.WriteClaimHeartbeat)(c):
 			case at < 15*time.Second:
 				return memory.Fault{Hang: true}
 			case at < 24*time.Second:
@@ -319,7 +307,7 @@ func TestRun_OutlivesItsMessage(t *testing.T) {
 		if o := b.outcomes(); b.started() != 1 || len(o) != 1 || o[0].Kind != job.OutcomeSucceeded {
 			t.Errorf("it ran %d times and ended as %+v", b.started(), o)
 		}
-		if dead, _ := b.world.Queues().Depth(t.Context(), contract.FiringDead); dead.Visible != 0 {
+		if dead, _ := b.World.Queues().Depth(t.Context(), contract.FiringDead); dead.Visible != 0 {
 			t.Error("its message ended as a dead one")
 		}
 	})

@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"punctual/functions/stagetest"
 	"punctual/shared/calendar"
 	"punctual/shared/item"
 	"punctual/shared/job"
@@ -18,7 +19,7 @@ import (
 
 // rule puts a schedule that is hourly, changed as each says.
 func (b *bench) rule(changes ...func(*schedule.Schedule)) schedule.Schedule {
-	b.t.Helper()
+	b.Helper()
 	cron := "0 * * * *"
 	s := schedule.Schedule{Key: schedule.Key{Tenant: shop, Name: "rule"}, Spec: calendar.Spec{Cron: &cron}}
 	for _, change := range changes {
@@ -26,9 +27,9 @@ func (b *bench) rule(changes ...func(*schedule.Schedule)) schedule.Schedule {
 	}
 	s, w, err := schedule.Create(nil, s, time.Now().UTC().Truncate(time.Millisecond))
 	if err != nil {
-		b.t.Fatal(err)
+		b.Fatal(err)
 	}
-	b.write(w)
+	b.Write(w)
 	return s
 }
 
@@ -75,9 +76,9 @@ func TestSchedule_StartsOnlyJobsThatItAllows(t *testing.T) {
 			within(t, func(b *bench) {
 				s := b.rule()
 				r := b.put(0, of(s), func(r *job.Row) { r.Attempt = c.attempt })
-				b.once(writes(job.WriteClaimNew), func() memory.Fault {
+				b.Once(stagetest.Writes(job.WriteClaimNew), func() memory.Fault {
 					if c.change != nil {
-						b.write(c.change(s))
+						b.Write(c.change(s))
 					}
 					return memory.Fault{}
 				})
@@ -89,8 +90,8 @@ func TestSchedule_StartsOnlyJobsThatItAllows(t *testing.T) {
 					t.Errorf("started: %v", started)
 				}
 				if !c.starts && (len(reports) != 1 || reports[0].Kind != message.Reevaluate ||
-					b.claim(r).Live(c.attempt, time.Now())) {
-					t.Errorf("reports %+v, claim %+v", reports, b.claim(r))
+					b.Claim(r.Key).Live(c.attempt, time.Now())) {
+					t.Errorf("reports %+v, claim %+v", reports, b.Claim(r.Key))
 				}
 			})
 		})
@@ -110,11 +111,11 @@ func TestSchedule_StartsAJobAgainThatHadStartedWhateverALiftedPauseDrops(t *test
 		old.stop()
 		old.wait()
 		p := job.Pause{Scope: job.PauseAll, Since: r.DueAt.Add(-time.Millisecond), Missed: schedule.MissedDrop}
-		if err := b.store.PutPause(context.Background(), r.Tenant, p); err != nil {
+		if err := b.Store.PutPause(context.Background(), r.Tenant, p); err != nil {
 			t.Fatal(err)
 		}
 		b.sleep(time.Minute)
-		if err := b.store.DeletePause(context.Background(), r.Tenant, p.Scope, time.Now()); err != nil {
+		if err := b.Store.DeletePause(context.Background(), r.Tenant, p.Scope, time.Now()); err != nil {
 			t.Fatal(err)
 		}
 		b.fire(r, 0)
@@ -154,12 +155,12 @@ func TestSchedule_StartsNoJobThatALiftedPauseDrops(t *testing.T) {
 				if c.until > 0 {
 					p.Until = r.DueAt.Add(c.until)
 				}
-				if err := b.store.PutPause(context.Background(), r.Tenant, p); err != nil {
+				if err := b.Store.PutPause(context.Background(), r.Tenant, p); err != nil {
 					t.Fatal(err)
 				}
 				b.sleep(time.Second)
 				if c.until == 0 {
-					if err := b.store.DeletePause(context.Background(), r.Tenant, p.Scope, time.Now()); err != nil {
+					if err := b.Store.DeletePause(context.Background(), r.Tenant, p.Scope, time.Now()); err != nil {
 						t.Fatal(err)
 					}
 				}
@@ -201,18 +202,18 @@ func TestSchedule_StartsOneRunWhereTheyMayNotOverlap(t *testing.T) {
 				r := b.put(3*time.Second, of(s))
 				if c.holder != nil {
 					h := b.put(-time.Minute, of(s), c.holder)
-					b.write(s.TakeSlot(h.ID))
+					b.Write(s.TakeSlot(h.ID))
 					if strings.HasPrefix(name, unread) {
-						b.write(item.Write{
+						b.Write(item.Write{
 							Ref: h.Ref(), Name: "test.spoil", Set: map[string]any{"schema_v": int64(99)},
 						})
 						if name != unread {
-							b.write(job.ClaimNew(h.Key, 1, job.Owner{Worker: "b",
+							b.Write(job.ClaimNew(h.Key, 1, job.Owner{Worker: "b",
 								LeaseUntil: time.Now().Add(time.Minute), DueAt: h.DueAt}))
 						}
 					}
 					if c.gone {
-						b.write(item.Write{Ref: h.Ref(), Name: "test.gone", Delete: true})
+						b.Write(item.Write{Ref: h.Ref(), Name: "test.gone", Delete: true})
 					}
 					if name == "one that ends before we are due" {
 						time.AfterFunc(3*time.Second-time.Millisecond, func() {
@@ -220,7 +221,7 @@ func TestSchedule_StartsOneRunWhereTheyMayNotOverlap(t *testing.T) {
 							if err != nil {
 								t.Error(err)
 							}
-							b.write(d.Write)
+							b.Write(d.Write)
 						})
 					}
 				}
@@ -230,7 +231,7 @@ func TestSchedule_StartsOneRunWhereTheyMayNotOverlap(t *testing.T) {
 				if started := b.started() == 1; started != c.starts {
 					t.Errorf("started: %v", started)
 				}
-				slot, err := b.store.Slot(t.Context(), s.Key)
+				slot, err := b.Store.Slot(t.Context(), s.Key)
 				if err != nil || (slot.Holder == r.ID) != c.starts {
 					t.Errorf("slot %+v, %v", slot, err)
 				}
@@ -250,19 +251,19 @@ func TestSchedule_RejudgesASlowlyAdmittedAttempt(t *testing.T) {
 		wait time.Duration
 	}{
 		"its turn": {func(s *schedule.Schedule) { s.Overlap = schedule.OverlapSkip },
-			writes(schedule.WriteSlotTake), 4 * time.Second},
+			stagetest.Writes(schedule.WriteSlotTake), 4 * time.Second},
 		"its count": {func(s *schedule.Schedule) { s.Spec.MaxRuns = &two },
-			func(c memory.Call) bool { return c.Op == memory.TableCommit }, 4 * time.Second},
+			stagetest.Every(memory.TableCommit), 4 * time.Second},
 		"its turn, nearly failed": {func(s *schedule.Schedule) { s.Overlap = schedule.OverlapSkip },
-			writes(schedule.WriteSlotTake), 9 * time.Second},
+			stagetest.Writes(schedule.WriteSlotTake), 9 * time.Second},
 	} {
 		t.Run("judges a slow admission once more: "+name, func(t *testing.T) {
 			within(t, func(b *bench) {
 				s := b.rule(c.rule)
 				r := b.put(0, of(s))
-				b.once(c.slow, func() memory.Fault {
+				b.Once(c.slow, func() memory.Fault {
 					_, w := schedule.PauseSchedule(s, schedule.Pause{}, time.Now().UTC().Truncate(time.Millisecond))
-					b.write(w)
+					b.Write(w)
 					return memory.Fault{Wait: c.wait}
 				})
 				b.fire(r, 0)
@@ -272,8 +273,8 @@ func TestSchedule_RejudgesASlowlyAdmittedAttempt(t *testing.T) {
 					t.Errorf("it started %d times, after its schedule was paused", n)
 				}
 				if reports := b.reports(); len(reports) != 1 || reports[0].Kind != message.Reevaluate ||
-					b.claim(r).Live(1, time.Now()) {
-					t.Errorf("reports %+v, claim %+v", reports, b.claim(r))
+					b.Claim(r.Key).Live(1, time.Now()) {
+					t.Errorf("reports %+v, claim %+v", reports, b.Claim(r.Key))
 				}
 			})
 		})
@@ -287,17 +288,17 @@ func TestSchedule_CountsARunOnce(t *testing.T) {
 				two := 2
 				s := b.rule(func(s *schedule.Schedule) { s.Spec.MaxRuns = &two })
 				for range before {
-					if err := b.store.Commit(t.Context(), s.CountRun(b.put(time.Hour))...); err != nil {
+					if err := b.Store.Commit(t.Context(), s.CountRun(b.put(time.Hour))...); err != nil {
 						t.Fatal(err)
 					}
 				}
 				r := b.put(0, of(s))
 				// The answer to the count is lost: the attempt is given back, and counted no more.
-				b.once(func(c memory.Call) bool { return c.Op == memory.TableCommit }, lost)
+				b.FaultFirst(1, stagetest.Every(memory.TableCommit), memory.Fault{Lost: true})
 				b.fire(r, 0)
 				b.start("a")
 				b.sleep(2 * time.Minute)
-				counted, left, err := b.store.RunsLeft(t.Context(), s, r.ID)
+				counted, left, err := b.Store.RunsLeft(t.Context(), s, r.ID)
 				if want := before == 1; b.started() != map[bool]int{true: 1}[want] || counted != want || left ||
 					err != nil {
 					t.Errorf("started %d, counted %v, left %v, %v", b.started(), counted, left, err)
@@ -310,21 +311,15 @@ func TestSchedule_CountsARunOnce(t *testing.T) {
 //proof:of F08
 func TestWorker_ReadsThePausesForEveryoneOnceASecond(t *testing.T) {
 	within(t, func(b *bench) {
-		reads := 0
-		b.world.SetFaults(func(c memory.Call) memory.Fault {
-			if c.Op == memory.TableQuery && c.Ref.PK == job.PausesKey(job.Everyone) {
-				reads++
-			}
-			return memory.Fault{}
-		})
+		reads := b.Count(stagetest.Queries(job.PausesKey(job.Everyone)))
 		const tenants = 40
 		for n := range tenants {
 			b.fire(b.put(3*time.Second, func(r *job.Row) { r.Tenant = tenant.ID(fmt.Sprint("t", n)) }), 0)
 		}
 		b.start("a")
 		b.sleep(10 * time.Second)
-		if b.started() != tenants || reads == 0 || reads > 4 {
-			t.Errorf("%d of %d tenants' jobs started, with %d reads", b.started(), tenants, reads)
+		if b.started() != tenants || reads() == 0 || reads() > 4 {
+			t.Errorf("%d of %d tenants' jobs started, with %d reads", b.started(), tenants, reads())
 		}
 	})
 }

@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"punctual/functions/stagetest"
 	"punctual/shared/contract"
 	"punctual/shared/fault"
 	"punctual/shared/item"
@@ -87,9 +88,9 @@ func TestWorker_StartsAClaimedAttemptOnlyIfTheRowAllows(t *testing.T) {
 					row = func(*job.Row) {}
 				}
 				r := b.put(0, row)
-				b.once(writes(job.WriteClaimNew), func() memory.Fault {
+				b.Once(stagetest.Writes(job.WriteClaimNew), func() memory.Fault {
 					if c.change != nil {
-						b.write(c.change(r))
+						b.Write(c.change(r))
 					}
 					return memory.Fault{}
 				})
@@ -100,7 +101,7 @@ func TestWorker_StartsAClaimedAttemptOnlyIfTheRowAllows(t *testing.T) {
 				if b.started() != 0 {
 					t.Error("it was started")
 				}
-				if claim := b.claim(r); claim.Token != 1 || claim.Takeovers != 0 || claim.Live(1, time.Now()) ||
+				if claim := b.Claim(r.Key); claim.Token != 1 || claim.Takeovers != 0 || claim.Live(1, time.Now()) ||
 					claim.Outcome != nil {
 					t.Errorf("its claim was not let go: %+v", claim)
 				}
@@ -135,8 +136,8 @@ func TestWorker_DropsAStaleFiringWithoutAClaim(t *testing.T) {
 				b.fire(r, 0)
 				b.start("a")
 				b.sleep(5 * time.Second)
-				if b.started() != 0 || b.claim(r).Token != 0 || b.depth() != (message.Depth{}) {
-					t.Errorf("ran %d, claim %+v, queue %+v", b.started(), b.claim(r), b.depth())
+				if b.started() != 0 || b.Claim(r.Key).Token != 0 || b.depth() != (message.Depth{}) {
+					t.Errorf("ran %d, claim %+v, queue %+v", b.started(), b.Claim(r.Key), b.depth())
 				}
 			})
 		})
@@ -145,15 +146,7 @@ func TestWorker_DropsAStaleFiringWithoutAClaim(t *testing.T) {
 
 func TestPauses_AreReadOnceASecondForATenant(t *testing.T) {
 	within(t, func(b *bench) {
-		reads := 0
-		b.world.SetFaults(func(c memory.Call) memory.Fault {
-			if c.Op == memory.TableQuery {
-				b.mu.Lock()
-				reads++
-				b.mu.Unlock()
-			}
-			return memory.Fault{}
-		})
+		reads := b.Count(stagetest.Every(memory.TableQuery))
 		b.start("a")
 		for range 100 {
 			b.fire(b.put(0), 0)
@@ -162,8 +155,8 @@ func TestPauses_AreReadOnceASecondForATenant(t *testing.T) {
 		if b.started() < 99 {
 			t.Fatalf("%d ran", b.started())
 		}
-		if reads > 2*3 { // two partitions: the tenant's, and everyone's
-			t.Errorf("two seconds of jobs read the pauses %d times", reads)
+		if reads() > 2*3 { // two partitions: the tenant's, and everyone's
+			t.Errorf("two seconds of jobs read the pauses %d times", reads())
 		}
 	})
 }
@@ -182,7 +175,7 @@ func TestWorker_GivesUpAnAttemptOverWhichTooManyOwnersDied(t *testing.T) {
 				r := b.put(0)
 				b.foreign(r, -time.Second)
 				for n := 1; n < c.owners; n++ {
-					b.write(job.TakeOver(r.Key, b.claim(r), job.Owner{Worker: "other", Nonce: "others",
+					b.Write(job.TakeOver(r.Key, b.Claim(r.Key), job.Owner{Worker: "other", Nonce: "others",
 						LeaseUntil: time.Now().Add(-time.Second)}, time.Now()))
 				}
 				b.fire(r, 0)
@@ -208,11 +201,11 @@ func TestWorker_NeverGivesUpAnAttemptForItsReceives(t *testing.T) {
 		b.fire(r, 0)
 		queue := contract.FiringQueue("short", "normal")
 		for range 20 {
-			got, err := b.world.Queues().Receive(t.Context(), queue, 1, time.Second, 0)
+			got, err := b.World.Queues().Receive(t.Context(), queue, 1, time.Second, 0)
 			if err != nil || len(got) != 1 {
 				t.Fatal(got, err)
 			}
-			if err := b.world.Queues().SetVisibility(t.Context(), queue, got[0].Receipt, 0); err != nil {
+			if err := b.World.Queues().SetVisibility(t.Context(), queue, got[0].Receipt, 0); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -231,11 +224,11 @@ func TestWorker_AsksForANewFiringAfterVeryManyGiveBacks(t *testing.T) {
 		b.fire(r, 0)
 		queue := contract.FiringQueue("short", "normal")
 		for range renewFrom {
-			got, err := b.world.Queues().Receive(t.Context(), queue, 1, time.Second, 0)
+			got, err := b.World.Queues().Receive(t.Context(), queue, 1, time.Second, 0)
 			if err != nil || len(got) != 1 {
 				t.Fatal(got, err)
 			}
-			if err := b.world.Queues().SetVisibility(t.Context(), queue, got[0].Receipt, 0); err != nil {
+			if err := b.World.Queues().SetVisibility(t.Context(), queue, got[0].Receipt, 0); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -245,7 +238,7 @@ func TestWorker_AsksForANewFiringAfterVeryManyGiveBacks(t *testing.T) {
 			b.depth() != (message.Depth{}) {
 			t.Errorf("reported %+v, queue %+v", got, b.depth())
 		}
-		if d, err := b.world.Queues().Depth(t.Context(), contract.FiringDead); err != nil || d.Visible != 0 {
+		if d, err := b.World.Queues().Depth(t.Context(), contract.FiringDead); err != nil || d.Visible != 0 {
 			t.Errorf("it was given up: %+v, %v", d, err)
 		}
 	})
@@ -263,7 +256,7 @@ func TestWorker_NotesAtOnceThatATaskWaitsForAHandlerAndLogsItOnce(t *testing.T) 
 		b.start("a")
 		b.sleep(2 * time.Second)
 		for _, r := range rows {
-			if c := b.claim(r); c.WaitsFor(1) != job.WaitsForHandler ||
+			if c := b.Claim(r.Key); c.WaitsFor(1) != job.WaitsForHandler ||
 				job.WaitingFor(r, c, false, time.Now()) != "handler" || c.Attempt != 0 {
 				t.Errorf("its claim is %+v", c)
 			}
@@ -278,12 +271,12 @@ func TestWorker_NotesAtOnceThatATaskWaitsForAHandlerAndLogsItOnce(t *testing.T) 
 func TestWorker_GivesUpAnAttemptOnlyAfterReadingTheRow(t *testing.T) {
 	within(t, func(b *bench) {
 		r := b.put(0)
-		b.write(item.Write{
+		b.Write(item.Write{
 			Ref: job.PauseRef(shop, job.PauseAll), Name: "test.pause", Put: job.Pause{Scope: job.PauseAll}.Item(shop),
 		})
 		b.foreign(r, -time.Second)
 		for range 9 {
-			b.write(job.TakeOver(r.Key, b.claim(r), job.Owner{Worker: "other", Nonce: "others",
+			b.Write(job.TakeOver(r.Key, b.Claim(r.Key), job.Owner{Worker: "other", Nonce: "others",
 				LeaseUntil: time.Now().Add(-time.Second)}, time.Now()))
 		}
 		b.fire(r, 0)
@@ -299,14 +292,13 @@ func TestWorker_RereadsARowThatIsTwoSecondsOldAtTheStart(t *testing.T) {
 	within(t, func(b *bench) {
 		payload := strings.Repeat("x", contract.MaxInlinePayload)
 		r := b.put(0, func(r *job.Row) { r.PayloadIn, r.PayloadVer = job.InItem, 1 })
-		b.write(r.PutContent(job.PayloadContent(1), `"`+payload+`"`))
+		b.Write(r.PutContent(job.PayloadContent(1), `"`+payload+`"`))
 		// Reading the payload takes three seconds, and in these the job is cancelled.
-		b.once(func(c memory.Call) bool { return c.Op == memory.TableGet && strings.HasPrefix(c.Ref.PK, "blob#") },
-			func() memory.Fault {
-				_, w := job.RequestStop(r, job.StopCancel, job.Reason{}, time.Now())
-				b.write(w)
-				return memory.Fault{Wait: 3 * time.Second}
-			})
+		b.Once(readsBlob, func() memory.Fault {
+			_, w := job.RequestStop(r, job.StopCancel, job.Reason{}, time.Now())
+			b.Write(w)
+			return memory.Fault{Wait: 3 * time.Second}
+		})
 		b.fire(r, 0)
 		b.start("a")
 		b.sleep(10 * time.Second)
@@ -318,12 +310,8 @@ func TestWorker_RereadsARowThatIsTwoSecondsOldAtTheStart(t *testing.T) {
 
 func TestWorker_CountsTheAgeOfFactsFromBeforeTheirRead(t *testing.T) {
 	within(t, func(b *bench) {
-		b.world.SetFaults(func(c memory.Call) memory.Fault {
-			if c.Op == memory.TableQuery { // the pauses: two reads, 2.2 s together
-				return memory.Fault{Wait: 1100 * time.Millisecond}
-			}
-			return memory.Fault{}
-		})
+		// the pauses: two reads, 2.2 s together
+		b.Fault(stagetest.Every(memory.TableQuery), memory.Fault{Wait: 1100 * time.Millisecond})
 		r := b.put(0)
 		b.fire(r, 0)
 		b.start("a")
@@ -331,10 +319,10 @@ func TestWorker_CountsTheAgeOfFactsFromBeforeTheirRead(t *testing.T) {
 		if b.started() != 0 {
 			t.Error("it was started on pauses asked for more than two seconds before")
 		}
-		b.world.SetFaults(nil)
+		b.World.SetFaults(nil)
 		b.sleep(15 * time.Second)
-		if b.started() != 1 || b.claim(r).Takeovers != 1 {
-			t.Errorf("it ran %d times, claim %+v", b.started(), b.claim(r))
+		if b.started() != 1 || b.Claim(r.Key).Takeovers != 1 {
+			t.Errorf("it ran %d times, claim %+v", b.started(), b.Claim(r.Key))
 		}
 	})
 }
@@ -343,7 +331,7 @@ func TestWorker_StartsNoAttemptWithoutLeaseLeft(t *testing.T) {
 	within(t, func(b *bench) {
 		r := b.put(0)
 		slow := true
-		b.world.SetFaults(func(c memory.Call) memory.Fault {
+		b.World.SetFaults(func(c memory.Call) memory.Fault {
 			b.mu.Lock()
 			defer b.mu.Unlock()
 			if slow && c.Op == memory.TableGet && b.claimed(c) {
@@ -357,7 +345,7 @@ func TestWorker_StartsNoAttemptWithoutLeaseLeft(t *testing.T) {
 		if b.started() != 0 {
 			t.Fatalf("it was started %s after its claim", b.at[0].Sub(r.DueAt))
 		}
-		if c := b.claim(r); c.Takeovers != 0 || c.Live(1, time.Now()) {
+		if c := b.Claim(r.Key); c.Takeovers != 0 || c.Live(1, time.Now()) {
 			t.Errorf("the attempt was not let go: %+v", c)
 		}
 		b.mu.Lock()
@@ -383,9 +371,9 @@ func TestWorker_StartsNoAttemptWhoseClaimSaysCancel(t *testing.T) {
 	within(t, func(b *bench) {
 		r := b.put(0)
 		// The claim is made, its answer lost; before it is asked for again, a caller asks to stop.
-		b.once(writes(job.WriteClaimNew), func() memory.Fault {
-			time.AfterFunc(100*time.Millisecond, func() { b.write(job.FlagCancel(r.Key, 1, 1)) })
-			return lost()
+		b.Once(stagetest.Writes(job.WriteClaimNew), func() memory.Fault {
+			time.AfterFunc(100*time.Millisecond, func() { b.Write(job.FlagCancel(r.Key, 1, 1)) })
+			return memory.Fault{Lost: true}
 		})
 		b.fire(r, 0)
 		b.start("a")
@@ -412,16 +400,15 @@ func TestWorker_FailsForGoodWhenThePayloadIsGone(t *testing.T) {
 func TestWorker_RereadsAPayloadThatIsOutOfReach(t *testing.T) {
 	within(t, func(b *bench) {
 		r := b.put(0, func(r *job.Row) { r.PayloadIn, r.PayloadVer = job.InItem, 1 })
-		b.write(r.PutContent(job.PayloadContent(1), "1"))
-		b.once(func(c memory.Call) bool { return c.Op == memory.TableGet && strings.HasPrefix(c.Ref.PK, "blob#") },
-			func() memory.Fault { return memory.Fault{Fail: fault.Throttled} })
+		b.Write(r.PutContent(job.PayloadContent(1), "1"))
+		b.FaultFirst(1, readsBlob, memory.Fault{Fail: fault.Throttled})
 		b.does = func(_ context.Context, w executor.Work) (json.RawMessage, error) { return w.Payload, nil }
 		b.fire(r, 0)
 		b.start("a")
 		b.sleep(10 * time.Second)
 		o := b.outcomes()
-		if len(o) != 1 || string(o[0].Result) != "1" || b.claim(r).Takeovers != 1 {
-			t.Errorf("ended as %+v, claim %+v", o, b.claim(r))
+		if len(o) != 1 || string(o[0].Result) != "1" || b.Claim(r.Key).Takeovers != 1 {
+			t.Errorf("ended as %+v, claim %+v", o, b.Claim(r.Key))
 		}
 	})
 }

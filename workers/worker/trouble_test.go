@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"punctual/functions/stagetest"
 	"punctual/shared/contract"
 	"punctual/shared/fault"
 	"punctual/shared/item"
@@ -80,7 +81,7 @@ func TestWorker_GivesUpReportsThatCanNeverBeSentAndSendsTheOthers(t *testing.T) 
 	for _, kind := range []fault.Kind{fault.Invalid, fault.Forbidden, ""} {
 		t.Run(fmt.Sprintf("refused as %q", kind), func(t *testing.T) {
 			within(t, func(b *bench) {
-				p := &picky{Queues: b.world.Queues(), word: `"version":7`, kind: kind}
+				p := &picky{Queues: b.World.Queues(), word: `"version":7`, kind: kind}
 				b.start("a", func(d *Deps, _ *Options) { d.Queues = p })
 				const bad = reportsWaiting + 100
 				for n := range bad + 100 {
@@ -97,8 +98,8 @@ func TestWorker_GivesUpReportsThatCanNeverBeSentAndSendsTheOthers(t *testing.T) 
 				if d := b.depth(); d.Visible+d.InFlight != bad {
 					t.Errorf("of %d messages whose reports cannot be sent the queue holds %+v", bad, d)
 				}
-				if b.meter.Total(telemetry.Quarantined) < bad || b.meter.Total(telemetry.Faults) == 0 {
-					t.Errorf("%v were counted", b.meter.Total(telemetry.Quarantined))
+				if b.Meter.Total(telemetry.Quarantined) < bad || b.Meter.Total(telemetry.Faults) == 0 {
+					t.Errorf("%v were counted", b.Meter.Total(telemetry.Quarantined))
 				}
 				if b.started() != bad+100 {
 					t.Errorf("%d attempts ran, want each once", b.started())
@@ -144,17 +145,13 @@ func TestWorker_ResumesAfterAnOutageWhileALongAttemptRuns(t *testing.T) {
 				for range 7 {
 					others = append(others, b.put(0))
 				}
-				b.world.SetFaults(func(c memory.Call) memory.Fault {
-					if strings.HasPrefix(c.Op, "table.") {
-						return memory.Fault{Fail: fault.Unavailable}
-					}
-					return memory.Fault{}
-				})
+				table := func(c memory.Call) bool { return strings.HasPrefix(c.Op, "table.") }
+				b.Fault(table, memory.Fault{Fail: fault.Unavailable})
 				for _, r := range others {
 					b.fire(r, 0)
 				}
 				b.sleep(outage)
-				b.world.SetFaults(nil)
+				b.World.SetFaults(nil)
 				b.sleep(2 * time.Minute)
 				if n := b.started(); n < 8 {
 					t.Errorf("two minutes after the outage %d of 7 others have started", n-1)
@@ -174,12 +171,10 @@ func TestWorker_KeepsTakingWorkWhileOneKeyIsInTrouble(t *testing.T) {
 			t.Run(name+", at a "+op, func(t *testing.T) {
 				within(t, func(b *bench) {
 					bad := b.put(0)
-					b.world.SetFaults(func(c memory.Call) memory.Fault {
-						if c.Op == op && (c.Ref == bad.Ref() || c.Ref == bad.ClaimRef()) {
-							return memory.Fault{Fail: kind}
-						}
-						return memory.Fault{}
-					})
+					its := func(c memory.Call) bool {
+						return c.Op == op && (c.Ref == bad.Ref() || c.Ref == bad.ClaimRef())
+					}
+					b.Fault(its, memory.Fault{Fail: kind})
 					b.start("a")
 					for range 30 { // copies of the bad one's firing, so that it is met again and again
 						b.fire(bad, 0)
@@ -226,7 +221,7 @@ func TestWorker_RunsOtherTenantsJobsWhileOneTenantsKeysDoNotAnswer(t *testing.T)
 	} {
 		t.Run("runs other tenants' jobs while of one tenant "+name, func(t *testing.T) {
 			within(t, func(b *bench) {
-				b.world.SetFaults(func(call memory.Call) memory.Fault {
+				b.World.SetFaults(func(call memory.Call) memory.Fault {
 					if strings.Contains(call.Ref.PK, "sick") && c.of(call) {
 						return c.is
 					}
@@ -248,7 +243,7 @@ func TestWorker_RunsOtherTenantsJobsWhileOneTenantsKeysDoNotAnswer(t *testing.T)
 					t.Errorf("after 30 s %d of another tenant's 200 jobs have started", n)
 				}
 				b.sleep(10 * time.Minute)
-				b.world.SetFaults(nil)
+				b.World.SetFaults(nil)
 				b.sleep(3 * time.Minute)
 				if n := b.started() - 200; n != len(sick) {
 					t.Errorf("3 min after the trouble %d of the tenant's own %d jobs have started", n, len(sick))
@@ -264,7 +259,7 @@ func TestWorker_PollsLessWhileTheStoreTakesNoWrites(t *testing.T) {
 			b.fire(b.put(0), 0)
 		}
 		receives := 0
-		b.world.SetFaults(func(c memory.Call) memory.Fault {
+		b.World.SetFaults(func(c memory.Call) memory.Fault {
 			switch c.Op {
 			case memory.TableWrite:
 				return memory.Fault{Fail: fault.Unavailable}
@@ -282,7 +277,7 @@ func TestWorker_PollsLessWhileTheStoreTakesNoWrites(t *testing.T) {
 			t.Errorf("the worker has received %d times in five minutes", receives)
 		}
 		b.mu.Unlock()
-		b.world.SetFaults(nil)
+		b.World.SetFaults(nil)
 		b.sleep(2 * time.Minute)
 		if n := b.started(); n != 200 {
 			t.Errorf("two minutes after the outage %d of 200 jobs have started", n)
@@ -295,10 +290,10 @@ func TestWorker_KeepsTakingWorkWhileASlotsHolderCannotBeRead(t *testing.T) {
 	within(t, func(b *bench) {
 		s := b.rule(func(s *schedule.Schedule) { s.Overlap = schedule.OverlapSkip })
 		h := b.put(-time.Minute, of(s))
-		b.write(s.TakeSlot(h.ID))
+		b.Write(s.TakeSlot(h.ID))
 		broken := h.Item()
 		broken["schema_v"] = int64(99)
-		b.write(item.Write{Ref: h.Ref(), Name: "test.broken", Put: broken})
+		b.Write(item.Write{Ref: h.Ref(), Name: "test.broken", Put: broken})
 		for range 10 {
 			b.fire(b.put(0, of(s)), 0)
 		}
@@ -311,8 +306,8 @@ func TestWorker_KeepsTakingWorkWhileASlotsHolderCannotBeRead(t *testing.T) {
 				t.Fatalf("another job started at %s, due at %s", at, r.DueAt)
 			}
 		}
-		if b.meter.Total(telemetry.Quarantined) != 0 { // the holder's claim says that it holds nothing
-			t.Errorf("%v messages are set aside", b.meter.Total(telemetry.Quarantined))
+		if b.Meter.Total(telemetry.Quarantined) != 0 { // the holder's claim says that it holds nothing
+			t.Errorf("%v messages are set aside", b.Meter.Total(telemetry.Quarantined))
 		}
 	})
 }
@@ -323,24 +318,24 @@ func TestWorker_CountsTheLeaseFromTheClaimAndNotFromARetry(t *testing.T) {
 		b.sleeps(20 * time.Second)
 		var claimed, beat time.Time
 		missed := 0
-		b.world.SetFaults(func(c memory.Call) memory.Fault {
+		b.World.SetFaults(func(c memory.Call) memory.Fault {
 			b.mu.Lock()
 			defer b.mu.Unlock()
 			switch {
-			case writes(job.WriteClaimNew)(c) && claimed.IsZero():
+			case stagetest.Writes(job.WriteClaimNew)(c) && claimed.IsZero():
 				claimed = time.Now()
-			case writes(job.WriteClaimLetGo)(c): // it keeps its lease
+			case stagetest.Writes(job.WriteClaimLetGo)(c): // it keeps its lease
 				return memory.Fault{Fail: fault.Unavailable}
-			case writes(job.WriteClaimHeartbeat)(c) && beat.IsZero():
+			case stagetest.Writes(job.WriteClaimHeartbeat)(c) && beat.IsZero():
 				beat = time.Now()
-			case c.Op == memory.TableGet && strings.HasPrefix(c.Ref.PK, "blob#") && missed == 0:
+			case readsBlob(c) && missed == 0:
 				missed++
 				return memory.Fault{Fail: fault.Throttled}
 			}
 			return memory.Fault{}
 		})
 		r := b.put(0, func(r *job.Row) { r.PayloadIn, r.PayloadVer = job.InItem, 1 })
-		b.write(r.PutContent(job.PayloadContent(1), "1"))
+		b.Write(r.PutContent(job.PayloadContent(1), "1"))
 		b.fire(r, 0)
 		b.start("a")
 		b.sleep(15 * time.Second)
@@ -359,13 +354,13 @@ func TestWorker_DropsAFiringThatNoRowAsksFor(t *testing.T) {
 			within(t, func(b *bench) {
 				r := b.put(0)
 				c := b.foreign(r, contract.Lease)
-				b.write(job.RecordOutcome(r.Key, 1, c.Token, job.Outcome{Kind: job.OutcomeSucceeded}))
+				b.Write(job.RecordOutcome(r.Key, 1, c.Token, job.Outcome{Kind: job.OutcomeSucceeded}))
 				forged := r
 				change(&forged)
 				b.fire(forged, 0)
 				b.start("a")
 				b.sleep(5 * time.Second)
-				if c := b.claim(r); c.Attempt != 1 || c.Outcome == nil || b.depth() != (message.Depth{}) {
+				if c := b.Claim(r.Key); c.Attempt != 1 || c.Outcome == nil || b.depth() != (message.Depth{}) {
 					t.Errorf("the claim is %+v, the queue holds %+v", c, b.depth())
 				}
 			})
@@ -378,12 +373,7 @@ func TestWorker_DropsAFiringThatNoRowAsksFor(t *testing.T) {
 //proof:of F02
 func TestWorker_KeepsSlotsForOthersWhileOneTenantsPausesAreOutOfReach(t *testing.T) {
 	within(t, func(b *bench) {
-		b.world.SetFaults(func(c memory.Call) memory.Fault {
-			if c.Op == memory.TableQuery && c.Ref.PK == job.PausesKey("hot") {
-				return memory.Fault{Wait: 2 * time.Second, Fail: fault.Throttled}
-			}
-			return memory.Fault{}
-		})
+		b.Fault(stagetest.Queries(job.PausesKey("hot")), memory.Fault{Wait: 2 * time.Second, Fail: fault.Throttled})
 		b.start("a")
 		for range 200 {
 			b.fire(b.put(0, func(r *job.Row) { r.Tenant = "hot" }), 0)

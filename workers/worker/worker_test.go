@@ -32,7 +32,7 @@ func TestWorker_RunsAJobOnceWhenItIsDue(t *testing.T) {
 			reports[0].Version != 1 || reports[0].Token != 1 || reports[0].Outcome != nil {
 			t.Fatalf("reported %+v", reports)
 		}
-		c := b.claim(r)
+		c := b.Claim(r.Key)
 		if c.Outcome == nil {
 			t.Fatalf("its claim is %+v", c)
 		}
@@ -44,7 +44,7 @@ func TestWorker_RunsAJobOnceWhenItIsDue(t *testing.T) {
 		if d := b.depth(); d != (message.Depth{}) {
 			t.Errorf("its message is still there: %+v", d)
 		}
-		if n := b.meter.Total(telemetry.StartLateness); n != 1 {
+		if n := b.Meter.Total(telemetry.StartLateness); n != 1 {
 			t.Errorf("its lateness was observed %v times", n)
 		}
 	})

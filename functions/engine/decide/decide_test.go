@@ -475,17 +475,15 @@ func TestDecider_GivesUpOnAJobThatKeepsChanging(t *testing.T) {
 func TestDecider_ReadsThePausesForEveryoneOnceASecond(t *testing.T) {
 	t.Parallel()
 	bubble(t, "jobs of 50 tenants cause one read of the pauses for everyone", func(b *bench) {
-		reads := b.Count(func(c memory.Call) bool {
-			return c.Op == memory.TableQuery && c.Ref.PK == job.PausesKey(job.Everyone)
-		})
-		once := int64(0) // a read may take several pages
+		reads := b.Count(stagetest.Queries(job.PausesKey(job.Everyone)))
+		once := 0 // a read may take several pages
 		for n := range 50 {
 			if n == 1 {
-				once = reads.Load()
+				once = reads()
 			}
 			b.sweep(b.Overdue(n, stagetest.Late, func(r *job.Row) { r.Tenant = tenant.ID(fmt.Sprint("t", n)) }))
 		}
-		if n := reads.Load(); once == 0 || n != once {
+		if n := reads(); once == 0 || n != once {
 			b.Errorf("they were read with %d calls, once takes %d", n, once)
 		}
 	})
