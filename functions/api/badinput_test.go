@@ -144,7 +144,7 @@ func TestCreateJob_RefusesBadJobsWithCodeAndPointer(t *testing.T) {
 		})
 	}
 	t.Cleanup(func() {
-		if n := b.meter.Total("jobs_accepted_total"); n != 0 {
+		if n := b.Meter.Total("jobs_accepted_total"); n != 0 {
 			t.Errorf("%v of the bad jobs were accepted", n)
 		}
 	})

@@ -13,22 +13,19 @@ import (
 	"time"
 
 	"punctual/functions/api"
-	"punctual/shared/clock"
+	"punctual/functions/stagetest"
 	"punctual/shared/contract"
 	"punctual/shared/job"
 	"punctual/shared/memory"
-	"punctual/shared/message"
-	"punctual/shared/store"
 	"punctual/shared/telemetry"
 	"punctual/shared/tenant"
 )
 
-// bench is the stage over a memory world of its own. Its caller is one tenant with all scopes.
+// bench is the stage over a memory world of its own. Its caller is one tenant with all scopes. Subtests may share a
+// bench, so its own verbs name the test that they fail.
 type bench struct {
-	world   *memory.World
-	store   *store.Store
+	*stagetest.Bench
 	handler http.Handler
-	meter   *telemetry.Meter
 	log     *strings.Builder
 	who     tenant.Identity
 	clock   *manualClock
@@ -61,17 +58,16 @@ func all(t tenant.ID) tenant.Identity {
 
 func setup(t testing.TB, change ...func(*memory.Options, *api.Deps)) *bench {
 	t.Helper()
-	b := &bench{meter: &telemetry.Meter{}, log: &strings.Builder{}, who: all("acme"), clock: &manualClock{at: noon}}
-	var clk clock.Clock = b.clock
-	o := memory.Options{Clock: clk}
-	d := api.Deps{Clock: clk, Meter: b.meter, Log: telemetry.Logger(b.log, "api"), Shards: 4}
+	b := &bench{log: &strings.Builder{}, who: all("acme"), clock: &manualClock{at: noon}}
+	o := memory.Options{Clock: b.clock}
+	d := api.Deps{Clock: b.clock, Meter: new(telemetry.Meter), Log: telemetry.Logger(b.log, "api"),
+		Shards: stagetest.Shards}
 	for _, c := range change {
 		c(&o, &d)
 	}
-	b.world = memory.New(o)
-	t.Cleanup(b.world.Close)
-	b.store = store.By(clk, b.world.Table(), b.world.Blobs())
-	d.Store, d.Queues, d.Timers = b.store, b.world.Queues(), b.world.Timers()
+	b.Bench = stagetest.New(t, o)
+	b.Meter = d.Meter
+	d.Store, d.Queues, d.Timers = b.Store, b.World.Queues(), b.World.Timers()
 	b.handler = api.New(d)
 	return b
 }
@@ -144,27 +140,11 @@ func (b *bench) want(t *testing.T, status int, method, path, body string, header
 	return r
 }
 
-// sent receives all messages of a queue.
-func (b *bench) sent(t *testing.T, queue string) []message.Delivery {
-	t.Helper()
-	var all []message.Delivery
-	for {
-		got, err := b.world.Queues().Receive(context.Background(), queue, 10, 0, time.Hour)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if len(got) == 0 {
-			return all
-		}
-		all = append(all, got...)
-	}
-}
-
 func (b *bench) key(id string) job.Key { return job.Key{Tenant: b.who.Tenant, ID: job.ID(id)} }
 
 func (b *bench) row(t *testing.T, id string) job.Row {
 	t.Helper()
-	r, err := b.store.Row(context.Background(), b.key(id))
+	r, err := b.Store.Row(context.Background(), b.key(id))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -175,7 +155,7 @@ func (b *bench) row(t *testing.T, id string) job.Row {
 func (b *bench) claim(t *testing.T, id string) job.Claim {
 	t.Helper()
 	r, now := b.row(t, id), b.clock.Now()
-	c, err := b.store.WriteClaim(context.Background(), job.ClaimNew(r.Key, r.Attempt,
+	c, err := b.Store.WriteClaim(context.Background(), job.ClaimNew(r.Key, r.Attempt,
 		job.Owner{Worker: "w1", Nonce: "n", LeaseUntil: now.Add(contract.Lease), DueAt: r.DueAt}))
 	if err != nil {
 		t.Fatal(err)
@@ -193,7 +173,7 @@ func (b *bench) end(t *testing.T, id string, o job.Outcome) job.Row {
 		t.Fatal(err)
 	}
 	for _, w := range append(d.Contents, d.Write) {
-		if err := b.store.Put(context.Background(), w); err != nil {
+		if err := b.Store.Put(context.Background(), w); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -98,7 +98,7 @@ func TestPutExclusion_BoundsHowManyATenantHas(t *testing.T) {
 		e := store.Exclusion{Name: fmt.Sprintf("e%03d", n)}
 		e.Weekly = []string{"sun"}
 		put := func(*store.Exclusion) (store.Exclusion, error) { return e, nil }
-		if _, err := b.store.UpdateExclusion(context.Background(), "acme", e.Name, put); err != nil {
+		if _, err := b.Store.UpdateExclusion(context.Background(), "acme", e.Name, put); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -177,14 +177,10 @@ func TestPutExclusion_EditsTheRemainingSchedulesWhenRepeated(t *testing.T) {
 		b.want(t, 201, "PUT", fmt.Sprintf("/v1/schedules/s%d", n),
 			`{"calendar":{"cron":"0 10 * * *","exclude":["x"]},"job":{"task":"echo"}}`)
 	}
-	b.world.SetFaults(func(c memory.Call) memory.Fault {
-		if c.Name == schedule.WriteEdit && c.Ref.SK >= "s2" {
-			return memory.Fault{Fail: fault.Unavailable}
-		}
-		return memory.Fault{}
-	})
+	later := func(c memory.Call) bool { return c.Name == schedule.WriteEdit && c.Ref.SK >= "s2" }
+	b.Fault(later, memory.Fault{Fail: fault.Unavailable})
 	b.want(t, 503, "PUT", "/v1/exclusions/x", `{"weekly":["sun"]}`)
-	b.world.SetFaults(nil)
+	b.World.SetFaults(nil)
 	b.want(t, 200, "PUT", "/v1/exclusions/x", `{"weekly":["sun"]}`)
 	for n := range 5 {
 		if s := b.schedule(t, fmt.Sprintf("s%d", n)); fmt.Sprint(s.Exclusions["x"].Weekly) != "[sun]" || s.Epoch != 2 {

@@ -9,7 +9,7 @@ import (
 	"testing"
 
 	"punctual/functions/api"
-	"punctual/shared/contract"
+	"punctual/functions/stagetest"
 	"punctual/shared/dag"
 	"punctual/shared/item"
 	"punctual/shared/job"
@@ -471,15 +471,15 @@ func TestAPI_RecognizesItsOwnRepeatedWrite(t *testing.T) {
 		b := setup(t)
 		finished, waiting := b.post(t, `{"task":"echo"}`), b.post(t, `{"task":"echo","delay":"1h"}`)
 		b.end(t, finished, job.Outcome{Kind: job.OutcomeSucceeded})
-		b.sent(t, contract.FiringQueue("short", "normal"))
-		b.handler = api.New(api.Deps{Store: store.New(repeating{b.world.Table(), c.write}, b.world.Blobs()),
-			Queues: b.world.Queues(), Timers: b.world.Timers(), Clock: b.clock})
+		b.Received(stagetest.FiringQueue)
+		b.handler = api.New(api.Deps{Store: store.New(repeating{b.World.Table(), c.write}, b.World.Blobs()),
+			Queues: b.World.Queues(), Timers: b.World.Timers(), Clock: b.clock})
 		path := strings.NewReplacer("{finished}", finished, "{waiting}", waiting).Replace(c.path)
 		r := b.want(t, c.status, c.method, path, c.body, c.headers...)
 		if r.header.Get("Idempotency-Replayed") != "" {
 			t.Errorf("%s: the first answer says that it is a later one", c.write)
 		}
-		if fired := len(b.sent(t, contract.FiringQueue("short", "normal"))); c.write == job.WriteAccept && fired != 1 {
+		if fired := len(b.Received(stagetest.FiringQueue)); c.write == job.WriteAccept && fired != 1 {
 			t.Errorf("%s: %d firings", c.write, fired)
 		}
 	}

@@ -8,7 +8,9 @@ import (
 	"time"
 
 	"punctual/functions/engine"
+	"punctual/functions/stagetest"
 	"punctual/shared/contract"
+	"punctual/shared/fault"
 	"punctual/shared/job"
 	"punctual/shared/memory"
 	"punctual/shared/telemetry"
@@ -26,7 +28,7 @@ func (b *bench) settled(t *testing.T, id string, o job.Outcome) {
 // engine is what the other stages do to the bench's rows.
 func (b *bench) engine() *engine.Engine {
 	return engine.New(engine.Deps{
-		Store: b.store, Queue: b.world.Queues(), Clock: b.clock, Log: telemetry.Silent(), Meter: b.meter, Shards: 4,
+		Store: b.Store, Queue: b.World.Queues(), Clock: b.clock, Log: telemetry.Silent(), Meter: b.Meter, Shards: 4,
 	})
 }
 
@@ -40,7 +42,7 @@ var success = job.Outcome{Kind: job.OutcomeSucceeded}
 // fired counts the firings in the queue of the bench's priority.
 func (b *bench) fired(t *testing.T) int {
 	t.Helper()
-	return len(b.sent(t, contract.FiringQueue("short", "normal")))
+	return len(b.Received(stagetest.FiringQueue))
 }
 
 //proof:of 32
@@ -255,25 +257,15 @@ func TestIdempotencyKey_DecidesAboutABlockedJobWhenRepeated(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	parent := b.post(t, `{"task":"echo","delay":"1h"}`)
-	done := false
 	// The parent ends before it is followed, and the decision after that fails.
-	b.world.SetFaults(func(c memory.Call) memory.Fault {
-		if c.Name == job.WriteFollow && !done {
-			done = true
-			b.world.SetFaults(nil)
-			b.settled(t, parent, success)
-			b.world.SetFaults(func(c memory.Call) memory.Fault {
-				if c.Name == job.WriteRelease {
-					return memory.Fault{Fail: "unavailable"}
-				}
-				return memory.Fault{}
-			})
-		}
-		return memory.Fault{}
+	b.Before(stagetest.Named(job.WriteFollow), func() {
+		b.World.SetFaults(nil)
+		b.settled(t, parent, success)
+		b.Fault(stagetest.Named(job.WriteRelease), memory.Fault{Fail: fault.Unavailable})
 	})
 	body := comingAfter("", parent)
 	r := b.want(t, 202, "POST", "/v1/jobs", body, "Idempotency-Key", "k")
-	b.world.SetFaults(nil)
+	b.World.SetFaults(nil)
 	id := r.str("job_id")
 	if r.str("status") != "BLOCKED" || b.row(t, id).Status != job.Blocked {
 		t.Fatalf("answered %s", r.text)
@@ -384,7 +376,7 @@ func TestPatchJob_ChangesABlockedJob(t *testing.T) {
 	b.clock.at = noon.Add(time.Hour)
 	b.settled(t, parent, success)
 	row := b.row(t, id)
-	payload, err := b.store.Payload(context.Background(), row)
+	payload, err := b.Store.Payload(context.Background(), row)
 	if err != nil || len(payload) != 3006 || row.Status != job.Scheduled || row.Version != 2 ||
 		!row.DueAt.Equal(noon.Add(80*time.Minute)) {
 		t.Errorf("released it is %s in version %d, due at %s, with %d bytes, %v", row.Status, row.Version, row.DueAt,
@@ -403,12 +395,9 @@ func TestPatchJob_KeepsAReleaseDuringTheEdit(t *testing.T) {
 	parent := b.post(t, `{"task":"echo","delay":"1h"}`)
 	id := b.post(t, comingAfter("", parent))
 	done := false
-	b.world.SetFaults(func(c memory.Call) memory.Fault {
-		if c.Name == job.WriteEditBlocked && !done {
-			done = true
-			b.settled(t, parent, success)
-		}
-		return memory.Fault{}
+	b.Before(stagetest.Named(job.WriteEditBlocked), func() {
+		done = true
+		b.settled(t, parent, success)
 	})
 	r := b.want(t, 200, "PATCH", "/v1/jobs/"+id, `{"priority":"critical"}`)
 	row := b.row(t, id)

@@ -24,7 +24,7 @@ func TestBatch_WaitsForItsTasksWithoutAMutex(t *testing.T) {
 		b.want(t, 201, "PUT", "/v1/tasks/two", `{"executor":"go"}`)
 		var mu sync.Mutex
 		tasks := map[string]int{}
-		b.world.SetFaults(func(c memory.Call) (f memory.Fault) {
+		b.World.SetFaults(func(c memory.Call) (f memory.Fault) {
 			if c.Op == memory.TableGet && c.Ref == job.TaskRef("acme", c.Ref.SK) && c.Ref.Table == contract.Tasks {
 				mu.Lock()
 				defer mu.Unlock()

@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"punctual/functions/stagetest"
 	"punctual/shared/calendar"
 	"punctual/shared/contract"
 	"punctual/shared/fault"
@@ -31,19 +32,19 @@ func TestPatchJob_MakesANewVersionAndFiresIt(t *testing.T) {
 		t.Errorf("answered %s with ETag %s", r.text[:300], r.header.Get("ETag"))
 	}
 	row := b.row(t, id)
-	payload, err := b.store.Payload(context.Background(), row)
+	payload, err := b.Store.Payload(context.Background(), row)
 	if err != nil || len(payload) != 3006 || row.PayloadSize != 3006 ||
 		!row.ExpiryAt.Equal(noon.Add(2*time.Hour+time.Second)) {
 		t.Errorf("payload of %d bytes (%v), expiry %v", len(payload), err, row.ExpiryAt)
 	}
-	sent := b.sent(t, contract.FiringQueue("short", "critical"))
+	sent := b.Received(contract.FiringQueue("short", "critical"))
 	if len(sent) != 1 {
 		t.Fatalf("%d firings", len(sent))
 	}
 	if f, _ := message.Decode[message.Firing](sent[0].Body); f.Version != 2 {
 		t.Errorf("the firing is of version %d", f.Version)
 	}
-	if c, err := b.store.Claim(context.Background(), b.key(id)); err != nil || c.Attempt != 1 || c.Token != 1 {
+	if c, err := b.Store.Claim(context.Background(), b.key(id)); err != nil || c.Attempt != 1 || c.Token != 1 {
 		t.Errorf("the attempt was not fenced: %+v, %v", c, err)
 	}
 	b.want(t, 200, "PATCH", "/v1/jobs/"+id, `{"delay":"5m"}`, "If-Match", "*")
@@ -87,14 +88,7 @@ func TestPatchJob_NeverRacesAnAttempt(t *testing.T) {
 		t.Parallel()
 		b := setup(t)
 		id := b.post(t, `{"task":"echo"}`)
-		once := true
-		b.world.SetFaults(func(c memory.Call) memory.Fault {
-			if c.Op == memory.TableCommit && once {
-				once = false
-				b.claim(t, id)
-			}
-			return memory.Fault{}
-		})
+		b.Before(stagetest.Every(memory.TableCommit), func() { b.claim(t, id) })
 		if r := b.want(t, 409, "PATCH", "/v1/jobs/"+id, `{"delay":"1h"}`); r.str("code") != "already_started" {
 			t.Errorf("answered %s", r.text)
 		}
@@ -111,7 +105,7 @@ func TestRunJobNow_DoesNotWait(t *testing.T) {
 	id := b.post(t, `{"task":"echo","delay":"20d"}`)
 	r := b.want(t, 200, "POST", "/v1/jobs/"+id+"/run-now", "")
 	if r.str("status") != "QUEUED" || r.str("due_at") != "2027-03-01T12:00:00.000Z" ||
-		len(b.sent(t, contract.FiringQueue("short", "normal"))) != 1 {
+		len(b.Received(stagetest.FiringQueue)) != 1 {
 		t.Errorf("answered %s", r.text)
 	}
 }
@@ -129,7 +123,7 @@ func TestCancelJob_EndsAtOnceAJobThatNobodyRuns(t *testing.T) {
 	if row := b.row(t, id); !row.WakeAt.IsZero() || row.Near {
 		t.Errorf("a wake-up is left: %+v", row)
 	}
-	if c, _ := b.store.Claim(context.Background(), b.key(id)); c.Attempt != 1 || c.Token != 1 ||
+	if c, _ := b.Store.Claim(context.Background(), b.key(id)); c.Attempt != 1 || c.Token != 1 ||
 		!c.LeaseUntil.Equal(time.UnixMilli(0)) {
 		t.Errorf("no fence stands: %+v", c)
 	}
@@ -153,7 +147,7 @@ func TestCancelJob_AsksARunningJobToStop(t *testing.T) {
 	if r.str("status") != "RUNNING" || r.str("cancel_requested_at") != "2027-03-01T12:00:00.000Z" {
 		t.Errorf("answered %s", r.text)
 	}
-	if c, _ := b.store.Claim(context.Background(), b.key(id)); !c.Cancel {
+	if c, _ := b.Store.Claim(context.Background(), b.key(id)); !c.Cancel {
 		t.Error("the claim has no cancel")
 	}
 	b.want(t, 202, "POST", "/v1/jobs/"+id+"/cancel", "") // repeating it is harmless
@@ -173,14 +167,14 @@ func TestAPI_AnnouncesTheEndOfAJobThatItCancels(t *testing.T) {
 	b, ctx := setup(t), context.Background()
 	b.want(t, 201, "PUT", "/v1/schedules/s",
 		`{"calendar":{"cron":"0 10 * * *"},"job":{"task":"echo"},"overlap":"buffer_all"}`)
-	s, err := b.store.Schedule(ctx, schedule.Key{Tenant: "acme", Name: "s"})
+	s, err := b.Store.Schedule(ctx, schedule.Key{Tenant: "acme", Name: "s"})
 	if err != nil {
 		t.Fatal(err)
 	}
 	run := func(n int) job.Row {
 		at := noon.Add(time.Duration(n-2) * time.Minute)
 		r, _ := s.Job(calendar.Occurrence{NominalAt: at, DueAt: at}, 4, noon)
-		if err := b.store.Put(ctx, job.Accept(r)); err != nil {
+		if err := b.Store.Put(ctx, job.Accept(r)); err != nil {
 			t.Fatal(err)
 		}
 		return r
@@ -188,20 +182,20 @@ func TestAPI_AnnouncesTheEndOfAJobThatItCancels(t *testing.T) {
 	holder, next := run(0), run(1)
 	_, queued := job.ParkQueuedBehind(next, noon)
 	for _, w := range []item.Write{s.TakeSlot(holder.ID), queued} {
-		if err := b.store.Put(ctx, w); err != nil {
+		if err := b.Store.Put(ctx, w); err != nil {
 			t.Fatal(err)
 		}
 	}
 	b.want(t, 200, "POST", "/v1/jobs/"+string(holder.ID)+"/cancel", "")
-	if n := b.meter.Total(telemetry.JobsSettled); n != 1 {
+	if n := b.Meter.Total(telemetry.JobsSettled); n != 1 {
 		t.Errorf("it counts as settled %v times", n)
 	}
-	if got := b.sent(t, contract.FiringQueue("short", "normal")); len(got) != 1 ||
+	if got := b.Received(stagetest.FiringQueue); len(got) != 1 ||
 		!strings.Contains(got[0].Body, string(next.ID)) {
 		t.Errorf("the next in line was not fired: %v", got)
 	}
 	b.want(t, 200, "POST", "/v1/jobs/"+string(holder.ID)+"/cancel", "")
-	if n := b.meter.Total(telemetry.JobsSettled); n != 1 {
+	if n := b.Meter.Total(telemetry.JobsSettled); n != 1 {
 		t.Errorf("after a second request it counts as settled %v times", n)
 	}
 }
@@ -211,7 +205,7 @@ func TestCancelJob_TreatsAnUnsettledOutcomeAsRunning(t *testing.T) {
 	b := setup(t)
 	id := b.post(t, `{"task":"echo"}`)
 	c := b.claim(t, id)
-	if err := b.store.Put(context.Background(),
+	if err := b.Store.Put(context.Background(),
 		job.RecordOutcome(b.key(id), 1, c.Token, job.Outcome{Kind: job.OutcomeSucceeded})); err != nil {
 		t.Fatal(err)
 	}
@@ -234,30 +228,26 @@ func TestCancelJob_DecidesOnceMoreWhenSomebodyWasFaster(t *testing.T) {
 			if at == job.WriteClaimCancel {
 				b.claim(t, id)
 			}
-			once := true
-			b.world.SetFaults(func(c memory.Call) memory.Fault {
-				if c.Name != at || !once {
-					return memory.Fault{}
-				}
-				once = false
+			changed := false
+			b.Before(stagetest.Named(at), func() {
+				changed = true
 				switch at {
 				case job.WriteClaimFence:
 					b.claim(t, id)
 				case job.WriteClaimCancel:
-					if err := b.store.Put(context.Background(),
+					if err := b.Store.Put(context.Background(),
 						job.RecordOutcome(b.key(id), 1, 1, job.Outcome{Kind: job.OutcomeFailed})); err != nil {
 						t.Error(err)
 					}
 				default:
 					b.end(t, id, job.Outcome{Kind: job.OutcomeSucceeded})
 				}
-				return memory.Fault{}
 			})
 			want := map[string]int{
 				job.WriteStop: 409, job.WriteClaimFence: 202, job.WriteFinishStop: 409, job.WriteClaimCancel: 202,
 			}[at]
 			b.want(t, want, "POST", "/v1/jobs/"+id+"/cancel", "")
-			if once {
+			if !changed {
 				t.Errorf("no write is named %s", at)
 			}
 		})
@@ -269,7 +259,7 @@ func TestRedriveJob_BringsADeadJobBackOnce(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	id := b.dead(t, `{"task":"echo","payload":`+text(400)+`,"tags":{"a":"b"},"priority":"high"}`)
-	b.sent(t, contract.FiringQueue("short", "high"))
+	b.Received(contract.FiringQueue("short", "high"))
 	b.clock.at = noon.Add(time.Minute)
 	r := b.want(t, 202, "POST", "/v1/jobs/"+id+"/redrive", "")
 	by := r.str("job_id")
@@ -278,7 +268,7 @@ func TestRedriveJob_BringsADeadJobBackOnce(t *testing.T) {
 		r.str("payload") != strings.Repeat("a", 398) {
 		t.Errorf("answered %s", r.text)
 	}
-	if n := len(b.sent(t, contract.FiringQueue("short", "high"))); n != 1 {
+	if n := len(b.Received(contract.FiringQueue("short", "high"))); n != 1 {
 		t.Errorf("%d firings", n)
 	}
 	repeated := b.want(t, 409, "POST", "/v1/jobs/"+id+"/redrive", "")
@@ -307,15 +297,15 @@ func TestDeleteJob_DeletesAllItemsOfTheJob(t *testing.T) {
 		b.want(t, 404, "GET", "/v1/jobs/"+id, "")
 		b.want(t, 404, "DELETE", "/v1/jobs/"+id, "")
 		for _, content := range []string{job.ResultContent, job.TagsContent, job.PayloadContent(1)} {
-			if _, err := b.store.Content(context.Background(), row.Key, content); fault.KindOf(err) != fault.NotFound {
+			if _, err := b.Store.Content(context.Background(), row.Key, content); fault.KindOf(err) != fault.NotFound {
 				t.Errorf("%s: %s is still there (%v)", name, content, err)
 			}
 		}
-		if _, err := b.store.Payload(context.Background(), row); row.PayloadIn == job.InBlob &&
+		if _, err := b.Store.Payload(context.Background(), row); row.PayloadIn == job.InBlob &&
 			fault.KindOf(err) != fault.NotFound {
 			t.Errorf("%s: the blob is still there (%v)", name, err)
 		}
-		if err := b.store.Put(context.Background(), job.Accept(row)); err == nil {
+		if err := b.Store.Put(context.Background(), job.Accept(row)); err == nil {
 			t.Errorf("%s: a late put of the same id went through", name)
 		}
 	}
@@ -421,13 +411,13 @@ func TestAPI_DeletesTheBlobOfAPayloadThatAPatchReplaces(t *testing.T) {
 	id := b.post(t, `{"task":"echo","delay":"1h","payload":`+large+`}`)
 	for range 2 {
 		b.want(t, 200, "PATCH", "/v1/jobs/"+id, `{"payload":`+large+`}`)
-		if keys := b.world.Blobs().Keys(contract.JobBlobs); len(keys) != 1 ||
+		if keys := b.World.Blobs().Keys(contract.JobBlobs); len(keys) != 1 ||
 			keys[0] != b.row(t, id).BlobKey(job.PayloadContent(b.row(t, id).PayloadVer)) {
 			t.Errorf("kept are %v", keys)
 		}
 	}
 	b.want(t, 200, "PATCH", "/v1/jobs/"+id, `{"payload":1}`)
-	if keys := b.world.Blobs().Keys(contract.JobBlobs); len(keys) != 0 {
+	if keys := b.World.Blobs().Keys(contract.JobBlobs); len(keys) != 0 {
 		t.Errorf("kept are %v", keys)
 	}
 }

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"punctual/functions/api"
+	"punctual/functions/stagetest"
 	"punctual/shared/clock"
 	"punctual/shared/contract"
 	"punctual/shared/fault"
@@ -137,7 +138,7 @@ func (b *bench) crowd(t *testing.T, like job.Row, n int) {
 		r := like
 		r.ID = job.NewID(like.CreatedAt.Add(time.Duration(i+1)*time.Millisecond), [10]byte{byte(i), byte(i >> 8)})
 		r.Status, r.DeadAt, r.PendingEffects, r.WakeAt = job.Cancelled, time.Time{}, job.NoPendingEffects, time.Time{}
-		if err := b.store.Put(context.Background(), job.Accept(r)); err != nil {
+		if err := b.Store.Put(context.Background(), job.Accept(r)); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -153,12 +154,12 @@ func TestListJobs_FindsDeadJobsAtOnceAmongManyOthers(t *testing.T) {
 		dead = append([]string{b.dead(t, `{"task":"echo"}`)}, dead...)
 	}
 	b.crowd(t, b.row(t, dead[0]), 5000)
-	before := b.world.Counts()
+	before := b.World.Counts()
 	first := b.want(t, 200, "GET", "/v1/jobs?status=DEAD&limit=2", "")
 	if len(first.items()) != 2 || first.items()[0]["job_id"] != dead[0] || first.body["next_cursor"] == nil {
 		t.Errorf("the first page: %.300s", first.text)
 	}
-	if units := b.world.Counts().Total().Read - before.Total().Read; units > 30 {
+	if units := b.World.Counts().Total().Read - before.Total().Read; units > 30 {
 		t.Errorf("one page cost %v read units", units)
 	}
 	if got := flat(b.pages(t, "/v1/jobs?status=DEAD&limit=2", "job_id")); !slices.Equal(got, dead) {
@@ -177,7 +178,7 @@ func TestListJobs_FindsRunningJobsAtOnceAmongManyOthers(t *testing.T) {
 	b.claim(t, long)
 	b.claim(t, short)
 	r := b.row(t, long)
-	if err := b.store.Put(t.Context(), job.MarkRunning(r.Key, r.Version, r.Attempt, noon, 0)); err != nil {
+	if err := b.Store.Put(t.Context(), job.MarkRunning(r.Key, r.Version, r.Attempt, noon, 0)); err != nil {
 		t.Fatal(err)
 	}
 	b.crowd(t, r, 5000)
@@ -210,11 +211,8 @@ func TestListJobs_BoundsWhatAPageReadsAndReachesTheRest(t *testing.T) {
 		b.end(t, needle, job.Outcome{Kind: job.OutcomeSucceeded})
 		b.crowd(t, b.row(t, needle), 5000)
 		time.Sleep(time.Minute) // so that no job of the crowd is later than now
-		b.world.SetFaults(func(c memory.Call) memory.Fault {
-			if c.Op == memory.TableQuery {
-				time.Sleep(50 * time.Millisecond) // of virtual time
-			}
-			return memory.Fault{}
+		b.Each(stagetest.Every(memory.TableQuery), func(memory.Call) {
+			time.Sleep(50 * time.Millisecond) // of virtual time
 		})
 		began := time.Now()
 		first := b.want(t, 200, "GET", "/v1/jobs?status=SUCCEEDED", "")
@@ -273,7 +271,7 @@ func TestListJobs_LeavesOutOnlyARowThatCannotBeRead(t *testing.T) {
 	b := setup(t)
 	first, second := b.post(t, `{"task":"echo","delay":"1h"}`), b.post(t, `{"task":"echo","delay":"1h"}`)
 	bad := b.row(t, first)
-	if _, err := b.world.Table().Write(context.Background(),
+	if _, err := b.World.Table().Write(context.Background(),
 		item.Write{Ref: bad.Ref(), Name: "spoil", Set: map[string]any{"status": "NONSENSE"}}); err != nil {
 		t.Fatal(err)
 	}
@@ -387,7 +385,7 @@ func TestRedriveDeadLetters_TakesIDsOrAFilter(t *testing.T) {
 	}
 	// Five when they were accepted, five when they were redriven, and one when that was repeated: no worker has claimed
 	// it.
-	if n := len(b.sent(t, contract.FiringQueue("short", "normal"))); n != 11 {
+	if n := len(b.Received(stagetest.FiringQueue)); n != 11 {
 		t.Errorf("%d firings", n)
 	}
 	purged := b.want(t, 200, "POST", "/v1/dead-letters/purge", `{"filter":{"dead_before":"2027-03-01T12:00:03Z"}}`)
@@ -415,12 +413,12 @@ func TestListJobs_FindsJobsOfATaskAtOnceAmongManyOthers(t *testing.T) {
 	}
 	b.clock.at = noon
 	b.crowd(t, b.row(t, b.post(t, `{"task":"echo"}`)), 5000)
-	before := b.world.Counts()
+	before := b.World.Counts()
 	first := b.want(t, 200, "GET", "/v1/jobs?task=lambda&limit=4", "")
 	if len(first.items()) != 4 || first.items()[0]["job_id"] != rare[0] {
 		t.Errorf("the first page: %.300s", first.text)
 	}
-	if units := b.world.Counts().Total().Read - before.Total().Read; units > 120 { // 5,000 rows would cost over 250
+	if units := b.World.Counts().Total().Read - before.Total().Read; units > 120 { // 5,000 rows would cost over 250
 		t.Errorf("one page cost %v read units", units)
 	}
 	for _, limit := range []string{"1", "4", "5", "200"} {
@@ -443,12 +441,7 @@ func TestCreateJob_RecordsATaskOncePerStretchOfTime(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	notes := 0
-	b.world.SetFaults(func(c memory.Call) memory.Fault {
-		if c.Name == store.WriteTaskNote {
-			notes++
-		}
-		return memory.Fault{}
-	})
+	b.Each(stagetest.Named(store.WriteTaskNote), func(memory.Call) { notes++ })
 	for range 2 {
 		notes = 0
 		b.clock.at = b.clock.at.Add(contract.TaskStretch)
@@ -459,15 +452,10 @@ func TestCreateJob_RecordsATaskOncePerStretchOfTime(t *testing.T) {
 			t.Errorf("%d notes were written for 500 jobs, want at most one for each partition", notes)
 		}
 	}
-	b.world.SetFaults(func(c memory.Call) memory.Fault {
-		if c.Name == store.WriteTaskNote {
-			return memory.Fault{Fail: fault.Unavailable}
-		}
-		return memory.Fault{}
-	})
+	b.Fault(stagetest.Named(store.WriteTaskNote), memory.Fault{Fail: fault.Unavailable})
 	b.clock.at = b.clock.at.Add(contract.TaskStretch)
 	b.want(t, 503, "POST", "/v1/jobs", `{"task":"echo"}`)
-	b.world.SetFaults(nil)
+	b.World.SetFaults(nil)
 	b.post(t, `{"task":"echo"}`)
 	if got := flat(b.pages(t, "/v1/jobs?task=echo&created_after="+b.clock.at.Format(time.RFC3339),
 		"job_id")); len(got) != 1 {

@@ -205,7 +205,7 @@ func TestMetadata_IsForgottenWithItsJob(t *testing.T) {
 	id := b.post(t, `{"task":"echo","metadata":{"a":1}}`)
 	r := b.end(t, id, job.Outcome{Kind: job.OutcomeSucceeded})
 	b.want(t, 204, "DELETE", "/v1/jobs/"+id, "")
-	if l, err := b.store.LabelsOf(t.Context(), r); err != nil || l[0] != (job.Labels{}) {
+	if l, err := b.Store.LabelsOf(t.Context(), r); err != nil || l[0] != (job.Labels{}) {
 		t.Errorf("labels %v, %v", l, err)
 	}
 }

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"punctual/functions/api"
+	"punctual/functions/stagetest"
 	"punctual/shared/clock"
 	"punctual/shared/contract"
 	"punctual/shared/fault"
@@ -33,7 +34,7 @@ func TestCreateJob_FiresAJobThatIsDueNow(t *testing.T) {
 		r.str("due_at") != "2027-03-01T12:00:00.000Z" {
 		t.Errorf("the view is %s with ETag %s", r.text, r.header.Get("ETag"))
 	}
-	sent := b.sent(t, contract.FiringQueue("short", "normal"))
+	sent := b.Received(stagetest.FiringQueue)
 	if len(sent) != 1 || sent[0].Group != "acme" {
 		t.Fatalf("firings: %+v", sent)
 	}
@@ -72,7 +73,7 @@ func TestCreateJob_LeavesALaterJobToTheStream(t *testing.T) {
 			t.Errorf("%s: near is %v, wakes at %v", body, row.Near, row.WakeAt)
 		}
 	}
-	if sent := b.sent(t, contract.FiringQueue("short", "normal")); len(sent) != 0 {
+	if sent := b.Received(stagetest.FiringQueue); len(sent) != 0 {
 		t.Errorf("%d firings were sent by the writer of jobs that are due later", len(sent))
 	}
 }
@@ -111,7 +112,7 @@ func TestCreateJob_RunsAJobAtOnceThatIsJustPast(t *testing.T) {
 			t.Errorf("%s: the view is %s", at, r.text)
 		}
 	}
-	if sent := b.sent(t, contract.FiringQueue("short", "normal")); len(sent) != 2 {
+	if sent := b.Received(stagetest.FiringQueue); len(sent) != 2 {
 		t.Errorf("%d firings were sent", len(sent))
 	}
 }
@@ -152,7 +153,7 @@ func TestCreateJob_AcceptsEachLimit(t *testing.T) {
 				t.Errorf("the row has %d bytes", size)
 			}
 			if row.PayloadSize > 0 {
-				payload, err := b.store.Payload(context.Background(), row)
+				payload, err := b.Store.Payload(context.Background(), row)
 				if err != nil || int64(len(payload)) != row.PayloadSize {
 					t.Errorf("the payload has %d bytes (%v), the row says %d", len(payload), err, row.PayloadSize)
 				}
@@ -174,12 +175,7 @@ func TestCreateJob_KeepsPayloadsWithoutWhiteSpace(t *testing.T) {
 func TestCreateJob_AcceptsWhenTheFiringCannotBeSent(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
-	b.world.SetFaults(func(c memory.Call) memory.Fault {
-		if c.Op == memory.QueueSend {
-			return memory.Fault{Fail: fault.Unavailable}
-		}
-		return memory.Fault{}
-	})
+	b.Fail(memory.QueueSend, "")
 	if id := b.post(t, `{"task":"echo"}`); b.row(t, id).WakeAt.IsZero() {
 		t.Error("the job has no wake-up")
 	}
@@ -195,28 +191,21 @@ func TestCreateJob_AnswersAfterPayloadAndRowAreWritten(t *testing.T) {
 		"the payload": `{"task":"echo","payload":` + text(5000) + `}`, "the tags": `{"task":"echo","tags":{"a":"b"}}`} {
 		for _, kind := range []fault.Kind{fault.Throttled, fault.Unavailable} {
 			b := setup(t)
-			b.world.SetFaults(func(c memory.Call) memory.Fault {
-				if c.Op == memory.TableWrite {
-					return memory.Fault{Fail: kind}
-				}
-				return memory.Fault{}
-			})
+			b.Fault(stagetest.Every(memory.TableWrite), memory.Fault{Fail: kind})
 			r := b.want(t, 503, "POST", "/v1/jobs", body)
 			if r.str("code") != "unavailable" || r.header.Get("Retry-After") == "" {
 				t.Errorf("%s, %s: %s with %v", name, kind, r.text, r.header)
 			}
-			if n := len(b.sent(t, contract.FiringQueue("short", "normal"))); n != 0 {
+			if n := len(b.Received(stagetest.FiringQueue)); n != 0 {
 				t.Errorf("%s: a firing was sent for a job that was not accepted", name)
 			}
 		}
 	}
 	b := setup(t)
 	var order []string
-	b.world.SetFaults(func(c memory.Call) memory.Fault {
-		if c.Op == memory.TableWrite || c.Op == memory.QueueSend {
-			order = append(order, strings.Split(c.Name, "#")[0])
-		}
-		return memory.Fault{}
+	changes := func(c memory.Call) bool { return c.Op == memory.TableWrite || c.Op == memory.QueueSend }
+	b.Each(changes, func(c memory.Call) {
+		order = append(order, strings.Split(c.Name, "#")[0])
 	})
 	b.post(t, `{"task":"echo","payload":`+text(5000)+`,"tags":{"a":"b"}}`)
 	if got := fmt.Sprint(order); got != "[content.payload content.tags task.note row.accept firing-short-normal]" {
@@ -252,7 +241,7 @@ func TestIdempotencyKey_WithTheSameBodyGivesTheFirstJob(t *testing.T) {
 		"k 1"); r.str("code") != "idempotency_key_reused" {
 		t.Errorf("another body: %s", r.text)
 	}
-	if n := len(b.sent(t, contract.FiringQueue("short", "normal"))); n != 1 {
+	if n := len(b.Received(stagetest.FiringQueue)); n != 1 {
 		t.Errorf("%d firings were sent for one job", n)
 	}
 	other := b.who
@@ -280,19 +269,14 @@ func TestIdempotencyKey_SendsAMissingFiringWhenRepeated(t *testing.T) {
 		},
 	} {
 		b := setup(t)
-		queue := contract.FiringQueue("short", "normal")
-		b.world.SetFaults(func(c memory.Call) memory.Fault {
-			if c.Op == memory.QueueSend {
-				return memory.Fault{Fail: fault.Unavailable}
-			}
-			return memory.Fault{}
-		})
+		queue := stagetest.FiringQueue
+		b.Fail(memory.QueueSend, "")
 		ask(b, "k")
-		b.world.SetFaults(nil)
+		b.World.SetFaults(nil)
 		ask(b, "k")
 		b.clock.at = noon.Add(contract.Grace + time.Second)
 		ask(b, "k")
-		fired := b.sent(t, queue)
+		fired := b.Received(queue)
 		if len(fired) != 2 {
 			t.Fatalf("%s: %d firings, want one for each repetition, at once or late", name, len(fired))
 		}
@@ -302,7 +286,7 @@ func TestIdempotencyKey_SendsAMissingFiringWhenRepeated(t *testing.T) {
 		}
 		b.claim(t, f.JobID)
 		ask(b, "k")
-		if n := len(b.sent(t, queue)); n != 0 {
+		if n := len(b.Received(queue)); n != 0 {
 			t.Errorf("%s: a claimed job is fired %d times", name, n)
 		}
 	}
@@ -311,7 +295,7 @@ func TestIdempotencyKey_SendsAMissingFiringWhenRepeated(t *testing.T) {
 		b.want(t, 202, "POST", "/v1/jobs", `{"task":"echo","delay":"1h"}`, "Idempotency-Key", "later")
 		b.clock.at = noon.Add(time.Hour + time.Minute)
 	}
-	if n := len(b.sent(t, contract.FiringQueue("short", "normal"))); n != 0 {
+	if n := len(b.Received(stagetest.FiringQueue)); n != 0 {
 		t.Errorf("a job of later is fired %d times", n)
 	}
 }
@@ -334,7 +318,7 @@ func TestIdempotencyKey_IsSharedBySingleJobsAndBatches(t *testing.T) {
 		items[4]["problem"].(map[string]any)["code"] != "idempotency_key_reused" {
 		t.Errorf("a key that a batch repeats: %s", r.text)
 	}
-	if n := b.meter.Total("jobs_accepted_total"); n != 2 {
+	if n := b.Meter.Total("jobs_accepted_total"); n != 2 {
 		t.Errorf("%v jobs were counted, want 2", n)
 	}
 }
@@ -368,14 +352,7 @@ func TestIdempotencyKey_MakesOneJobOfConcurrentRequests(t *testing.T) {
 func TestIdempotencyKey_FindsTheJobAfterALostAnswer(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
-	lose := true
-	b.world.SetFaults(func(c memory.Call) memory.Fault {
-		if c.Op == memory.TableCommit && lose {
-			lose = false
-			return memory.Fault{Lost: true}
-		}
-		return memory.Fault{}
-	})
+	b.FaultFirst(1, stagetest.Every(memory.TableCommit), memory.Fault{Lost: true})
 	b.want(t, 503, "POST", "/v1/jobs", `{"task":"echo"}`, "Idempotency-Key", "k")
 	if r := b.want(t, 202, "POST", "/v1/jobs", `{"task":"echo"}`, "Idempotency-Key",
 		"k"); r.header.Get("Idempotency-Replayed") != "true" {
@@ -402,8 +379,8 @@ func TestBatch_IsWrittenAndFiredByQueue(t *testing.T) {
 			t.Fatalf("item %d is the job with payload %s", i, row.Payload)
 		}
 	}
-	if c, l := len(b.sent(t, contract.FiringQueue("short", "critical"))),
-		len(b.sent(t, contract.FiringQueue("short", "low"))); c != 50 || l != 50 {
+	if c, l := len(b.Received(contract.FiringQueue("short", "critical"))),
+		len(b.Received(contract.FiringQueue("short", "low"))); c != 50 || l != 50 {
 		t.Errorf("%d critical and %d low firings", c, l)
 	}
 }
@@ -502,7 +479,7 @@ func TestJobs_OfAnotherTenantAreNotFound(t *testing.T) {
 func TestAPI_AnswersAPanicWithAProblemAndNoTrace(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
-	b.world.SetFaults(func(memory.Call) memory.Fault { panic("boom " + sentinel) })
+	b.World.SetFaults(func(memory.Call) memory.Fault { panic("boom " + sentinel) })
 	for _, c := range []struct{ method, path, body string }{{"GET", "/v1/jobs/01ARZ3NDEKTSV4RRFFQ69G5FAV", ""},
 		{"POST", "/v1/jobs", `{"task":"echo"}`}} {
 		r := b.want(t, 500, c.method, c.path, c.body)
@@ -597,7 +574,7 @@ func TestAPI_ShowsThatAJobWaitsForAHandler(t *testing.T) {
 		t.Errorf("before a worker has met it, it waits for %q", got)
 	}
 	now := b.clock.at
-	if err := b.store.Put(context.Background(), job.NoteWaits(row.Key,
+	if err := b.Store.Put(context.Background(), job.NoteWaits(row.Key,
 		job.Waits{Attempt: 1, For: job.WaitsForHandler, Until: now.Add(time.Minute)}, row.DueAt, now)); err != nil {
 		t.Fatal(err)
 	}

@@ -41,8 +41,8 @@ func (t askedTwice) Commit(ctx context.Context, writes ...item.Write) error {
 func TestSchedules_AreChangedWhenTheAnswerToTheFirstTryIsLost(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
-	b.handler = api.New(api.Deps{Store: store.New(askedTwice{b.world.Table()}, b.world.Blobs()),
-		Queues: b.world.Queues(), Timers: b.world.Timers(), Clock: b.clock})
+	b.handler = api.New(api.Deps{Store: store.New(askedTwice{b.World.Table()}, b.World.Blobs()),
+		Queues: b.World.Queues(), Timers: b.World.Timers(), Clock: b.clock})
 	for n, c := range []struct {
 		status             int
 		method, path, body string

@@ -14,6 +14,7 @@ import (
 
 	"punctual/functions/api"
 	"punctual/functions/engine/pause"
+	"punctual/functions/stagetest"
 	"punctual/shared/calendar"
 	"punctual/shared/contract"
 	"punctual/shared/fault"
@@ -109,13 +110,8 @@ func TestPutTask_GivesConcurrentPutsOneVersionEach(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	b.want(t, 201, "PUT", "/v1/tasks/t", `{"executor":"go"}`)
-	once := true
-	b.world.SetFaults(func(c memory.Call) memory.Fault {
-		if c.Name == store.WriteTaskPut && once {
-			once = false
-			b.want(t, 200, "PUT", "/v1/tasks/t", `{"executor":"lambda"}`)
-		}
-		return memory.Fault{}
+	b.Before(stagetest.Named(store.WriteTaskPut), func() {
+		b.want(t, 200, "PUT", "/v1/tasks/t", `{"executor":"lambda"}`)
 	})
 	if r := b.want(t, 200, "PUT", "/v1/tasks/t", `{"executor":"http"}`); r.body["version"] != 3.0 ||
 		r.str("executor") != "http" {
@@ -129,7 +125,7 @@ func TestPauses_AnswerWhenTheyHoldAndWakeParkedJobs(t *testing.T) {
 	b := setup(t)
 	dispatches := func() []message.Dispatch {
 		var all []message.Dispatch
-		for _, m := range b.sent(t, contract.DispatchQueue) {
+		for _, m := range b.Received(contract.DispatchQueue) {
 			d, err := message.Decode[message.Dispatch](m.Body)
 			if err != nil {
 				t.Fatal(err)
@@ -188,7 +184,7 @@ func TestPauses_AnswerWhenTheyHoldAndWakeParkedJobs(t *testing.T) {
 	for range 2 { // the second one arms the same timers
 		b.do(t, "PUT", "/v1/pauses/all", `{"until":"`+far.Format(time.RFC3339)+`"}`)
 	}
-	armed := b.world.Timers().Armed()
+	armed := b.World.Timers().Armed()
 	if len(armed) != contract.ParkShards || !armed[0].At.Equal(far.Add(-contract.TimerLead)) {
 		t.Errorf("%d timers, the first %+v", len(armed), armed)
 	}
@@ -208,12 +204,7 @@ func TestPause_CountsFromItsWrite(t *testing.T) {
 			t.Parallel()
 			b := setup(t)
 			b.want(t, 201, "PUT", "/v1/schedules/s", daily)
-			b.world.SetFaults(func(call memory.Call) memory.Fault {
-				if call.Name == c.write {
-					b.clock.at = b.clock.at.Add(20 * time.Second)
-				}
-				return memory.Fault{}
-			})
+			b.Each(stagetest.Named(c.write), func(memory.Call) { b.clock.at = b.clock.at.Add(20 * time.Second) })
 			r := b.do(t, c.method, c.path, "")
 			text := r.str("effective_at")
 			if c.header != "" {
@@ -234,7 +225,7 @@ func TestDeletePause_RepeatsItsWakeUp(t *testing.T) {
 	b.want(t, 201, "PUT", "/v1/pauses/all", "")
 	for _, status := range []int{204, 404} {
 		b.want(t, status, "DELETE", "/v1/pauses/all", "")
-		if n := len(b.sent(t, contract.DispatchQueue)); n != contract.ParkShards {
+		if n := len(b.Received(contract.DispatchQueue)); n != contract.ParkShards {
 			t.Errorf("lifted with %d, %d places are woken", status, n)
 		}
 	}
@@ -244,12 +235,8 @@ func TestPutPause_HoldsWhenItsWakeUpCannotBeSent(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	b.want(t, 201, "PUT", "/v1/pauses/all", "")
-	b.world.SetFaults(func(c memory.Call) memory.Fault {
-		if c.Op == memory.QueueSend || c.Op == memory.TimerArm {
-			return memory.Fault{Fail: fault.Unavailable}
-		}
-		return memory.Fault{}
-	})
+	fires := func(c memory.Call) bool { return c.Op == memory.QueueSend || c.Op == memory.TimerArm }
+	b.Fault(fires, memory.Fault{Fail: fault.Unavailable})
 	b.want(t, 200, "PUT", "/v1/pauses/all", `{"until":"2027-03-02T00:00:00Z"}`)
 	b.want(t, 204, "DELETE", "/v1/pauses/all", "")
 	if strings.Count(b.log.String(), "wait for the sweeper") != 2 {
@@ -398,21 +385,21 @@ func TestReady_ShowsTheWatermarks(t *testing.T) {
 	}
 	ctx := context.Background()
 	for shard, at := range []time.Time{noon, noon.Add(-time.Minute), noon.Add(time.Minute)} {
-		if err := b.store.SetWatermark(ctx, store.Swept, shard, at); err != nil {
+		if err := b.Store.SetWatermark(ctx, store.Swept, shard, at); err != nil {
 			t.Fatal(err)
 		}
 	}
 	if r := b.want(t, 200, "GET", "/v1/ready", ""); r.str("swept_through") != "2027-03-01T11:59:00.000Z" {
 		t.Errorf("answered %s", r.text)
 	}
-	b.world.Table().Restored(contract.Jobs)
-	if _, err := b.store.Recognize(ctx); err != nil { // as a pass does
+	b.World.Table().Restored(contract.Jobs)
+	if _, err := b.Store.Recognize(ctx); err != nil { // as a pass does
 		t.Fatal(err)
 	}
 	if r := b.want(t, 200, "GET", "/v1/ready", ""); !strings.Contains(r.text, `"held":["jobs"]`) {
 		t.Errorf("with a restored table: %s", r.text)
 	}
-	b.world.SetFaults(func(memory.Call) memory.Fault { return memory.Fault{Fail: fault.Unavailable} })
+	b.World.SetFaults(func(memory.Call) memory.Fault { return memory.Fault{Fail: fault.Unavailable} })
 	if r := b.want(t, 503, "GET", "/v1/ready", ""); r.header.Get("Retry-After") == "" {
 		t.Errorf("without a table: %s", r.text)
 	}
@@ -442,7 +429,7 @@ func TestProxy_TakesTheIdentityFromTheAuthorizer(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	var metrics bytes.Buffer
-	answer := api.Proxy(b.handler, telemetry.StageAPIWrite, b.meter, &metrics)
+	answer := api.Proxy(b.handler, telemetry.StageAPIWrite, b.Meter, &metrics)
 	event := func(method, path, body string) events.APIGatewayProxyRequest {
 		return events.APIGatewayProxyRequest{
 			HTTPMethod: method, Path: path, Body: body,

@@ -9,7 +9,6 @@ import (
 
 	"punctual/functions/api"
 	"punctual/shared/contract"
-	"punctual/shared/fault"
 	"punctual/shared/memory"
 	"punctual/shared/store"
 	"punctual/shared/telemetry"
@@ -67,7 +66,7 @@ func TestRateLimit_BoundsTheRequestsOfATenant(t *testing.T) {
 		for range 4 {
 			o := *b
 			o.handler = api.New(api.Deps{
-				Store: b.store, Queues: b.world.Queues(), Timers: b.world.Timers(), Clock: b.clock,
+				Store: b.Store, Queues: b.World.Queues(), Timers: b.World.Timers(), Clock: b.clock,
 				Log:       telemetry.Silent(),
 				RateLimit: store.RateLimit{Rate: aSecond, Burst: 2 * aSecond},
 			})
@@ -96,12 +95,7 @@ func TestRateLimit_BoundsTheRequestsOfATenant(t *testing.T) {
 	t.Run("answers every request while the table is unavailable", func(t *testing.T) {
 		t.Parallel()
 		b := setup(t, bounded)
-		b.world.SetFaults(func(c memory.Call) memory.Fault {
-			if c.Op == memory.TableWrite {
-				return memory.Fault{Fail: fault.Unavailable}
-			}
-			return memory.Fault{}
-		})
+		b.Fail(memory.TableWrite, "")
 		if got := b.answered(t, 500); got[200] != 500 {
 			t.Errorf("answered %v", got)
 		}
@@ -111,7 +105,7 @@ func TestRateLimit_BoundsTheRequestsOfATenant(t *testing.T) {
 		b := setup(t, func(o *memory.Options, d *api.Deps) {
 			d.RateLimit = store.RateLimit{Rate: 1000, Burst: 2000}
 		})
-		writes := func() float64 { return b.world.Counts().Tables[contract.Tasks].Write }
+		writes := func() float64 { return b.World.Counts().Tables[contract.Tasks].Write }
 		before := writes()
 		for n := range 2000 {
 			b.clock.at = noon.Add(time.Duration(n) * time.Millisecond)

@@ -67,7 +67,7 @@ func TestLists_TakeLimitAndCursor(t *testing.T) {
 		b.want(t, 201, "PUT", "/v1/pauses/"+name, "")
 		scopes = append(scopes, name)
 	}
-	if err := b.store.PutPause(t.Context(), job.Everyone, job.Pause{Scope: "all", Missed: "last"}); err != nil {
+	if err := b.Store.PutPause(t.Context(), job.Everyone, job.Pause{Scope: "all", Missed: "last"}); err != nil {
 		t.Fatal(err)
 	}
 	pages := b.pages(t, "/v1/pauses?limit=2", "scope")

@@ -10,7 +10,7 @@ import (
 	"time"
 
 	"punctual/functions/api"
-	"punctual/shared/contract"
+	"punctual/functions/stagetest"
 	"punctual/shared/fault"
 	"punctual/shared/job"
 	"punctual/shared/memory"
@@ -63,7 +63,7 @@ func TestRun_StartsItsFirstNodes(t *testing.T) {
 	if one.str("run_id") != r.str("run_id") || one.str("node") != "a" || fmt.Sprint(one.body["payload"]) != "map[n:4]" {
 		t.Errorf("its job is %s", one.text)
 	}
-	if sent := b.sent(t, contract.FiringQueue("short", "normal")); len(sent) != 1 {
+	if sent := b.Received(stagetest.FiringQueue); len(sent) != 1 {
 		t.Errorf("%d firings were sent", len(sent))
 	}
 	if g := b.want(t, 200, "GET", r.header.Get("Location"), ""); g.text != r.text {
@@ -117,7 +117,7 @@ func TestRun_GoesOnWhenTheRequestIsRepeatedAfterACrash(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	made := false
-	b.world.SetFaults(func(c memory.Call) memory.Fault { // the process ends after the write of the run
+	b.World.SetFaults(func(c memory.Call) memory.Fault { // the process ends after the write of the run
 		if made && (c.Op == memory.TableWrite || c.Op == memory.TableCommit || c.Op == memory.QueueSend) {
 			return memory.Fault{Fail: fault.Unavailable}
 		}
@@ -125,12 +125,12 @@ func TestRun_GoesOnWhenTheRequestIsRepeatedAfterACrash(t *testing.T) {
 		return memory.Fault{}
 	})
 	b.want(t, 202, "POST", "/v1/runs", chain, "Idempotency-Key", "k")
-	b.world.SetFaults(nil)
-	if n := len(b.sent(t, contract.FiringQueue("short", "normal"))); !made || n != 0 {
+	b.World.SetFaults(nil)
+	if n := len(b.Received(stagetest.FiringQueue)); !made || n != 0 {
 		t.Fatalf("made: %v, with %d firings", made, n)
 	}
 	r := b.want(t, 202, "POST", "/v1/runs", chain, "Idempotency-Key", "k")
-	if n := len(b.sent(t, contract.FiringQueue("short", "normal"))); n == 0 || r.str("status") != "RUNNING" {
+	if n := len(b.Received(stagetest.FiringQueue)); n == 0 || r.str("status") != "RUNNING" {
 		t.Errorf("after the repetition %d firings were sent: %s", n, r.text)
 	}
 }
@@ -358,13 +358,8 @@ func TestRun_IsMadeOnceForConcurrentRequests(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	first := ""
-	once := true
-	b.world.SetFaults(func(c memory.Call) memory.Fault {
-		if strings.Contains(c.Name, run.WriteCreate) && once {
-			once = false
-			first = b.want(t, 202, "POST", "/v1/runs", chain, "Idempotency-Key", "k").str("run_id")
-		}
-		return memory.Fault{}
+	b.Before(func(c memory.Call) bool { return strings.Contains(c.Name, run.WriteCreate) }, func() {
+		first = b.want(t, 202, "POST", "/v1/runs", chain, "Idempotency-Key", "k").str("run_id")
 	})
 	r := b.want(t, 202, "POST", "/v1/runs", chain, "Idempotency-Key", "k")
 	if first == "" || r.str("run_id") != first || r.header.Get("Idempotency-Replayed") != "true" {

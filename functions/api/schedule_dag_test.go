@@ -7,10 +7,10 @@ import (
 	"testing"
 	"time"
 
+	"punctual/functions/stagetest"
 	"punctual/shared/contract"
 	"punctual/shared/item"
 	"punctual/shared/job"
-	"punctual/shared/memory"
 	"punctual/shared/run"
 	"punctual/shared/schedule"
 	"punctual/shared/store"
@@ -148,11 +148,11 @@ func TestScheduleOfDag_KeepsItsDagFromBeingDeleted(t *testing.T) {
 
 	// If a schedule is put while its dag is deleted, one of the two is refused.
 	b.want(t, 201, "PUT", "/v1/dags/etl", etl)
-	b.before(store.WriteDagDelete,
+	b.Before(stagetest.Named(store.WriteDagDelete),
 		func() { b.want(t, 201, "PUT", "/v1/schedules/three", strings.Replace(ofEtl, `,"version":1`, "", 1)) })
 	b.want(t, 409, "DELETE", "/v1/dags/etl", "")
 	b.want(t, 204, "DELETE", "/v1/schedules/three", "")
-	b.before(schedule.WriteCreate, func() { b.want(t, 204, "DELETE", "/v1/dags/etl", "") })
+	b.Before(stagetest.Named(schedule.WriteCreate), func() { b.want(t, 204, "DELETE", "/v1/dags/etl", "") })
 	gone := b.want(t, 400, "PUT", "/v1/schedules/four", strings.Replace(ofEtl, `,"version":1`, "", 1))
 	if m := violationOf(gone); m["pointer"] != "/dag/name" || m["code"] != "unknown_dag" {
 		t.Errorf("the answer is %s", gone.text)
@@ -221,14 +221,14 @@ func TestScheduleOfDag_NamesRunsInFlight(t *testing.T) {
 		NominalAt: due, CreatedAt: due, StartedAt: due, ScheduleRef: job.ScheduleRef{ScheduleID: "s", Epoch: 1},
 		DagRef: job.DagRef{Dag: "etl"}, Settings: job.Settings{Pool: contract.RunPool, Priority: job.Normal},
 	}
-	if err := b.store.Put(ctx, item.Write{Ref: row.Ref(), Name: "test.put", Put: row.Item()}); err != nil {
+	if err := b.Store.Put(ctx, item.Write{Ref: row.Ref(), Name: "test.put", Put: row.Item()}); err != nil {
 		t.Fatal(err)
 	}
 	paused := b.want(t, 200, "POST", "/v1/schedules/s/pause", "")
 	if fmt.Sprint(paused.body["in_flight"]) != "["+string(row.ID)+"]" {
 		t.Errorf("the answer is %s", paused.text)
 	}
-	if _, err := b.store.Run(ctx, run.Key{Tenant: k.Tenant, ID: row.ID}); err == nil {
+	if _, err := b.Store.Run(ctx, run.Key{Tenant: k.Tenant, ID: row.ID}); err == nil {
 		t.Error("there is a run")
 	}
 	// A forgotten run keeps the status that its row has.
@@ -239,16 +239,4 @@ func TestScheduleOfDag_NamesRunsInFlight(t *testing.T) {
 	if r := b.want(t, 204, "DELETE", "/v1/schedules/s", ""); r.header.Get("Punctual-In-Flight") != string(row.ID) {
 		t.Errorf("in flight: %q", r.header.Get("Punctual-In-Flight"))
 	}
-}
-
-// before calls do once, before the next write of that name.
-func (b *bench) before(write string, do func()) {
-	done := false
-	b.world.SetFaults(func(c memory.Call) memory.Fault {
-		if c.Name == write && !done {
-			done = true
-			do()
-		}
-		return memory.Fault{}
-	})
 }

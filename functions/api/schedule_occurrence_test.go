@@ -23,7 +23,7 @@ func (b *bench) made(t *testing.T, s schedule.Schedule, nominal time.Time, chang
 	if change != nil {
 		change(&r)
 	}
-	if err := b.store.Put(context.Background(), item.Write{Ref: r.Ref(), Put: r.Item()}); err != nil {
+	if err := b.Store.Put(context.Background(), item.Write{Ref: r.Ref(), Put: r.Item()}); err != nil {
 		t.Fatal(err)
 	}
 	return r
@@ -32,7 +32,7 @@ func (b *bench) made(t *testing.T, s schedule.Schedule, nominal time.Time, chang
 func (b *bench) recorded(t *testing.T, entries ...schedule.Entry) {
 	t.Helper()
 	for _, e := range entries {
-		if err := b.store.Put(context.Background(), e.Put()); err != nil {
+		if err := b.Store.Put(context.Background(), e.Put()); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -153,7 +153,7 @@ func TestOccurrences_ListManualRunsAtTheirTime(t *testing.T) {
 	for n, at := range []time.Time{day(23), day(23), day(25), day(26), day(27).Add(time.Minute)} {
 		r, _ := s.RunNow(job.NewID(at, [10]byte{9: byte(n)}), false, 4, at)
 		r.Status, r.StartedAt, r.WakeAt = job.Succeeded, at, time.Time{}
-		if err := b.store.Put(context.Background(), item.Write{Ref: r.Ref(), Put: r.Item()}); err != nil {
+		if err := b.Store.Put(context.Background(), item.Write{Ref: r.Ref(), Put: r.Item()}); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -274,12 +274,12 @@ func TestSchedules_RecordNoTimeThatHasAJob(t *testing.T) {
 			t.Fatalf("%s: it would leave %v", name, left)
 		}
 		// The job of one of these times was never made.
-		if err := b.store.Put(context.Background(), item.Write{Ref: job.Key{Tenant: s.Tenant,
+		if err := b.Store.Put(context.Background(), item.Write{Ref: job.Key{Tenant: s.Tenant,
 			ID: s.JobID(noon.Add(4 * time.Minute))}.Ref(), Delete: true}); err != nil {
 			t.Fatal(err)
 		}
 		b.do(t, change.method, change.path, change.body)
-		entries, _, err := b.store.Recorded(context.Background(), s.Key, time.Time{}, time.Time{}, false, 0, "")
+		entries, _, err := b.Store.Recorded(context.Background(), s.Key, time.Time{}, time.Time{}, false, 0, "")
 		if err != nil || len(entries) != 1 || !entries[0].From.Equal(noon.Add(4*time.Minute)) ||
 			entries[0].Count != 1 || b.schedule(t, name).Epoch != s.Epoch+1 {
 			t.Errorf("%s: recorded %+v, %v", name, entries, err)
@@ -325,19 +325,19 @@ func TestPauseSchedule_ResumesAtItsEnd(t *testing.T) {
 	b.want(t, 201, "PUT", "/v1/schedules/s", daily)
 	b.want(t, 200, "POST", "/v1/schedules/s/pause", `{"until":"2027-03-01T12:05:00Z"}`)
 	promotion := "promote#acme#s"
-	if n := len(b.sent(t, contract.DispatchQueue)); n != 0 {
+	if n := len(b.Received(contract.DispatchQueue)); n != 0 {
 		t.Errorf("%d came before the pause ends", n)
 	}
 	b.clock.at = noon.Add(5 * time.Minute)
 	var bodies []string
-	for _, m := range b.sent(t, contract.DispatchQueue) {
+	for _, m := range b.Received(contract.DispatchQueue) {
 		bodies = append(bodies, m.Body)
 	}
 	if len(bodies) != contract.ParkShards+1 || !strings.Contains(strings.Join(bodies, " "), promotion) {
 		t.Errorf("sent %v", bodies)
 	}
 	b.want(t, 200, "POST", "/v1/schedules/s/resume", "")
-	if n := len(b.sent(t, contract.DispatchQueue)); n != contract.ParkShards {
+	if n := len(b.Received(contract.DispatchQueue)); n != contract.ParkShards {
 		t.Errorf("resuming sent %d", n)
 	}
 }

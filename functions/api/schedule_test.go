@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"punctual/functions/api"
+	"punctual/functions/stagetest"
 	"punctual/shared/contract"
 	"punctual/shared/fault"
 	"punctual/shared/item"
@@ -24,7 +25,7 @@ const daily = `{"calendar":{"cron":"0 10 * * *"},"job":{"task":"echo","payload":
 
 func (b *bench) schedule(t *testing.T, name string) schedule.Schedule {
 	t.Helper()
-	s, err := b.store.Schedule(context.Background(), schedule.Key{Tenant: b.who.Tenant, Name: name})
+	s, err := b.Store.Schedule(context.Background(), schedule.Key{Tenant: b.who.Tenant, Name: name})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -118,7 +119,7 @@ func TestPutSchedule_ChangesNothingWhenRepeated(t *testing.T) {
 // payloads returns the payloads of a tenant's schedule that have no time to live.
 func (b *bench) payloads(t *testing.T, k schedule.Key) (stay []string) {
 	t.Helper()
-	page, err := b.world.Table().Query(context.Background(),
+	page, err := b.World.Table().Query(context.Background(),
 		item.Query{Table: contract.Schedules, PK: k.PayloadHashRef("").PK, Consistent: true})
 	if err != nil {
 		t.Fatal(err)
@@ -155,7 +156,7 @@ func TestPutSchedule_DeletesAReplacedPayloadAndJobsKeepTheirs(t *testing.T) {
 		}
 	}
 	b.clock.at = noon.Add(schedule.ReplacedKept + time.Minute)
-	if n := b.world.Table().Expire(); n != 3 {
+	if n := b.World.Table().Expire(); n != 3 {
 		t.Errorf("%d items went", n)
 	}
 	if g := b.want(t, 200, "GET", "/v1/schedules/s", ""); g.at("job", "payload") != strings.Repeat("b", 3000) {
@@ -184,13 +185,13 @@ func TestPutSchedule_DeletesAReplacedPayloadAndJobsKeepTheirs(t *testing.T) {
 		t.Errorf("a deleted schedule leaves the payloads %v", left)
 	}
 	for _, key := range append(keys, s.PayloadBlob(s.Template.PayloadHash)) {
-		if _, err := b.world.Blobs().Get(context.Background(), key); fault.KindOf(err) != fault.NotFound {
+		if _, err := b.World.Blobs().Get(context.Background(), key); fault.KindOf(err) != fault.NotFound {
 			t.Errorf("%s is still there, %v", key, err)
 		}
 	}
 	if r := b.row(t, ran); r.PayloadIn != job.InBlob {
 		t.Errorf("its payload is in %q", r.PayloadIn)
-	} else if got, err := b.store.Payload(context.Background(), r); err != nil || len(got) != 300<<10+2 {
+	} else if got, err := b.Store.Payload(context.Background(), r); err != nil || len(got) != 300<<10+2 {
 		t.Errorf("the job of the deleted schedule has a payload of %d bytes, %v", len(got), err)
 	}
 }
@@ -203,16 +204,9 @@ func TestRunScheduleNow_RunsAPayloadThatIsJustReplaced(t *testing.T) {
 			strings.Repeat(letter, 300<<10) + `"}}`
 	}
 	b.want(t, 201, "PUT", "/v1/schedules/s", body("a"))
-	once := true
-	b.world.SetFaults(func(c memory.Call) memory.Fault {
-		if c.Op == memory.BlobGet && once {
-			once = false
-			b.want(t, 200, "PUT", "/v1/schedules/s", body("b"))
-		}
-		return memory.Fault{}
-	})
+	b.Before(stagetest.Every(memory.BlobGet), func() { b.want(t, 200, "PUT", "/v1/schedules/s", body("b")) })
 	id := b.want(t, 202, "POST", "/v1/schedules/s/run-now", "").str("job_id")
-	if got, err := b.store.Payload(context.Background(), b.row(t, id)); err != nil ||
+	if got, err := b.Store.Payload(context.Background(), b.row(t, id)); err != nil ||
 		!strings.HasPrefix(string(got), `"bb`) {
 		t.Errorf("it runs %.5s, %v", got, err)
 	}
@@ -253,11 +247,8 @@ func TestDeleteSchedule_ListsWhatKeepsRunning(t *testing.T) {
 	two := b.made(t, s, noon.Add(-10*time.Minute), nil)
 	b.claim(t, string(two.ID))
 	// The write takes three seconds. Until then workers may have read the schedule as it was.
-	b.world.SetFaults(func(c memory.Call) memory.Fault {
-		if c.Name == schedule.WriteDelete {
-			b.clock.at = noon.Add(3 * time.Second)
-		}
-		return memory.Fault{}
+	b.Each(stagetest.Named(schedule.WriteDelete), func(memory.Call) {
+		b.clock.at = noon.Add(3 * time.Second)
 	})
 	r := b.want(t, 204, "DELETE", "/v1/schedules/s", "")
 	if got := r.header.Get("Punctual-In-Flight"); got != string(two.ID)+", "+string(one.ID) {
@@ -563,7 +554,7 @@ func TestPutSchedule_RefusesBadSchedules(t *testing.T) {
 		if s := b.schedule(t, "there"); s.Epoch != 1 {
 			t.Errorf("a refused edit was made: %+v", s)
 		}
-		if _, err := b.store.Schedule(context.Background(),
+		if _, err := b.Store.Schedule(context.Background(),
 			schedule.Key{Tenant: "acme", Name: "bad"}); fault.KindOf(err) != fault.NotFound {
 			t.Errorf("a refused schedule is there: %v", err)
 		}
@@ -682,7 +673,7 @@ func TestRunScheduleNow_MakesAJobInAdditionToTheTimes(t *testing.T) {
 		r.str("due_at") != "2027-03-01T12:00:00.000Z" {
 		t.Errorf("the job is %s with %v", r.text, r.header)
 	}
-	if sent := b.sent(t, contract.FiringQueue("short", "high")); len(sent) != 1 {
+	if sent := b.Received(contract.FiringQueue("short", "high")); len(sent) != 1 {
 		t.Errorf("%d firings were sent", len(sent))
 	}
 	j := b.want(t, 200, "GET", "/v1/jobs/"+r.str("job_id"), "")
@@ -758,12 +749,12 @@ func TestGetSchedule_ShowsAStoredScheduleWithABadCalendar(t *testing.T) {
 	s := b.schedule(t, "s")
 	zone := "America/New_Yrok"
 	s.Spec.Timezone = &zone
-	if err := b.store.Put(context.Background(), item.Write{Ref: s.Ref(), Put: s.Item()}); err != nil {
+	if err := b.Store.Put(context.Background(), item.Write{Ref: s.Ref(), Put: s.Item()}); err != nil {
 		t.Fatal(err)
 	}
 	broken := b.schedule(t, "t").Item()
 	broken["body"] = "{"
-	if err := b.store.Put(context.Background(),
+	if err := b.Store.Put(context.Background(),
 		item.Write{Ref: schedule.Key{Tenant: "acme", Name: "t"}.Ref(), Put: broken}); err != nil {
 		t.Fatal(err)
 	}
@@ -785,15 +776,10 @@ func TestGetSchedule_ShowsAStoredScheduleWithABadCalendar(t *testing.T) {
 func TestPutSchedule_WritesNothingWithoutItsPayload(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
-	b.world.SetFaults(func(c memory.Call) memory.Fault {
-		if c.Op == memory.TableWrite && c.Name == store.WriteSchedulePayload {
-			return memory.Fault{Fail: fault.Unavailable}
-		}
-		return memory.Fault{}
-	})
+	b.Fail(memory.TableWrite, store.WriteSchedulePayload)
 	body := `{"calendar":{"cron":"0 10 * * *"},"job":{"task":"echo","payload":` + text(5000) + `}}`
 	b.want(t, 503, "PUT", "/v1/schedules/s", body)
-	b.world.SetFaults(nil)
+	b.World.SetFaults(nil)
 	b.want(t, 404, "GET", "/v1/schedules/s", "")
 	if r := b.want(t, 201, "PUT", "/v1/schedules/s", body); len(r.at("job", "payload")) != 4998 ||
 		b.schedule(t, "s").Template.PayloadIn != job.InItem {
@@ -805,22 +791,16 @@ func TestPutSchedule_ReadsAnExclusionOnceMoreIfItChanges(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	b.want(t, 201, "PUT", "/v1/exclusions/x", `{"weekly":["sat"]}`)
-	once := sync.Once{}
-	b.world.SetFaults(func(c memory.Call) memory.Fault {
-		if c.Op == memory.TableCommit {
-			once.Do(func() {
-				_, err := b.store.UpdateExclusion(context.Background(), "acme", "x",
-					func(e *store.Exclusion) (store.Exclusion, error) {
-						next := *e
-						next.Weekly = []string{"tue"}
-						return next, nil
-					})
-				if err != nil {
-					t.Error(err)
-				}
+	b.Before(stagetest.Every(memory.TableCommit), func() {
+		_, err := b.Store.UpdateExclusion(context.Background(), "acme", "x",
+			func(e *store.Exclusion) (store.Exclusion, error) {
+				next := *e
+				next.Weekly = []string{"tue"}
+				return next, nil
 			})
+		if err != nil {
+			t.Error(err)
 		}
-		return memory.Fault{}
 	})
 	b.want(t, 201, "PUT", "/v1/schedules/s", `{"calendar":{"cron":"0 10 * * *","exclude":["x"]},"job":{"task":"echo"}}`)
 	if got := b.schedule(t, "s").Exclusions["x"].Weekly; fmt.Sprint(got) != "[tue]" {
@@ -831,18 +811,13 @@ func TestPutSchedule_ReadsAnExclusionOnceMoreIfItChanges(t *testing.T) {
 func TestPutSchedule_IsAcceptedWhenNearJobsCannotBeMade(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
-	b.world.SetFaults(func(c memory.Call) memory.Fault {
-		if c.Name == schedule.WriteAdvance {
-			return memory.Fault{Fail: fault.Unavailable}
-		}
-		return memory.Fault{}
-	})
+	b.Fault(stagetest.Named(schedule.WriteAdvance), memory.Fault{Fail: fault.Unavailable})
 	b.want(t, 201, "PUT", "/v1/schedules/s", `{"calendar":{"cron":"*/5 * * * *"},"job":{"task":"echo"}}`)
 	if s := b.schedule(t, "s"); s.WakeAt.After(noon) || strings.Contains(b.log.String(), "wait for the sweeper") {
 		t.Errorf("it wakes at %v, logged %s", s.WakeAt, b.log)
 	}
-	b.world.SetFaults(nil)
-	asked, err := b.world.Queues().Receive(t.Context(), contract.DispatchQueue, 10, 0, 0)
+	b.World.SetFaults(nil)
+	asked, err := b.World.Queues().Receive(t.Context(), contract.DispatchQueue, 10, 0, 0)
 	if err != nil || len(asked) != 1 || !strings.Contains(asked[0].Body, "promote#acme#s") {
 		t.Errorf("dispatch is asked for %+v, %v", asked, err)
 	}
@@ -857,16 +832,11 @@ func TestPutSchedule_IsWrittenOnceAndWhole(t *testing.T) {
 	for _, op := range []string{memory.TableCommit, memory.TableGet} {
 		for _, kind := range []fault.Kind{fault.Throttled, fault.Unavailable} {
 			b := setup(t)
-			b.world.SetFaults(func(c memory.Call) memory.Fault {
-				if c.Op == op {
-					return memory.Fault{Fail: kind}
-				}
-				return memory.Fault{}
-			})
+			b.Fault(stagetest.Every(op), memory.Fault{Fail: kind})
 			if r := b.want(t, 503, "PUT", "/v1/schedules/s", daily); r.header.Get("Retry-After") == "" {
 				t.Errorf("%s: %s", op, r.text)
 			}
-			b.world.SetFaults(nil)
+			b.World.SetFaults(nil)
 			b.want(t, 404, "GET", "/v1/schedules/s", "")
 			b.want(t, 201, "PUT", "/v1/schedules/s", daily)
 		}
@@ -1026,7 +996,7 @@ func TestSchedules_PromoteWhatWasDueBeforeAnEdit(t *testing.T) {
 			`{"calendar":{"cron":"*/10 * * * *"},"job":{"task":"echo"},"catch_up":{"policy":"all"}}`)
 		b.clock.at = noon.Add(time.Hour + time.Second)
 		change(b)
-		entries, _, err := b.store.Recorded(
+		entries, _, err := b.Store.Recorded(
 			context.Background(),
 			b.schedule(t, "s").Key,
 			time.Time{},
@@ -1060,7 +1030,7 @@ func TestRunNow_ObeysOverlapWhenAsked(t *testing.T) {
 			b.want(t, 201, "PUT", "/v1/schedules/s", body)
 			s := b.schedule(t, "s")
 			holder := b.made(t, s, noon.Add(-time.Hour), func(r *job.Row) { r.Status = job.Running })
-			if err := b.store.Put(context.Background(), s.TakeSlot(holder.ID)); err != nil {
+			if err := b.Store.Put(context.Background(), s.TakeSlot(holder.ID)); err != nil {
 				t.Fatal(err)
 			}
 			r := b.want(t, 202, "POST", "/v1/schedules/s/run-now", `{"overlap":"obey"}`)
@@ -1218,7 +1188,7 @@ func TestEdit_KeepsTheTimesThatWaitUnderBufferAll(t *testing.T) {
 			}
 		}))
 	}
-	if err := b.store.Put(context.Background(), s.TakeSlot(rows[0].ID)); err != nil {
+	if err := b.Store.Put(context.Background(), s.TakeSlot(rows[0].ID)); err != nil {
 		t.Fatal(err)
 	}
 	b.clock.at = noon.Add(3*time.Minute + 30*time.Second)

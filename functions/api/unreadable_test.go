@@ -16,7 +16,7 @@ func TestAPI_RepairsAnUnreadableItemByAPut(t *testing.T) {
 	b := setup(t)
 	spoil := func(ref item.Ref) {
 		t.Helper()
-		if err := b.store.Put(context.Background(),
+		if err := b.Store.Put(context.Background(),
 			item.Write{Ref: ref, Name: "test.spoil", Set: map[string]any{"body": "{"}}); err != nil {
 			t.Fatal(err)
 		}

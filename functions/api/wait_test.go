@@ -39,12 +39,7 @@ func TestWait_BoundsTheWaitingRequestsOfATenant(t *testing.T) {
 		}
 		for round := range 3 { // slots that are given back, or were not, are free for the next round
 			if round == 2 {
-				b.world.SetFaults(func(c memory.Call) (f memory.Fault) {
-					if c.Op == memory.TableWrite && c.Name == store.WriteWaitingGive {
-						f.Fail = fault.Unavailable
-					}
-					return f
-				})
+				b.Fail(memory.TableWrite, store.WriteWaitingGive)
 			}
 			for i := range 2 {
 				go func() {
@@ -75,12 +70,12 @@ func TestWait_CountsEachTenantByItself(t *testing.T) {
 		b := waiting(t)
 		now := time.Now()
 		for range 2 {
-			if _, ok, err := b.store.TakeWaiting(t.Context(), "globex", 2, now.Add(time.Minute), now); !ok ||
+			if _, ok, err := b.Store.TakeWaiting(t.Context(), "globex", 2, now.Add(time.Minute), now); !ok ||
 				err != nil {
 				t.Fatal(ok, err)
 			}
 		}
-		if _, ok, err := b.store.TakeWaiting(t.Context(), "globex", 2, now.Add(time.Minute), now); ok || err != nil {
+		if _, ok, err := b.Store.TakeWaiting(t.Context(), "globex", 2, now.Add(time.Minute), now); ok || err != nil {
 			t.Fatal(ok, err)
 		}
 		id := b.post(t, `{"task":"echo","delay":"1h"}`)
@@ -95,12 +90,8 @@ func TestWait_AnswersAtOnceWhenTheSlotsCannotBeRead(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := waiting(t)
 		id := b.post(t, `{"task":"echo","delay":"1h"}`)
-		b.world.SetFaults(func(c memory.Call) (f memory.Fault) {
-			if c.Ref.Table == contract.Tasks && c.Ref.SK == "waiting" {
-				f.Fail = fault.Unavailable
-			}
-			return f
-		})
+		waiting := func(c memory.Call) bool { return c.Ref.Table == contract.Tasks && c.Ref.SK == "waiting" }
+		b.Fault(waiting, memory.Fault{Fail: fault.Unavailable})
 		start := time.Now()
 		r := b.want(t, 200, "GET", "/v1/jobs/"+id+"?wait=5s", "")
 		if got := fmt.Sprint(time.Since(start), r.header.Get("Retry-After")); got != "0s2" {

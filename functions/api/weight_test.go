@@ -33,7 +33,7 @@ func (b *bench) refusedFor(t *testing.T, body string) time.Duration {
 func (b *bench) used(t *testing.T) int64 {
 	t.Helper()
 	limit := store.RateLimit{Rate: aSecond, Burst: 2 * aSecond}
-	n, err := b.store.UsedByRequests(t.Context(), "acme", limit, b.clock.at)
+	n, err := b.Store.UsedByRequests(t.Context(), "acme", limit, b.clock.at)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -30,7 +30,7 @@ const Late = contract.Grace + 20*time.Second
 // Bench is one world with its store and a meter, and the test that it serves. The tests of a stage embed it in a bench
 // of their own, which adds the stage.
 type Bench struct {
-	*testing.T
+	testing.TB
 	World *memory.World
 	Store *store.Store
 	Meter *telemetry.Meter
@@ -45,11 +45,15 @@ func Bubble(t *testing.T, name string, o memory.Options, do func(s *Bench)) {
 	})
 }
 
-// New returns a set-up that ends with the test.
-func New(t *testing.T, o memory.Options) *Bench {
+// New returns a bench that ends with the test. Its store has the clock of the options, if they name one.
+func New(t testing.TB, o memory.Options) *Bench {
 	w := memory.New(o)
 	t.Cleanup(w.Close)
-	return &Bench{T: t, World: w, Store: store.New(w.Table(), w.Blobs()), Meter: new(telemetry.Meter)}
+	rows := store.New(w.Table(), w.Blobs())
+	if o.Clock != nil {
+		rows = store.By(o.Clock, w.Table(), w.Blobs())
+	}
+	return &Bench{TB: t, World: w, Store: rows, Meter: new(telemetry.Meter)}
 }
 
 // Engine returns the verbs as a process of their own: it shares nothing with another but the world.
