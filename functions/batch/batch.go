@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"punctual/shared/fault"
+	"punctual/shared/message"
 	"punctual/shared/telemetry"
 )
 
@@ -21,12 +22,7 @@ type Runner struct {
 	// Queue is the queue of the messages. With it, a message that failed is redelivered after seconds, then
 	// after longer and longer waits; without it, when its visibility ends, which takes minutes.
 	Queue  string
-	Queues Hider
-}
-
-// Hider makes a received message visible again after d.
-type Hider interface {
-	SetVisibility(ctx context.Context, queue, receipt string, d time.Duration) error
+	Queues message.Visibility
 }
 
 const (

@@ -29,28 +29,14 @@ import (
 // Queue is what the stage needs of the queues.
 type Queue interface {
 	decide.Queue
-	batch.Hider
-}
-
-// Store is what the stage reads and writes: what the engine does, and the due index.
-type Store interface {
-	engine.Store
-	// DuePage reads one page of a slice, earliest wake-up first; next is "" at the end.
-	DuePage(ctx context.Context, q store.DueQuery) (found []store.Found, next string, err error)
-	// ForgetContents deletes the contents of a row that is gone.
-	ForgetContents(ctx context.Context, r job.Row) error
-}
-
-// Timers makes timers. Making the same one twice is no error.
-type Timers interface {
-	Arm(ctx context.Context, t message.Timer) error
+	message.Visibility
 }
 
 // Deps is what the stage needs. A nil Meter drops metrics.
 type Deps struct {
-	Store Store
+	Store engine.Store
 	Queue Queue
-	Timer Timers
+	Timer message.Timers
 	Clock clock.Clock
 	Log   *slog.Logger
 	Meter *telemetry.Meter

@@ -2,7 +2,6 @@ package forecast
 
 import (
 	"context"
-	"iter"
 	"log/slog"
 	"sync"
 	"time"
@@ -13,7 +12,6 @@ import (
 	"punctual/shared/contract"
 	"punctual/shared/fault"
 	"punctual/shared/horizon"
-	"punctual/shared/job"
 	"punctual/shared/store"
 	"punctual/shared/telemetry"
 )
@@ -24,17 +22,12 @@ const MostEntries = contract.DueAheadMost + contract.DueAheadMost/5
 // slicesAtOnce bounds the slices that are read together.
 const slicesAtOnce = 16
 
-// Store is what the stage reads, and where it keeps what it has learnt.
+// Store is what the stage reads, and the text that it leaves for its next pass.
 type Store interface {
-	// Due iterates over a slice, earliest wake-up first; an entry that cannot be read is an error of
-	// kind fault.Undecodable, and the next one follows.
-	Due(ctx context.Context, slice string) iter.Seq2[store.Entry, error]
-	Row(ctx context.Context, k job.Key) (job.Row, error)
-	// Shards says how many shards the due index has, by what was ever recorded.
-	Shards(ctx context.Context, n int) (int, error)
-	// Forecast reads what SetForecast kept; "" for nothing.
-	Forecast(ctx context.Context) (string, error)
-	SetForecast(ctx context.Context, text string) error
+	store.JobReader
+	store.DueReader
+	store.Shards
+	store.Forecasts
 }
 
 // Deps is what the stage needs. A nil Meter drops metrics.

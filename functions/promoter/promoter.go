@@ -16,25 +16,23 @@ import (
 	"punctual/shared/fault"
 	"punctual/shared/horizon"
 	"punctual/shared/job"
+	"punctual/shared/message"
 	"punctual/shared/store"
 	"punctual/shared/telemetry"
 )
 
-// Store is what the stage reads and writes: schedules, and the due index.
+// Store is what the stage reads and writes: schedules, and what passes need.
 type Store interface {
 	recur.Store
-	scan.Marks
-	scan.Recognizer
-	// Shards records that the due index has n shards, and returns the largest number ever recorded.
-	Shards(ctx context.Context, n int) (int, error)
-	// DuePage reads one page of a slice, earliest wake-up first; next is "" at the end.
-	DuePage(ctx context.Context, q store.DueQuery) (found []store.Found, next string, err error)
+	store.Marks
+	store.Recognizer
+	store.Shards
 }
 
 // Deps is what the stage needs. A nil Meter drops metrics.
 type Deps struct {
 	Store  Store
-	Queue  arm.Sender
+	Queue  message.Sender
 	Clock  clock.Clock
 	Log    *slog.Logger
 	Meter  *telemetry.Meter

@@ -4,13 +4,11 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
-	"time"
 
 	"github.com/aws/aws-lambda-go/events"
 
 	"punctual/functions/batch"
 	"punctual/functions/engine"
-	"punctual/functions/engine/decide"
 	"punctual/shared/clock"
 	"punctual/shared/contract"
 	"punctual/shared/fault"
@@ -22,27 +20,10 @@ import (
 	"punctual/shared/tenant"
 )
 
-// Queue is what the stage needs of the queues.
-type Queue interface {
-	decide.Queue
-	batch.Hider
-	// Receive waits up to wait for at most max (≤ 10) messages; none is no error.
-	Receive(ctx context.Context, queue string, max int, wait, visibility time.Duration) ([]message.Delivery, error)
-	// Delete deletes what was received. Deleting twice is no error.
-	Delete(ctx context.Context, queue string, receipts ...string) error
-}
-
-// Store is what the stage reads and writes.
-type Store interface {
-	engine.Store
-	// Rows reads rows in the order of their keys; there is false for those that are absent or cannot be read.
-	Rows(ctx context.Context, keys []job.Key) (rows []job.Row, there []bool, err error)
-}
-
 // Deps is what the stage needs. A nil Meter drops metrics.
 type Deps struct {
-	Store Store
-	Queue Queue
+	Store engine.Store
+	Queue message.Queues
 	Clock clock.Clock
 	Log   *slog.Logger
 	Meter *telemetry.Meter

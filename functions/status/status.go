@@ -23,7 +23,7 @@ import (
 // Queue is what the stage needs of the queues.
 type Queue interface {
 	decide.Queue
-	batch.Hider
+	message.Visibility
 }
 
 // Deps is what the stage needs. A nil Meter drops metrics.

@@ -22,7 +22,7 @@ import (
 
 // Deps is what the stage needs. A nil Meter drops metrics.
 type Deps struct {
-	Queue arm.Sender
+	Queue message.Sender
 	Clock clock.Clock
 	Log   *slog.Logger
 	Meter *telemetry.Meter

@@ -14,31 +14,17 @@ import (
 	"punctual/shared/contract"
 	"punctual/shared/horizon"
 	"punctual/shared/job"
-	"punctual/shared/schedule"
 	"punctual/shared/store"
 	"punctual/shared/telemetry"
-	"punctual/shared/tenant"
 )
 
-// Store is what the stage reads and writes: what the engine does, the due index, and the notes of which tenants have
-// parked jobs.
+// Store is what the stage reads and writes: what the engine does, and what passes need.
 type Store interface {
 	engine.Store
-	scan.Marks
-	scan.Recognizer
-	scan.Index
-	// Shards records that the due index has n shards, and returns the largest number ever recorded.
-	Shards(ctx context.Context, n int) (int, error)
-	// DuePage reads one page of a slice, earliest wake-up first; next is "" at the end.
-	DuePage(ctx context.Context, q store.DueQuery) (found []store.Found, next string, err error)
-	// ParkedTenants lists the tenants that may have parked jobs, and Queues the schedules that may have queued
-	// jobs. After ForgetParked or ForgetQueue they are no longer listed, unless noted since.
-	ParkedTenants(ctx context.Context) ([]store.Parked, error)
-	ForgetParked(ctx context.Context, t tenant.ID, now time.Time) error
-	Queues(ctx context.Context) ([]schedule.Key, error)
-	ForgetQueue(ctx context.Context, k schedule.Key, now time.Time) error
-	// Pauses reads all pauses that apply to a tenant, those for everyone too.
-	Pauses(ctx context.Context, t tenant.ID) (job.Pauses, error)
+	store.Marks
+	store.Recognizer
+	store.Shards
+	store.Notes
 }
 
 // Deps is what the stage needs. A nil Meter drops metrics.

@@ -95,7 +95,7 @@ func (t table) Identity(ctx context.Context, name string) (item.Identity, error)
 
 // queues fail to receive and to send while their stage is broken.
 type queues struct {
-	system.Queues
+	message.Queues
 	broken *atomic.Bool
 }
 

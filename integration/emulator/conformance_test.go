@@ -123,8 +123,8 @@ func TestQueue_ConformsOverLocalStack(t *testing.T) {
 }
 
 // queuesOf returns a function that opens empty queues of an emulator.
-func queuesOf(cfg aws.Config) func(*testing.T) conformance.Queues {
-	return func(t *testing.T) conformance.Queues {
+func queuesOf(cfg aws.Config) func(*testing.T) message.Queues {
+	return func(t *testing.T) message.Queues {
 		queues := queue.New(cfg, deployment().QueueName)
 		if err := queues.CreateAll(t.Context()); err != nil {
 			t.Fatal(err)

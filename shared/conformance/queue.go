@@ -15,24 +15,9 @@ import (
 	"punctual/shared/message"
 )
 
-// Queues is what the stages need of queues; queue is a logical name of package contract.
-type Queues interface {
-	// Send enqueues any number of messages; those that failed are in a *message.Unsent, by index.
-	Send(ctx context.Context, queue string, out ...message.Outgoing) error
-	// Receive returns up to max messages (at most 10) and waits up to wait (at most 20 s) for the
-	// first; none is no error. visibility 0 is the queue's default.
-	Receive(ctx context.Context, queue string, max int, wait, visibility time.Duration) ([]message.Delivery, error)
-	// Delete deletes messages for good; deleting twice is no error.
-	Delete(ctx context.Context, queue string, receipts ...string) error
-	// SetVisibility makes a received message visible d from now.
-	SetVisibility(ctx context.Context, queue string, receipt string, d time.Duration) error
-	// Depth returns about how many messages a queue holds.
-	Depth(ctx context.Context, queue string) (message.Depth, error)
-}
-
 // Queue exercises queues. Each call of open must return empty queues that nothing else uses, made
 // as contract.Queues says.
-func Queue(t *testing.T, open func(*testing.T) Queues, k Knobs) {
+func Queue(t *testing.T, open func(*testing.T) message.Queues, k Knobs) {
 	t.Helper()
 	run(t, k, open, queues())
 }
@@ -40,7 +25,7 @@ func Queue(t *testing.T, open func(*testing.T) Queues, k Knobs) {
 // work is the queue that most exercises use.
 var work = contract.FiringQueue("short", "normal")
 
-func send(t T, qs Queues, queue string, out ...message.Outgoing) {
+func send(t T, qs message.Queues, queue string, out ...message.Outgoing) {
 	t.Helper()
 	must(t, qs.Send(t.Context(), queue, out...))
 }
@@ -49,7 +34,7 @@ func send(t T, qs Queues, queue string, out ...message.Outgoing) {
 const busy = time.Minute
 
 // take receives until it has n messages, for a minute at most.
-func take(t T, qs Queues, queue string, n int, visibility time.Duration) []message.Delivery {
+func take(t T, qs message.Queues, queue string, n int, visibility time.Duration) []message.Delivery {
 	t.Helper()
 	var got []message.Delivery
 	end := time.Now().Add(busy)
@@ -65,7 +50,7 @@ func take(t T, qs Queues, queue string, n int, visibility time.Duration) []messa
 }
 
 // wantNone fails if a message can be received within a second.
-func wantNone(t T, qs Queues, queue string) {
+func wantNone(t T, qs message.Queues, queue string) {
 	t.Helper()
 	got, err := qs.Receive(t.Context(), queue, 10, time.Second, 0)
 	must(t, err)
@@ -101,14 +86,14 @@ func unsent(t T, err error) []int {
 	return at
 }
 
-func queues() []exercise[Queues] {
+func queues() []exercise[message.Queues] {
 	return append(append(sending(), receiving()...), deadLettering()...)
 }
 
-func sending() []exercise[Queues] {
-	return []exercise[Queues]{
+func sending() []exercise[message.Queues] {
+	return []exercise[message.Queues]{
 		{name: "a message is received with its body, group and send time",
-			run: func(t T, qs Queues) {
+			run: func(t T, qs message.Queues) {
 				body := `{"text":"ü€😀 <&> \n\t"}`
 				before := time.Now()
 				send(t, qs, work, message.Outgoing{Body: body, Group: "acme"})
@@ -121,7 +106,7 @@ func sending() []exercise[Queues] {
 					t.Errorf("it says that it was sent %s after it was", off)
 				}
 			}},
-		{name: "many messages sent at once all arrive, each once", run: func(t T, qs Queues) {
+		{name: "many messages sent at once all arrive, each once", run: func(t T, qs message.Queues) {
 			var out []message.Outgoing
 			var want []string
 			for n := range 25 {
@@ -134,10 +119,10 @@ func sending() []exercise[Queues] {
 			}
 			wantNone(t, qs, work)
 		}},
-		{name: "sending nothing is no error", run: func(t T, qs Queues) {
+		{name: "sending nothing is no error", run: func(t T, qs message.Queues) {
 			send(t, qs, work)
 		}},
-		{name: "large messages are sent in several requests", run: func(t T, qs Queues) {
+		{name: "large messages are sent in several requests", run: func(t T, qs message.Queues) {
 			big := strings.Repeat("x", 600<<10)
 			send(t, qs, work, message.Outgoing{Body: "1" + big}, message.Outgoing{Body: "2" + big},
 				message.Outgoing{Body: "3"})
@@ -147,7 +132,7 @@ func sending() []exercise[Queues] {
 			}
 		}},
 		{name: "messages that can never be sent are returned by index, and the others are sent",
-			run: func(t T, qs Queues) {
+			run: func(t T, qs message.Queues) {
 				err := qs.Send(t.Context(), work,
 					message.Outgoing{Body: "a"},
 					message.Outgoing{Body: "b", Delay: contract.MaxDelay + time.Second},
@@ -164,7 +149,7 @@ func sending() []exercise[Queues] {
 				}
 				wantNone(t, qs, work)
 			}},
-		{name: "characters that SQS refuses can never be sent, and all others can", run: func(t T, qs Queues) {
+		{name: "characters that SQS refuses can never be sent, and all others can", run: func(t T, qs message.Queues) {
 			refused := []string{"\x00", "\x08", "\x0b", "\x0c", "\x1f", "\ufffe", "\uffff", "\xff", "\xed\xa0\x80",
 				"{\"a\":\"x\uffffy\"}"}
 			taken := []string{"\t\n\r.", "\x7f", "\u0085", "\ud7ff", "\ue000", "\ufffd", "\U00010000", "\U0001ffff",
@@ -187,32 +172,35 @@ func sending() []exercise[Queues] {
 			}
 			wantNone(t, qs, work)
 		}},
-		{name: "a group with other than letters, digits and punctuation can never be sent", run: func(t T, qs Queues) {
-			err := qs.Send(t.Context(), work,
-				message.Outgoing{Body: "a", Group: "two words"}, message.Outgoing{Body: "b", Group: "gr\u00fcn"},
-				message.Outgoing{Body: "c", Group: "x\uffff"},
-				message.Outgoing{Body: "d", Group: strings.Repeat("g", 129)},
-				message.Outgoing{Body: "fine", Group: "a-z_A.Z!#~"},
-			)
-			if at := unsent(t, err); !slices.Equal(at, []int{0, 1, 2, 3}) {
-				t.Errorf("not sent: %v, want the first four", at)
-			}
-			take(t, qs, work, 1, 0)
-		}},
-		{name: "an empty body can never be sent", run: func(t T, qs Queues) {
+		{
+			name: "a group with other than letters, digits and punctuation can never be sent",
+			run: func(t T, qs message.Queues) {
+				err := qs.Send(t.Context(), work,
+					message.Outgoing{Body: "a", Group: "two words"}, message.Outgoing{Body: "b", Group: "gr\u00fcn"},
+					message.Outgoing{Body: "c", Group: "x\uffff"},
+					message.Outgoing{Body: "d", Group: strings.Repeat("g", 129)},
+					message.Outgoing{Body: "fine", Group: "a-z_A.Z!#~"},
+				)
+				if at := unsent(t, err); !slices.Equal(at, []int{0, 1, 2, 3}) {
+					t.Errorf("not sent: %v, want the first four", at)
+				}
+				take(t, qs, work, 1, 0)
+			},
+		},
+		{name: "an empty body can never be sent", run: func(t T, qs message.Queues) {
 			err := qs.Send(t.Context(), work, message.Outgoing{Body: ""}, message.Outgoing{Body: "fine"})
 			if at := unsent(t, err); !slices.Equal(at, []int{0}) {
 				t.Errorf("not sent: %v, want 0", at)
 			}
 			take(t, qs, work, 1, 0)
 		}},
-		{name: "a missing queue is not found", run: func(t T, qs Queues) {
+		{name: "a missing queue is not found", run: func(t T, qs message.Queues) {
 			_, err := qs.Receive(t.Context(), "nowhere", 1, 0, 0)
 			wantKind(t, err, fault.NotFound)
 			wantKind(t, qs.Send(t.Context(), "nowhere", message.Outgoing{Body: "x"}), fault.NotFound)
 		}},
 		{name: "a delayed message becomes visible after its delay, and wakes a waiting receive",
-			run: func(t T, qs Queues) {
+			run: func(t T, qs message.Queues) {
 				before := time.Now()
 				send(t, qs, work, message.Outgoing{Body: "later", Delay: 3 * time.Second})
 				got, err := qs.Receive(t.Context(), work, 1, 15*time.Second,
@@ -225,17 +213,20 @@ func sending() []exercise[Queues] {
 	}
 }
 
-func receiving() []exercise[Queues] {
-	return []exercise[Queues]{
-		{name: "a receive without messages waits as long as it asks, and is no error", run: func(t T, qs Queues) {
-			before := time.Now()
-			got, err := qs.Receive(t.Context(), work, 10, 2*time.Second, 0)
-			must(t, err)
-			if took := time.Since(before); len(got) != 0 || took < 1500*time.Millisecond || took > busy {
-				t.Errorf("received %d messages after %s, want none after 2 s", len(got), took)
-			}
-		}},
-		{name: "a message sent during a receive ends its wait", run: func(t T, qs Queues) {
+func receiving() []exercise[message.Queues] {
+	return []exercise[message.Queues]{
+		{
+			name: "a receive without messages waits as long as it asks, and is no error",
+			run: func(t T, qs message.Queues) {
+				before := time.Now()
+				got, err := qs.Receive(t.Context(), work, 10, 2*time.Second, 0)
+				must(t, err)
+				if took := time.Since(before); len(got) != 0 || took < 1500*time.Millisecond || took > busy {
+					t.Errorf("received %d messages after %s, want none after 2 s", len(got), took)
+				}
+			},
+		},
+		{name: "a message sent during a receive ends its wait", run: func(t T, qs message.Queues) {
 			before := time.Now()
 			sent := make(chan error, 1)
 			go func() {
@@ -249,7 +240,7 @@ func receiving() []exercise[Queues] {
 				t.Errorf("received %d messages after %s, want one after 2 s", len(got), took)
 			}
 		}},
-		{name: "a receive takes at most max messages and leaves the others", run: func(t T, qs Queues) {
+		{name: "a receive takes at most max messages and leaves the others", run: func(t T, qs message.Queues) {
 			send(t, qs, work, message.Outgoing{Body: "a"}, message.Outgoing{Body: "b"}, message.Outgoing{Body: "c"})
 			first, err := qs.Receive(t.Context(), work, 2, time.Second, 0)
 			must(t, err)
@@ -262,7 +253,7 @@ func receiving() []exercise[Queues] {
 			}
 		}},
 		{name: "a received message becomes visible after its visibility timeout, and its receives are counted",
-			run: func(t T, qs Queues) {
+			run: func(t T, qs message.Queues) {
 				send(t, qs, work, message.Outgoing{Body: "again", Group: "acme"})
 				before := time.Now()
 				first := take(t, qs, work, 1, 3*time.Second)[0]
@@ -276,7 +267,7 @@ func receiving() []exercise[Queues] {
 				}
 			}},
 		{name: "a receive without a visibility timeout uses the queue's default", waits: 45 * time.Second,
-			run: func(t T, qs Queues) {
+			run: func(t T, qs message.Queues) {
 				send(t, qs, work, message.Outgoing{Body: "x"})
 				take(t, qs, work, 1, 0)
 				pause(t, contract.Lease-5*time.Second)
@@ -285,14 +276,14 @@ func receiving() []exercise[Queues] {
 					t.Errorf("received %+v", got)
 				}
 			}},
-		{name: "a visibility timeout can be extended", run: func(t T, qs Queues) {
+		{name: "a visibility timeout can be extended", run: func(t T, qs message.Queues) {
 			send(t, qs, work, message.Outgoing{Body: "x"})
 			d := take(t, qs, work, 1, 7*time.Second)[0]
 			must(t, qs.SetVisibility(t.Context(), work, d.Receipt, 10*time.Minute))
 			pause(t, 8*time.Second)
 			wantNone(t, qs, work)
 		}},
-		{name: "a message with visibility 0 becomes visible at once", run: func(t T, qs Queues) {
+		{name: "a message with visibility 0 becomes visible at once", run: func(t T, qs message.Queues) {
 			send(t, qs, work, message.Outgoing{Body: "x"})
 			first := take(t, qs, work, 1, time.Minute)[0]
 			must(t, qs.SetVisibility(t.Context(), work, first.Receipt, 0))
@@ -300,29 +291,32 @@ func receiving() []exercise[Queues] {
 				t.Errorf("received %+v after %+v", second, first)
 			}
 		}},
-		{name: "a deleted message is never received, and deleting it twice is no error", run: func(t T, qs Queues) {
-			var receipts []string
-			gone := map[string]bool{} // by id; a send that was repeated has left another
-			for n := range 12 {
-				send(t, qs, work, message.Outgoing{Body: fmt.Sprint(n)})
-			}
-			for _, d := range take(t, qs, work, 12, 8*time.Second) {
-				receipts, gone[d.ID] = append(receipts, d.Receipt), true
-			}
-			must(t, qs.Delete(t.Context(), work, receipts[0]))
-			must(t, qs.Delete(t.Context(), work, receipts...))
-			must(t, qs.Delete(t.Context(), work, receipts...))
-			must(t, qs.Delete(t.Context(), work))
-			pause(t, 9*time.Second)
-			got, err := qs.Receive(t.Context(), work, 10, time.Second, 0)
-			must(t, err)
-			for _, d := range got {
-				if gone[d.ID] {
-					t.Errorf("%q is received after it was deleted", d.Body)
+		{
+			name: "a deleted message is never received, and deleting it twice is no error",
+			run: func(t T, qs message.Queues) {
+				var receipts []string
+				gone := map[string]bool{} // by id; a send that was repeated has left another
+				for n := range 12 {
+					send(t, qs, work, message.Outgoing{Body: fmt.Sprint(n)})
 				}
-			}
-		}},
-		{name: "the visibility of a deleted message cannot be set", run: func(t T, qs Queues) {
+				for _, d := range take(t, qs, work, 12, 8*time.Second) {
+					receipts, gone[d.ID] = append(receipts, d.Receipt), true
+				}
+				must(t, qs.Delete(t.Context(), work, receipts[0]))
+				must(t, qs.Delete(t.Context(), work, receipts...))
+				must(t, qs.Delete(t.Context(), work, receipts...))
+				must(t, qs.Delete(t.Context(), work))
+				pause(t, 9*time.Second)
+				got, err := qs.Receive(t.Context(), work, 10, time.Second, 0)
+				must(t, err)
+				for _, d := range got {
+					if gone[d.ID] {
+						t.Errorf("%q is received after it was deleted", d.Body)
+					}
+				}
+			},
+		},
+		{name: "the visibility of a deleted message cannot be set", run: func(t T, qs message.Queues) {
 			send(t, qs, work, message.Outgoing{Body: "x"})
 			d := take(t, qs, work, 1, time.Minute)[0]
 			must(t, qs.Delete(t.Context(), work, d.Receipt))
@@ -331,7 +325,7 @@ func receiving() []exercise[Queues] {
 			}
 			wantNone(t, qs, work)
 		}},
-		{name: "each message goes to one of many receivers", run: func(t T, qs Queues) {
+		{name: "each message goes to one of many receivers", run: func(t T, qs message.Queues) {
 			var out []message.Outgoing
 			for n := range 40 {
 				out = append(out, message.Outgoing{Body: fmt.Sprintf("%02d", n)})
@@ -369,7 +363,7 @@ func receiving() []exercise[Queues] {
 				t.Errorf("%d of %d messages arrived", len(arrived), len(out))
 			}
 		}},
-		{name: "a depth counts visible, in-flight and delayed messages", run: func(t T, qs Queues) {
+		{name: "a depth counts visible, in-flight and delayed messages", run: func(t T, qs message.Queues) {
 			send(t, qs, work, message.Outgoing{Body: "1"}, message.Outgoing{Body: "2"}, message.Outgoing{Body: "3"},
 				message.Outgoing{Body: "4", Delay: 10 * time.Minute})
 			d := take(t, qs, work, 1, time.Minute)[0]
@@ -388,7 +382,7 @@ func receiving() []exercise[Queues] {
 			must(t, qs.Delete(t.Context(), work, d.Receipt))
 			wantDepth(message.Depth{Visible: 2, Delayed: 1})
 		}},
-		{name: "a receive whose context ends returns a retryable error", run: func(t T, qs Queues) {
+		{name: "a receive whose context ends returns a retryable error", run: func(t T, qs message.Queues) {
 			ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 			defer cancel()
 			before := time.Now()
@@ -401,10 +395,10 @@ func receiving() []exercise[Queues] {
 	}
 }
 
-func deadLettering() []exercise[Queues] {
-	return []exercise[Queues]{
+func deadLettering() []exercise[message.Queues] {
+	return []exercise[message.Queues]{
 		{name: "a message at the redrive policy's limit moves to the dead-letter queue, with its source",
-			run: func(t T, qs Queues) {
+			run: func(t T, qs message.Queues) {
 				send(t, qs, contract.RedriveQueue, message.Outgoing{Body: "poison"})
 				pause(t, 2*time.Second)
 				var first message.Delivery
@@ -426,7 +420,7 @@ func deadLettering() []exercise[Queues] {
 				}
 				must(t, qs.Delete(t.Context(), contract.DeadLetters, dead.Receipt))
 			}},
-		{name: "a message sent straight to a dead-letter queue has no source", run: func(t T, qs Queues) {
+		{name: "a message sent straight to a dead-letter queue has no source", run: func(t T, qs message.Queues) {
 			send(t, qs, contract.DeadLetters, message.Outgoing{Body: "x"})
 			if got := take(t, qs, contract.DeadLetters, 1, time.Minute)[0]; got.Source != "" {
 				t.Errorf("received %+v", got)

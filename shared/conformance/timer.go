@@ -11,17 +11,10 @@ import (
 	"punctual/shared/message"
 )
 
-// Timers is what the stages need of timers.
-type Timers interface {
-	// Arm makes a one-shot timer that sends Body to the dispatch queue within the minute of At, and
-	// replaces the one of that name. A past At is a fault.Invalid.
-	Arm(ctx context.Context, t message.Timer) error
-}
-
 // TimerBench holds timers, the queues that they send to, and a way to read what is armed.
 type TimerBench struct {
-	Timers
-	Queues Queues
+	message.Timers
+	Queues message.Queues
 	// Armed returns a timer by name; false if there is none.
 	Armed func(ctx context.Context, name string) (message.Timer, bool, error)
 }

@@ -37,7 +37,7 @@ func TestWorld_ConformsToAWS(t *testing.T) {
 	}
 	t.Run("queues behave as SQS", func(t *testing.T) {
 		t.Parallel()
-		conformance.Queue(t, func(t *testing.T) conformance.Queues { return open(t, memory.Options{}).Queues() },
+		conformance.Queue(t, func(t *testing.T) message.Queues { return open(t, memory.Options{}).Queues() },
 			virtual)
 	})
 	t.Run("timers behave as EventBridge Scheduler", func(t *testing.T) {

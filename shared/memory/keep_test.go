@@ -172,7 +172,7 @@ func TestOpen_ConformsToAWSAlthoughItIsClosedBeforeEveryCall(t *testing.T) {
 	})
 	t.Run("queues behave as SQS", func(t *testing.T) {
 		t.Parallel()
-		conformance.Queue(t, func(t *testing.T) conformance.Queues { return reopening(t) }, virtual)
+		conformance.Queue(t, func(t *testing.T) message.Queues { return reopening(t) }, virtual)
 	})
 	t.Run("timers behave as EventBridge Scheduler", func(t *testing.T) {
 		t.Parallel()

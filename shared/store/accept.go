@@ -15,9 +15,7 @@ import (
 	"punctual/shared/tenant"
 )
 
-// Accept puts a new job, in one transaction with other writes. Every new job goes through it: before the row
-// it notes in which stretch of time its task has jobs, so that Stretches finds them.
-// A refusal is an *item.Refused in which the row is write 0.
+// Accept implements JobWriter.
 func (s *Store) Accept(ctx context.Context, r job.Row, more ...item.Write) error {
 	if !r.StartsRun() { // it is in no list of jobs
 		if err := s.noteTask(ctx, r); err != nil {
@@ -59,8 +57,7 @@ func (s *Store) noteTask(ctx context.Context, r job.Row) error {
 	return s.noteUntil(ctx, r, until.Add(notedKept))
 }
 
-// NoteOpen has the lists of its task find a job for as long as it may stay open without a time of its own. It comes
-// before the write that lets the job wait for the end of a pause, or behind another.
+// NoteOpen implements JobWriter.
 func (s *Store) NoteOpen(ctx context.Context, r job.Row) error {
 	if r.StartsRun() { // it is in no list of jobs
 		return nil
@@ -101,8 +98,7 @@ type Stretch struct {
 	Parts    []int
 }
 
-// Stretches iterates over the stretches in which a tenant's task may have jobs that are older than
-// before (zero: any), the newest first. Those that touch and are in the same partitions are one.
+// Stretches implements JobLists.
 func (s *Store) Stretches(ctx context.Context, t tenant.ID, task string, before time.Time) iter.Seq2[Stretch, error] {
 	return func(yield func(Stretch, error) bool) {
 		var wide, open Stretch // wide is made of those that touch; open is still being read

@@ -7,8 +7,7 @@ import (
 	"punctual/shared/job"
 )
 
-// Follow notes that child comes after parent. It returns the zero Row if the process that ends the parent will notify
-// the child, and the row of a parent that has ended; of a forgotten one that is its end. It is safe to repeat.
+// Follow implements Followers.
 func (s *Store) Follow(ctx context.Context, parent, child job.Key, now time.Time) (over job.Row, err error) {
 	if err := s.Put(ctx, job.PutFollower(parent, child, now)); err != nil {
 		return job.Row{}, err
@@ -25,7 +24,7 @@ func (s *Store) Follow(ctx context.Context, parent, child job.Key, now time.Time
 	return job.ParseNode(parent, i)
 }
 
-// Followers reads up to 100 of the jobs that come after parent and were not notified of its end.
+// Followers implements Followers.
 func (s *Store) Followers(ctx context.Context, parent job.Key) ([]job.Key, error) {
 	q := parent.Followers(ReadAtOnce)
 	for {
@@ -47,7 +46,7 @@ func (s *Store) Followers(ctx context.Context, parent job.Key) ([]job.Key, error
 	}
 }
 
-// Unfollow forgets that child is to be notified of the end of parent.
+// Unfollow implements Followers.
 func (s *Store) Unfollow(ctx context.Context, parent, child job.Key) error {
 	return s.Put(ctx, job.DeleteFollower(parent, child))
 }

@@ -14,10 +14,7 @@ import (
 // place.
 const startsMost = 1 << 8
 
-// Attempts reads one page of a job's ended attempts, oldest first, from those after that place
-// (job.Attempt.Place; 0: all); limit is at least 1. The newest are on the row. Older ones, lost starts and
-// those with a long error are in sibling items, which count where both have one. more says that the page
-// is not the last. One that cannot be read is left out.
+// Attempts implements JobLists.
 func (s *Store) Attempts(
 	ctx context.Context, r job.Row, after int64, limit int,
 ) (attempts []job.Attempt, more bool, err error) {

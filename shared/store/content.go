@@ -13,8 +13,7 @@ import (
 	"punctual/shared/schedule"
 )
 
-// KeepContents writes those contents of a job that are not in its row, to where the row says. It comes before
-// the row is written, and is safe to repeat.
+// KeepContents implements ContentWriter.
 func (s *Store) KeepContents(ctx context.Context, r job.Row, c job.Contents) error {
 	if r.PayloadIn == job.InBlob {
 		if err := s.PutPayload(ctx, r, c.Payload); err != nil {
@@ -29,8 +28,7 @@ func (s *Store) KeepContents(ctx context.Context, r job.Row, c job.Contents) err
 	return nil
 }
 
-// CopyContents copies the contents that are not in a row to the row that is made of it. It is safe to
-// repeat. Contents that the row names and that are gone are a fault.NotFound.
+// CopyContents implements ContentWriter.
 func (s *Store) CopyContents(ctx context.Context, from, to job.Row) (err error) {
 	var c job.Contents
 	if from.PayloadIn != job.InRow {
@@ -48,14 +46,13 @@ func (s *Store) CopyContents(ctx context.Context, from, to job.Row) (err error) 
 	return s.KeepContents(ctx, to, c)
 }
 
-// ScheduleContents reads the contents that each job of a schedule gets.
+// ScheduleContents implements ScheduleReader.
 func (s *Store) ScheduleContents(ctx context.Context, c schedule.Schedule) (job.Contents, error) {
 	payload, err := s.SchedulePayload(ctx, c)
 	return job.Contents{Payload: payload, Labels: c.Template.Labels}, err
 }
 
-// LabelsOf reads the labels of jobs, in the order of the rows. A row that says it has none costs nothing;
-// labels that should be there and are not, because the job is just being forgotten, count as none.
+// LabelsOf implements ContentReader.
 func (s *Store) LabelsOf(ctx context.Context, rows ...job.Row) ([]job.Labels, error) {
 	labels := make([]job.Labels, len(rows))
 	var refs []item.Ref
@@ -86,7 +83,7 @@ func (s *Store) getAll(ctx context.Context, refs []item.Ref) ([]item.Item, error
 	return []item.Item{i}, err
 }
 
-// Payload reads a job's payload, wherever it is; nil is none.
+// Payload implements ContentReader.
 func (s *Store) Payload(ctx context.Context, r job.Row) ([]byte, error) {
 	name := job.PayloadContent(r.PayloadVer)
 	switch r.PayloadIn {
@@ -102,7 +99,7 @@ func (s *Store) Payload(ctx context.Context, r job.Row) ([]byte, error) {
 	return []byte(r.Payload), nil
 }
 
-// PutPayload keeps a payload that is not inline where the row says it is. Safe to repeat.
+// PutPayload implements ContentWriter.
 func (s *Store) PutPayload(ctx context.Context, r job.Row, payload []byte) error {
 	name := job.PayloadContent(r.PayloadVer)
 	switch r.PayloadIn {
@@ -126,8 +123,7 @@ func (s *Store) Content(ctx context.Context, k job.Key, name string) (string, er
 	return i.Str("body"), nil
 }
 
-// Result reads a job's result, wherever it is; "" is none. One that is gone is a fault.NotFound. Where the row says
-// that it is partial, it is not the value that the work returned.
+// Result implements ContentReader.
 func (s *Store) Result(ctx context.Context, r job.Row) (string, error) {
 	switch r.ResultIn {
 	case job.InItem:
@@ -139,13 +135,12 @@ func (s *Store) Result(ctx context.Context, r job.Row) (string, error) {
 	return r.Result, nil
 }
 
-// PutResult writes the object of a result. It comes before the outcome that names it, and is safe to repeat.
+// PutResult implements ResultWriter.
 func (s *Store) PutResult(ctx context.Context, k job.Key, ref string, result []byte) error {
 	return s.blobs.Put(ctx, k.BlobKey(job.ResultObject(ref)), result)
 }
 
-// CopyResult gives a row that is about to be put the result of another one. An object is copied at once, under a name
-// that only copies of this result have; an item is a write that goes with the row. It is safe to repeat.
+// CopyResult implements ContentWriter.
 func (s *Store) CopyResult(ctx context.Context, from job.Row, to *job.Row) ([]item.Write, error) {
 	result, err := s.Result(ctx, from)
 	if err != nil {
@@ -161,7 +156,7 @@ func (s *Store) CopyResult(ctx context.Context, from job.Row, to *job.Row) ([]it
 	return nil, nil
 }
 
-// SchedulePayload reads the payload of a schedule's template, wherever it is; nil is none.
+// SchedulePayload implements ScheduleReader.
 func (s *Store) SchedulePayload(ctx context.Context, c schedule.Schedule) ([]byte, error) {
 	switch t := c.Template; t.PayloadIn {
 	case job.InItem:
@@ -183,8 +178,7 @@ func (s *Store) SchedulePayload(ctx context.Context, c schedule.Schedule) ([]byt
 	}
 }
 
-// PutSchedulePayload keeps the payload of a template that SetPayload has placed, where it is
-// not in the template. It comes before the schedule's own write and is safe to repeat.
+// PutSchedulePayload implements ScheduleWriter.
 func (s *Store) PutSchedulePayload(ctx context.Context, c schedule.Schedule, payload []byte) error {
 	switch t := c.Template; t.PayloadIn {
 	case job.InItem:
@@ -198,9 +192,7 @@ func (s *Store) PutSchedulePayload(ctx context.Context, c schedule.Schedule, pay
 	return nil
 }
 
-// ForgetReplaced deletes the blob of a payload that a write of the schedule has replaced; one in
-// an item went with the write. It comes after the write and is safe to repeat. What is never got
-// to stays: the bucket lets no payload of a schedule go by itself.
+// ForgetReplaced implements ScheduleWriter.
 func (s *Store) ForgetReplaced(ctx context.Context, old, after schedule.Schedule) error {
 	if !schedule.Replaced(old, after) || old.Template.PayloadIn != job.InBlob {
 		return nil
@@ -208,8 +200,7 @@ func (s *Store) ForgetReplaced(ctx context.Context, old, after schedule.Schedule
 	return s.blobs.Delete(ctx, old.PayloadBlob(old.Template.PayloadHash))
 }
 
-// KeepJob lets the row of a job that has ended, its contents and its claim live until then. What lives longer, or is
-// gone, stays as it is. The row comes last: if it lives so long, so does everything.
+// KeepJob implements JobWriter.
 func (s *Store) KeepJob(ctx context.Context, k job.Key, until time.Time) error {
 	first := k.ContentRef("")
 	// The end of the range: '$' follows '#'.
@@ -242,8 +233,7 @@ func (s *Store) KeepJob(ctx context.Context, k job.Key, until time.Time) error {
 	return nil
 }
 
-// ForgetPayload deletes the payload that a row names in the bucket, where it names one there. An
-// item goes with the row.
+// ForgetPayload implements ContentWriter.
 func (s *Store) ForgetPayload(ctx context.Context, r job.Row) error {
 	if r.PayloadIn != job.InBlob {
 		return nil
@@ -259,8 +249,7 @@ func (s *Store) forgetResult(ctx context.Context, r job.Row) error {
 	return s.blobs.Delete(ctx, r.BlobKey(job.ResultObject(r.ResultRef)))
 }
 
-// ForgetContents deletes the sibling items and objects of a job that has just been forgotten: payload,
-// result, labels, attempts. It is safe to repeat. What a failure leaves goes with its own time to live.
+// ForgetContents implements ContentWriter.
 func (s *Store) ForgetContents(ctx context.Context, r job.Row) error {
 	errs := []error{s.ForgetPayload(ctx, r), s.forgetResult(ctx, r)}
 	first := r.ContentRef("")

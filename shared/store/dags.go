@@ -72,8 +72,7 @@ func (d Dag) write(name string, ref item.Ref, old Dag) item.Write {
 	return item.Write{Ref: ref, Name: name, Put: d.item(ref), When: []item.All{{when}}}
 }
 
-// PutDag makes that definition, which is kept already, the newest version of a dag. The same one again makes
-// no new version. created says that there was none of that name.
+// PutDag implements Dags.
 func (s *Store) PutDag(
 	ctx context.Context, t tenant.ID, name, definition string, now time.Time,
 ) (d Dag, created bool, err error) {
@@ -96,7 +95,7 @@ func (s *Store) PutDag(
 	return d, created, err
 }
 
-// Dag reads the newest version of a dag. An absent or deleted one is a fault.NotFound.
+// Dag implements DagReader.
 func (s *Store) Dag(ctx context.Context, t tenant.ID, name string) (Dag, error) {
 	i, err := s.table.Get(ctx, dagRef(t, name))
 	if err != nil {
@@ -109,8 +108,7 @@ func (s *Store) Dag(ctx context.Context, t tenant.ID, name string) (Dag, error) 
 	return d, err
 }
 
-// DagVersion reads one version of a dag. An absent one is a fault.NotFound, as is every one of a dag that is
-// deleted.
+// DagVersion implements DagReader.
 func (s *Store) DagVersion(ctx context.Context, t tenant.ID, name string, version int64) (Dag, error) {
 	newest, err := s.Dag(ctx, t, name)
 	if err != nil || newest.Version == version {
@@ -128,8 +126,7 @@ func (s *Store) DagVersion(ctx context.Context, t tenant.ID, name string, versio
 	return d, err
 }
 
-// DagVersions reads one page of a dag's versions, newest first, beginning below that version; 0 begins with
-// the newest.
+// DagVersions implements Dags.
 func (s *Store) DagVersions(
 	ctx context.Context, t tenant.ID, name string, below int64, limit int,
 ) (versions []Dag, more bool, err error) {
@@ -141,7 +138,7 @@ func (s *Store) DagVersions(
 	return s.dags(ctx, q, limit)
 }
 
-// Dags reads one page of a tenant's dags by name, those deleted left out, beginning after that name.
+// Dags implements Dags.
 func (s *Store) Dags(ctx context.Context, t tenant.ID, after string, limit int) (dags []Dag, more bool, err error) {
 	q := item.Query{Table: contract.Dags, PK: dagRef(t, "").PK, Limit: limit + 1, Consistent: true}
 	if after != "" {
@@ -185,8 +182,7 @@ func UseDag(t tenant.ID, name string) item.Write {
 	}
 }
 
-// DeleteDag deletes a dag; an absent one is a fault.NotFound. Its runs go on: they keep their definition. free
-// says by an error that something else needs the dag; it is asked after the dag was read.
+// DeleteDag implements Dags.
 func (s *Store) DeleteDag(
 	ctx context.Context, t tenant.ID, name string, now time.Time, free func() error,
 ) error {

@@ -26,8 +26,7 @@ type Found struct {
 	Err error
 }
 
-// DuePage reads one page of a slice, earliest wake-up first. next is "" at the end; an empty
-// page with a next is not the end.
+// DuePage implements DueReader.
 func (s *Store) DuePage(ctx context.Context, q DueQuery) (found []Found, next string, err error) {
 	query := item.Query{Table: contract.Jobs, Index: contract.DueIndex, PK: q.Slice, Cursor: q.Cursor, Limit: q.Limit}
 	if !q.Before.IsZero() {
@@ -51,8 +50,7 @@ func (s *Store) DuePage(ctx context.Context, q DueQuery) (found []Found, next st
 	return found, page.Cursor, nil
 }
 
-// DueFront reads the earliest entries of a slice, as many as q.Limit at most; none says that it
-// is empty.
+// DueFront implements DueReader.
 func (s *Store) DueFront(ctx context.Context, q DueQuery) ([]Found, error) {
 	for {
 		found, next, err := s.DuePage(ctx, q)
@@ -69,10 +67,7 @@ func (e Entry) Firing() job.Firing {
 		Priority: job.Priority(e.Priority), DueAt: e.DueAt}
 }
 
-// DeferFailed gives what is in the due index and could not be brought on its next wake-up, a quarter
-// of an hour later. It asks nothing of the item but where it lies, so that one which cannot even
-// be read stays in sight, and goes on by itself once it can be. An item that has moved since it
-// was found there, at wakeAt, is left alone.
+// DeferFailed implements DueWriter.
 func (s *Store) DeferFailed(ctx context.Context, ref item.Ref, indexKey string, wakeAt, now time.Time) error {
 	at := now
 	if _, err := horizon.ParseSlice(indexKey); wakeAt.After(at) &&
@@ -94,8 +89,7 @@ type Deferred struct {
 	Tries    int64 // how often in a row that was done
 }
 
-// Defer is DeferFailed to a certain time, before an item is handled; the writer that has handled it removes the count
-// of tries. ok is false if the item has moved since it was found at wakeAt.
+// Defer implements DueWriter.
 func (s *Store) Defer(
 	ctx context.Context, ref item.Ref, indexKey string, wakeAt, at time.Time,
 ) (d Deferred, ok bool, err error) {
@@ -116,7 +110,7 @@ func (s *Store) Defer(
 	}, true, nil
 }
 
-// Move gives a deferred item another wake-up, unless it has moved since.
+// Move implements DueWriter.
 func (s *Store) Move(ctx context.Context, d Deferred, at time.Time) error {
 	_, err := s.table.Write(ctx, moved(WriteDueMove, d.Ref, d.IndexKey, d.WakeAt, at))
 	if Refused(err) != nil {
@@ -145,8 +139,7 @@ func moved(name string, ref item.Ref, indexKey string, wakeAt, at time.Time) ite
 	}}}
 }
 
-// Quarantine is DeferFailed for an item that cannot be read: it is listed, with the reason, for a person
-// to look at. The list forgets what no reader meets any more.
+// Quarantine implements DueWriter.
 func (s *Store) Quarantine(
 	ctx context.Context, ref item.Ref, indexKey string, wakeAt time.Time, reason string, now time.Time,
 ) error {

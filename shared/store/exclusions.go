@@ -33,7 +33,7 @@ func parseExclusion(i item.Item) (Exclusion, error) {
 	return e, nil
 }
 
-// Exclusion reads a tenant's exclusion; an absent one is a fault.NotFound.
+// Exclusion implements Exclusions.
 func (s *Store) Exclusion(ctx context.Context, t tenant.ID, name string) (Exclusion, error) {
 	i, err := s.table.Get(ctx, exclusionRef(t, name))
 	if err != nil {
@@ -45,8 +45,7 @@ func (s *Store) Exclusion(ctx context.Context, t tenant.ID, name string) (Exclus
 	return parseExclusion(i)
 }
 
-// ExclusionsNamed reads up to 100 exclusions, each named once; an absent one is missing from
-// what comes back.
+// ExclusionsNamed implements Exclusions.
 func (s *Store) ExclusionsNamed(ctx context.Context, t tenant.ID, names []string) ([]Exclusion, error) {
 	if len(names) == 0 {
 		return nil, nil
@@ -82,8 +81,7 @@ func (e Exclusion) Is(t tenant.ID) item.Write {
 	}
 }
 
-// Exclusions reads one page of a tenant's exclusions by name, beginning after that name; limit
-// is at least 1. more says that the page is not the last. One that cannot be read is left out.
+// Exclusions implements Exclusions.
 func (s *Store) Exclusions(
 	ctx context.Context, t tenant.ID, after string, limit int,
 ) (list []Exclusion, more bool, err error) {
@@ -124,8 +122,7 @@ func (e Exclusion) item(t tenant.ID) (item.Item, error) {
 	}, nil
 }
 
-// DeleteExclusion deletes an exclusion; an absent one is a fault.NotFound. Schedules that named
-// it hold a copy.
+// DeleteExclusion implements Exclusions.
 func (s *Store) DeleteExclusion(ctx context.Context, t tenant.ID, name string) error {
 	err := s.Put(ctx, item.Write{
 		Ref: exclusionRef(t, name), Name: WriteExclusionDelete, Delete: true,

@@ -6,13 +6,13 @@ import (
 	"punctual/shared/item"
 )
 
-// Forecast reads what the last look ahead left; "" if there was none.
+// Forecast implements Forecasts.
 func (s *Store) Forecast(ctx context.Context) (string, error) {
 	i, err := s.table.Get(ctx, system("forecast", "all"))
 	return i.Str("body"), err
 }
 
-// SetForecast leaves text for the next look ahead.
+// SetForecast implements Forecasts.
 func (s *Store) SetForecast(ctx context.Context, text string) error {
 	return s.Put(ctx,
 		item.Write{Ref: system("forecast", "all"), Name: WriteForecastSet, Set: map[string]any{"body": text}})

@@ -47,7 +47,7 @@ func Remember(t tenant.ID, key string, r Remembered, gone job.ID, now time.Time)
 	return w
 }
 
-// Remembered reads what a key refers to; false if it refers to nothing (any more).
+// Remembered implements IdempotencyKeys.
 func (s *Store) Remembered(ctx context.Context, t tenant.ID, key string, now time.Time) (Remembered, bool, error) {
 	i, err := s.table.Get(ctx, keyRef(t, key))
 	if err != nil || i == nil || i.Int(contract.AttrExpiresAt) <= now.Unix() {

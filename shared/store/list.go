@@ -15,19 +15,14 @@ import (
 	"punctual/shared/tenant"
 )
 
-// Newest iterates over a tenant's jobs from the newest down: those with from ≤ id < before,
-// where "" leaves a side open. Ids begin with their time, and each partition is sorted by id,
-// so that merging the partitions is all there is to do and no index is needed.
-//
-// The read costs what is taken from it: about twice the rows that are looked at, in pages that
-// grow. expect is how many the caller probably takes. A row that cannot be read comes as an
-// error of kind fault.Undecodable with its key, and the iteration goes on; any other error ends
-// it. Reads are eventually consistent.
+// Newest implements JobLists.
+// Ids begin with their time, and each partition is sorted by id, so merging the partitions is enough and no index is
+// needed.
 func (s *Store) Newest(ctx context.Context, t tenant.ID, from, before job.ID, expect int) iter.Seq2[job.Row, error] {
 	return s.newest(ctx, t, allPartitions, func(item.Item) bool { return true }, from, before, expect)
 }
 
-// NewestOfTask is Newest for the jobs of one task that are in these partitions.
+// NewestOfTask implements JobLists.
 func (s *Store) NewestOfTask(
 	ctx context.Context, t tenant.ID, task string, parts []int, from, before job.ID,
 ) iter.Seq2[job.Row, error] {
@@ -93,9 +88,7 @@ type DeadLetter struct {
 	DeadAt time.Time
 }
 
-// DeadLetters iterates over a tenant's dead jobs from the newest down: those that died at
-// from ≤ dead_at < before; a zero time leaves that side open. Jobs of one millisecond come in
-// falling order of their ids. Errors are as in Newest.
+// DeadLetters implements JobLists.
 func (s *Store) DeadLetters(
 	ctx context.Context, t tenant.ID, from, before time.Time, expect int,
 ) iter.Seq2[DeadLetter, error] {
@@ -131,8 +124,7 @@ func (s *Store) DeadLetters(
 	}
 }
 
-// DeadKeys reads the keys of a tenant's dead jobs, in no order: all of them, or false once there are
-// more than most.
+// DeadKeys implements JobLists.
 func (s *Store) DeadKeys(ctx context.Context, t tenant.ID, most int) (keys []job.Key, all bool, err error) {
 	var queries []item.Query
 	for n := range contract.DeadShards {
@@ -142,9 +134,7 @@ func (s *Store) DeadKeys(ctx context.Context, t tenant.ID, most int) (keys []job
 	return s.keys(ctx, queries, most, func(item.Item, job.Key) bool { return true })
 }
 
-// WakingKeys reads the keys of a tenant's jobs that are due by now and wake up in one of these
-// slices, in no order: all of them, or false once there are more than most. The slices hold the
-// jobs of all tenants, and are read whole.
+// WakingKeys implements JobLists.
 func (s *Store) WakingKeys(
 	ctx context.Context, t tenant.ID, slices []string, now time.Time, most int,
 ) (keys []job.Key, all bool, err error) {
@@ -315,8 +305,7 @@ func (s *Store) fillAll(ctx context.Context, runs []*run) error {
 	return nil
 }
 
-// Rows reads up to 100 rows, in the order asked, for a list; false means one that is absent
-// or forgotten, or that cannot be read.
+// Rows implements JobReader.
 func (s *Store) Rows(ctx context.Context, keys []job.Key) (rows []job.Row, there []bool, err error) {
 	if len(keys) == 0 {
 		return nil, nil, nil

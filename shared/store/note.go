@@ -113,14 +113,12 @@ func (s *Store) notes(ctx context.Context, kind string) ([]item.Item, error) {
 	return slices.Concat(found...), errors.Join(errs...)
 }
 
-// NoteParked remembers that something of a tenant is about to be parked, for the sweeper to
-// look after. It comes before the parking.
+// NoteParked implements NoteWriter.
 func (s *Store) NoteParked(ctx context.Context, t tenant.ID, now time.Time) error {
 	return s.note(ctx, parkedNotes, string(t), now)
 }
 
-// ForgetParked undoes a NoteParked older than NoteKept. It follows a look into all the tenant's
-// parking places that found nothing.
+// ForgetParked implements Notes.
 func (s *Store) ForgetParked(ctx context.Context, t tenant.ID, now time.Time) error {
 	return s.forgetNote(ctx, parkedNotes, string(t), now)
 }
@@ -131,7 +129,7 @@ type Parked struct {
 	NotedAt time.Time
 }
 
-// ParkedTenants lists the tenants that NoteParked named.
+// ParkedTenants implements Notes.
 func (s *Store) ParkedTenants(ctx context.Context) (tenants []Parked, err error) {
 	found, err := s.notes(ctx, parkedNotes)
 	for _, i := range found {
@@ -140,19 +138,17 @@ func (s *Store) ParkedTenants(ctx context.Context) (tenants []Parked, err error)
 	return tenants, err
 }
 
-// NoteQueue remembers that a job of a schedule is about to join its queue, for the sweeper to
-// look after. It comes before that.
+// NoteQueue implements NoteWriter.
 func (s *Store) NoteQueue(ctx context.Context, k schedule.Key, now time.Time) error {
 	return s.note(ctx, queueNotes, k.ID(), now)
 }
 
-// ForgetQueue undoes a NoteQueue older than NoteKept. It follows a look into the line that found
-// no one.
+// ForgetQueue implements Notes.
 func (s *Store) ForgetQueue(ctx context.Context, k schedule.Key, now time.Time) error {
 	return s.forgetNote(ctx, queueNotes, k.ID(), now)
 }
 
-// Queues lists the schedules that NoteQueue named.
+// Queues implements Notes.
 func (s *Store) Queues(ctx context.Context) (keys []schedule.Key, err error) {
 	found, err := s.notes(ctx, queueNotes)
 	for _, i := range found {

@@ -11,8 +11,7 @@ import (
 	"punctual/shared/tenant"
 )
 
-// Pause reads a tenant's pause of that scope; an absent one is a fault.NotFound. One that cannot
-// be read is a fault.Undecodable, and Unreadable.
+// Pause implements Pauses.
 func (s *Store) Pause(ctx context.Context, t tenant.ID, scope string) (job.Pause, error) {
 	i, err := s.table.Get(ctx, job.PauseRef(t, scope))
 	if err != nil {
@@ -24,13 +23,12 @@ func (s *Store) Pause(ctx context.Context, t tenant.ID, scope string) (job.Pause
 	return job.ParsePause(i)
 }
 
-// PutPause puts a tenant's pause in place of the one of its scope, if there is one.
+// PutPause implements Pauses.
 func (s *Store) PutPause(ctx context.Context, t tenant.ID, p job.Pause) error {
 	return s.Put(ctx, item.Write{Ref: job.PauseRef(t, p.Scope), Name: WritePausePut, Put: p.Item(t)})
 }
 
-// DeletePause lifts a tenant's pause; an absent one is a fault.NotFound. What it said of the
-// times that passed under it stays readable as Lifted.
+// DeletePause implements Pauses.
 func (s *Store) DeletePause(ctx context.Context, t tenant.ID, scope string, now time.Time) error {
 	p, err := s.Pause(ctx, t, scope)
 	if err != nil && fault.KindOf(err) != fault.Undecodable { // that one must go all the same
@@ -58,8 +56,7 @@ func (s *Store) DeletePause(ctx context.Context, t tenant.ID, scope string, now 
 
 func liftedKey(t tenant.ID) string { return "lifted#" + string(t) }
 
-// Lifted reads the pauses that held a task of a tenant and were lifted, or came to their end,
-// the last of each scope. Those that hold now are not among them.
+// Lifted implements PauseReader.
 func (s *Store) Lifted(ctx context.Context, t tenant.ID, task string, now time.Time) (job.Pauses, error) {
 	var refs []item.Ref
 	for _, scope := range []string{job.PauseAll, job.PauseTaskPrefix + task} {

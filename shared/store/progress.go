@@ -8,8 +8,7 @@ import (
 	"punctual/shared/item"
 )
 
-// Slowest says how far the slowest shard's pass has come without a gap, and how many shards have ever been
-// passed; the zero time if none has.
+// Slowest implements MarkReader.
 func (s *Store) Slowest(ctx context.Context, w Watermark) (at time.Time, shards int, err error) {
 	q := item.Query{Table: contract.Tasks, PK: system(string(w), "").PK, Consistent: true}
 	for {

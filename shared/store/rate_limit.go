@@ -24,24 +24,23 @@ func quotaRef(t tenant.ID, of string) item.Ref {
 // SchedulesQuota is where it is counted, as runs_a_minute, what a tenant's schedules take of its quota.
 func SchedulesQuota(t tenant.ID) item.Ref { return quotaRef(t, "schedules") }
 
-// UsedBySchedules reads how many runs a minute a tenant's schedules take of its quota.
+// UsedBySchedules implements ScheduleReader.
 func (s *Store) UsedBySchedules(ctx context.Context, t tenant.ID) (int64, error) {
 	i, err := s.table.Get(ctx, SchedulesQuota(t))
 	return i.Int("runs_a_minute"), err
 }
 
-// UsedByRequests reads how many requests a tenant has taken of its burst and not yet rested from.
+// UsedByRequests implements RateLimits.
 func (s *Store) UsedByRequests(ctx context.Context, t tenant.ID, a RateLimit, now time.Time) (int64, error) {
 	i, err := s.table.Get(ctx, quotaRef(t, "requests"))
 	return max(0, (i.Int("rested_us")-now.UnixMicro()+a.each()-1)/a.each()), err
 }
 
-// TakeRequests takes n requests from what a tenant may make now, all or none. wait is how long it is
-// until there are so many; 0 says that they were taken.
+// TakeRequests implements RateLimits.
 //
-// One number keeps it: the time at which the tenant will have rested fully, in microseconds. A request
-// moves it on by what it costs; there is room while it is no further ahead than a burst costs. That
-// takes one write, which meets no conflict while the tenant is busy.
+// One number keeps it: the time at which the tenant may make a full burst, in microseconds. A request moves it on by
+// what it costs; there is room while it is no further ahead than a burst costs. That takes one write, which meets no
+// conflict while the tenant is busy.
 func (s *Store) TakeRequests(ctx context.Context, t tenant.ID, a RateLimit, n int, now time.Time) (wait time.Duration,
 	err error) {
 	cost := int64(n) * a.each()
@@ -62,10 +61,7 @@ func Weight(jobs, bytes int) int {
 // AnyDeficit is the most to DrawWeight for work that has been admitted already.
 const AnyDeficit = math.MaxInt32
 
-// DrawWeight draws the weight of n requests from a tenant's rate limit. It draws all of it, also what is not there, so
-// that the tenant is in deficit and its next requests wait; but nothing while the tenant has a deficit of more than
-// most requests, and then drawn is false. wait is how long it is until the deficit is small enough: for a next draw if
-// drawn is false, for a next request otherwise.
+// DrawWeight implements RequestWeights.
 func (s *Store) DrawWeight(
 	ctx context.Context, t tenant.ID, a RateLimit, n, most int, now time.Time,
 ) (drawn bool, wait time.Duration, err error) {

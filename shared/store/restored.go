@@ -19,15 +19,13 @@ func tablesRef() item.Ref { return system("setting", "tables") }
 // attrHeld of that note lists what the passes hold everything for, with commas between.
 const attrHeld = "held"
 
-// Restored lists the guarded tables that were restored and not let run since, in the order of
-// contract.Guarded: none may start anything. It writes nothing.
+// Restored implements RestoredTables.
 func (s *Store) Restored(ctx context.Context) ([]string, error) {
 	_, _, held, err := s.tables(ctx)
 	return held, err
 }
 
-// Recognize is Restored for a pass. A table that was not seen before, and was not restored, is noted as
-// the one to know again; and what is held is noted for Held.
+// Recognize implements Recognizer.
 func (s *Store) Recognize(ctx context.Context) ([]string, error) {
 	note, fresh, held, err := s.tables(ctx)
 	if err != nil {
@@ -58,8 +56,7 @@ func (s *Store) Recognize(ctx context.Context) ([]string, error) {
 	return held, nil
 }
 
-// Held lists the tables that the last pass held everything for. Unlike Restored it asks only the note,
-// so that it can be asked often.
+// Held implements RestoredTables.
 func (s *Store) Held(ctx context.Context) ([]string, error) {
 	note, err := s.table.Get(ctx, tablesRef())
 	if err != nil || note.Str(attrHeld) == "" {
@@ -97,10 +94,7 @@ func (s *Store) tables(ctx context.Context) (note item.Item, fresh map[string]st
 // Gate keeps a process that takes work all the time from starting any by a restored table. The zero
 // Gate is open; it is safe for concurrent use.
 type Gate struct {
-	Store interface {
-		// Restored lists the tables that were restored and may not be used yet.
-		Restored(ctx context.Context) ([]string, error)
-	}
+	Store RestoredTables
 
 	mu    sync.Mutex
 	asked time.Time

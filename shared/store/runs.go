@@ -17,7 +17,7 @@ import (
 	"punctual/shared/tenant"
 )
 
-// Run reads a run. An absent one is a fault.NotFound.
+// Run implements RunReader.
 func (s *Store) Run(ctx context.Context, k runs.Key) (runs.Run, error) {
 	i, err := s.table.Get(ctx, k.Ref())
 	if err != nil {
@@ -33,7 +33,7 @@ func runOf(i item.Item, k runs.Key) (runs.Run, error) {
 	return runs.Parse(i)
 }
 
-// UpdateRun is Update for a run. Of what decide returns one write is the run's.
+// UpdateRun implements RunWriter.
 func (s *Store) UpdateRun(
 	ctx context.Context, k runs.Key, decide func(runs.Run) ([]item.Write, error),
 ) (runs.Run, error) {
@@ -41,8 +41,7 @@ func (s *Store) UpdateRun(
 	return update(ctx, s.table, k.Ref(), "run "+string(k.ID), parse, decide)
 }
 
-// WriteRun does one write of a run that makes it what after is. Refused as in PutRow: not if it already
-// is that.
+// WriteRun implements RunWriter.
 func (s *Store) WriteRun(ctx context.Context, after runs.Run, w item.Write) error {
 	err := s.Put(ctx, w)
 	if refused := Refused(err); refused != nil {
@@ -65,8 +64,7 @@ func sameItem(a, b item.Item) bool {
 	return true
 }
 
-// Nodes reads the rows of nodes, strongly consistent, in the order asked. An absent one is the zero Row;
-// of a forgotten one the status is left.
+// Nodes implements JobReader.
 func (s *Store) Nodes(ctx context.Context, keys []job.Key) ([]job.Row, error) {
 	rows := make([]job.Row, 0, len(keys))
 	for lot := range slices.Chunk(keys, ReadAtOnce) {
@@ -91,25 +89,25 @@ func (s *Store) Nodes(ctx context.Context, keys []job.Key) ([]job.Row, error) {
 	return rows, nil
 }
 
-// Count adds n to a counter of a run and returns what it is then. What is counted twice counts twice.
+// Count implements RunCounters.
 func (s *Store) Count(ctx context.Context, k runs.Key, counter item.Ref, n int64, now time.Time) (int64, error) {
 	i, err := s.table.Write(ctx, k.CountAt(counter, n, now))
 	return i.Int("n"), err
 }
 
-// Counted reads a counter of a run; 0 if it does not exist.
+// Counted implements RunCounters.
 func (s *Store) Counted(ctx context.Context, counter item.Ref) (int64, error) {
 	i, err := s.table.Get(ctx, counter)
 	return i.Int("n"), err
 }
 
-// Weights reads what the nodes of a run have drawn on the rate limit of its tenant.
+// Weights implements RunCounters.
 func (s *Store) Weights(ctx context.Context, k runs.Key) (runs.Weights, error) {
 	i, err := s.table.Get(ctx, k.WeightsRef())
 	return runs.ReadWeights(i), err
 }
 
-// PermitHolders reads who holds the places of buckets, in the order asked.
+// PermitHolders implements RunPermits.
 func (s *Store) PermitHolders(ctx context.Context, buckets []runs.Bucket) ([][]job.ID, error) {
 	refs := make([]item.Ref, len(buckets))
 	for n, b := range buckets {
@@ -128,8 +126,7 @@ func (s *Store) PermitHolders(ctx context.Context, buckets []runs.Bucket) ([][]j
 	return held, nil
 }
 
-// Slots reads which jobs took the first n slots of a run that was made before places lay in buckets, or of a mapped
-// node of it.
+// Slots implements RunPermits.
 func (s *Store) Slots(ctx context.Context, k runs.Key, node string, n int) (jobs []job.ID, err error) {
 	refs := make([]item.Ref, n)
 	for i := range refs {
@@ -149,7 +146,7 @@ func (s *Store) Slots(ctx context.Context, k runs.Key, node string, n int) (jobs
 	return jobs, nil
 }
 
-// Waiters reads which of the first n nodes of a run wait for a place.
+// Waiters implements RunPermits.
 func (s *Store) Waiters(ctx context.Context, k runs.Key, n int) (runs.Waiters, error) {
 	items, err := s.table.GetMany(ctx, k.WaiterRefs(n))
 	if err != nil {
@@ -158,7 +155,7 @@ func (s *Store) Waiters(ctx context.Context, k runs.Key, n int) (runs.Waiters, e
 	return runs.ReadWaiters(items, n), nil
 }
 
-// PutDefinition keeps a definition for all runs of the tenant that have it. It comes before the run.
+// PutDefinition implements RunWriter.
 func (s *Store) PutDefinition(ctx context.Context, t tenant.ID, hash, body string) error {
 	ref := runs.DefinitionRef(t, hash)
 	return s.Put(ctx, item.Write{Ref: ref, Name: WriteDagDefinition, Put: item.Item{
@@ -166,7 +163,7 @@ func (s *Store) PutDefinition(ctx context.Context, t tenant.ID, hash, body strin
 	}})
 }
 
-// Definition reads what PutDefinition keeps. An absent one is a fault.NotFound.
+// Definition implements RunReader.
 func (s *Store) Definition(ctx context.Context, t tenant.ID, hash string) (string, error) {
 	return s.body(ctx, runs.DefinitionRef(t, hash), "the definition of a dag")
 }
@@ -182,12 +179,12 @@ func (s *Store) body(ctx context.Context, ref item.Ref, what string) (string, er
 	return i.Str("body"), nil
 }
 
-// RunContent returns what run.Run.PutContent keeps. An absent one is a fault.NotFound.
+// RunContent implements RunReader.
 func (s *Store) RunContent(ctx context.Context, k runs.Key, name string) (string, error) {
 	return s.body(ctx, k.ContentRef(name), name+" of run "+string(k.ID))
 }
 
-// Params reads the run's parameters, wherever they are; "" is none.
+// Params implements RunReader.
 func (s *Store) Params(ctx context.Context, r runs.Run) (string, error) {
 	if r.Params != runs.ParamsInItem {
 		return r.Params, nil
@@ -195,7 +192,7 @@ func (s *Store) Params(ctx context.Context, r runs.Run) (string, error) {
 	return s.RunContent(ctx, r.Key, runs.ParamsContent)
 }
 
-// Events reads one page of what happened to a run, oldest first, as JSON of runs.Event.
+// Events implements RunLists.
 func (s *Store) Events(ctx context.Context, k runs.Key, cursor string, limit int) ([]runs.Event, string, error) {
 	page, err := s.table.Query(ctx, item.Query{
 		Table: contract.Runs, PK: k.Ref().PK, From: runs.EventsFrom, To: runs.EventsTo, Cursor: cursor, Limit: limit,
@@ -219,7 +216,7 @@ const eventsSlack = 24 * time.Hour
 // eventsAtOnce is how many events are kept at the same time.
 const eventsAtOnce = 16
 
-// KeepEvents keeps all events of a run until then, give or take a day.
+// KeepEvents implements RunWriter.
 func (s *Store) KeepEvents(ctx context.Context, k runs.Key, until time.Time) error {
 	cursor := ""
 	for {
@@ -258,8 +255,7 @@ func (s *Store) KeepEvents(ctx context.Context, k runs.Key, until time.Time) err
 	}
 }
 
-// RunItems names the items of a run that expire before that time, besides those of its jobs: its entry in the list,
-// contents, counters, the line and the places. The run itself and its events are not among them.
+// RunItems implements RunReader.
 func (s *Store) RunItems(ctx context.Context, r runs.Run, until time.Time) ([]item.Ref, error) {
 	refs := []item.Ref{r.ListRef()}
 	q := item.Query{Table: contract.Runs, PK: r.Ref().PK, Limit: ReadAtOnce, Consistent: true}
@@ -295,8 +291,7 @@ type ListedRun struct {
 	Position string
 }
 
-// Runs looks at that many entries of the list of a tenant's runs and returns those that match. next is the
-// place where the list goes on, "" at its end. A run that is forgotten or cannot be read is left out.
+// Runs implements RunLists.
 func (s *Store) Runs(ctx context.Context, t tenant.ID, q RunQuery) (found []ListedRun, next string, err error) {
 	query := item.Query{
 		Table: contract.Runs, PK: runs.ListKey(t), Descending: true, Limit: ReadAtOnce, Consistent: true,
@@ -349,7 +344,7 @@ func (s *Store) Runs(ctx context.Context, t tenant.ID, q RunQuery) (found []List
 	return found, next, nil
 }
 
-// RunsNamed reads runs in the order asked. One that is absent or cannot be read is the zero Run.
+// RunsNamed implements RunReader.
 func (s *Store) RunsNamed(ctx context.Context, keys []runs.Key) ([]runs.Run, error) {
 	found := make([]runs.Run, 0, len(keys))
 	for lot := range slices.Chunk(keys, ReadAtOnce) {
@@ -382,7 +377,7 @@ type DueRun struct {
 	Err    error // of kind fault.Undecodable: its key cannot be read
 }
 
-// DueRuns reads one page of a slice of the runs' due index, as DuePage reads the jobs'.
+// DueRuns implements DueReader.
 func (s *Store) DueRuns(ctx context.Context, q DueQuery) (due []DueRun, next string, err error) {
 	query := item.Query{Table: contract.Runs, Index: contract.DueIndex, PK: q.Slice, Cursor: q.Cursor, Limit: q.Limit}
 	if !q.Before.IsZero() {
@@ -402,9 +397,7 @@ func (s *Store) DueRuns(ctx context.Context, q DueQuery) (due []DueRun, next str
 	return due, page.Cursor, nil
 }
 
-// ForgetRun deletes the item of a run that has ended, and then all its other items. Its jobs are
-// forgotten before, each by its own. Refused, and nothing was deleted: another process has retried it. What a
-// crash leaves of them expires.
+// ForgetRun implements RunWriter.
 func (s *Store) ForgetRun(ctx context.Context, r runs.Run) error {
 	if err := s.Put(ctx, r.Forget()); err != nil {
 		return err

@@ -13,8 +13,7 @@ import (
 	"punctual/shared/tenant"
 )
 
-// Schedule reads a schedule, one that is deleted included: its epoch goes on. An absent one is
-// a fault.NotFound.
+// Schedule implements ScheduleReader.
 func (s *Store) Schedule(ctx context.Context, k schedule.Key) (schedule.Schedule, error) {
 	i, err := s.table.Get(ctx, k.Ref())
 	if err != nil {
@@ -42,8 +41,7 @@ type FoundSchedule struct {
 	Err error
 }
 
-// Schedules reads one page of a tenant's schedules by name, those deleted left out, beginning
-// after that name; limit is at least 1. more says that the page is not the last.
+// Schedules implements ScheduleLists.
 func (s *Store) Schedules(
 	ctx context.Context, t tenant.ID, after string, limit int,
 ) (found []FoundSchedule, more bool, err error) {
@@ -82,8 +80,7 @@ type DueSchedule struct {
 	Err    error
 }
 
-// DueSchedules reads one page of a slice or parking place of the schedules' due index, as
-// DuePage reads the jobs'.
+// DueSchedules implements DueReader.
 func (s *Store) DueSchedules(ctx context.Context, q DueQuery) (due []DueSchedule, next string, err error) {
 	query := item.Query{Table: contract.Schedules, Index: contract.DueIndex, PK: q.Slice, Cursor: q.Cursor,
 		Limit: q.Limit}
@@ -104,9 +101,7 @@ func (s *Store) DueSchedules(ctx context.Context, q DueQuery) (due []DueSchedule
 	return due, page.Cursor, nil
 }
 
-// Recorded reads one page of a schedule's ledger: the entries that begin at from ≤ time <
-// before; a zero time leaves that side open. An entry may reach over its beginning; it never
-// begins before the times it speaks of. One that cannot be read is left out.
+// Recorded implements ScheduleLists.
 func (s *Store) Recorded(
 	ctx context.Context, k schedule.Key, from, before time.Time, descending bool, limit int, cursor string,
 ) (entries []schedule.Entry, next string, err error) {
@@ -139,9 +134,7 @@ type GroupJob struct {
 	Manual    bool      // a run that a caller asked for, at no nominal time
 }
 
-// JobsOf reads one page of a schedule's jobs by nominal time: from ≤ nominal < before; a zero
-// time leaves that side open. Manual runs are among them. The index lags; Rows reads the rows. An
-// entry that cannot be read is left out.
+// JobsOf implements ScheduleLists.
 func (s *Store) JobsOf(
 	ctx context.Context, k schedule.Key, from, before time.Time, descending bool, limit int, cursor string,
 ) (jobs []GroupJob, next string, err error) {
@@ -168,8 +161,7 @@ func (s *Store) JobsOf(
 	return jobs, page.Cursor, nil
 }
 
-// HaveJobs says which of a schedule's nominal times have jobs, forgotten ones included, and is
-// exact: it asks by the ids that their jobs must have, where JobsOf asks an index that lags.
+// HaveJobs implements ScheduleReader.
 func (s *Store) HaveJobs(ctx context.Context, k schedule.Key, times []time.Time) (map[time.Time]bool, error) {
 	has := map[time.Time]bool{}
 	for lot := range slices.Chunk(times, ReadAtOnce) {
@@ -190,20 +182,19 @@ func (s *Store) HaveJobs(ctx context.Context, k schedule.Key, times []time.Time)
 	return has, nil
 }
 
-// CaughtUp reads which late job of a schedule started last under catch-up "last".
+// CaughtUp implements ScheduleReader.
 func (s *Store) CaughtUp(ctx context.Context, k schedule.Key) (schedule.CaughtUp, error) {
 	i, err := s.table.Get(ctx, k.CaughtUpRef())
 	return schedule.ParseCaughtUp(i), err
 }
 
-// Slot reads who of a schedule's jobs runs and who waits.
+// Slot implements ScheduleReader.
 func (s *Store) Slot(ctx context.Context, k schedule.Key) (schedule.Slot, error) {
 	i, err := s.table.Get(ctx, k.SlotRef())
 	return schedule.ParseSlot(i), err
 }
 
-// RunsLeft says whether the job was counted among the schedule's runs, and whether one more
-// may be.
+// RunsLeft implements ScheduleReader.
 func (s *Store) RunsLeft(ctx context.Context, c schedule.Schedule, id job.ID) (counted, left bool, err error) {
 	items, err := s.table.GetMany(ctx, []item.Ref{c.RunRef(id), c.RunsRef()})
 	if err != nil {
@@ -212,7 +203,7 @@ func (s *Store) RunsLeft(ctx context.Context, c schedule.Schedule, id job.ID) (c
 	return items[0] != nil, items[1].Int("runs") < c.MaxRuns(), nil
 }
 
-// WriteSchedule does one write of a schedule and returns it as it then is.
+// WriteSchedule implements ScheduleWriter.
 func (s *Store) WriteSchedule(ctx context.Context, w item.Write) (schedule.Schedule, error) {
 	i, err := s.table.Write(ctx, w)
 	if err != nil {

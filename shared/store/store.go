@@ -62,7 +62,7 @@ func By(c clock.Clock, t Table, b Blobs) *Store {
 	return &Store{table: present{t, c}, blobs: b}
 }
 
-// Row reads a job's row. An absent or forgotten job is a fault.NotFound.
+// Row implements JobReader.
 func (s *Store) Row(ctx context.Context, k job.Key) (job.Row, error) {
 	i, err := s.table.Get(ctx, k.Ref())
 	if err != nil {
@@ -78,7 +78,7 @@ func rowOf(i item.Item, k job.Key) (job.Row, error) {
 	return job.ParseRow(i)
 }
 
-// Claim reads a job's claim; the zero Claim is the absent one.
+// Claim implements ClaimReader.
 func (s *Store) Claim(ctx context.Context, k job.Key) (job.Claim, error) {
 	i, err := s.table.Get(ctx, k.ClaimRef())
 	if err != nil {
@@ -87,8 +87,7 @@ func (s *Store) Claim(ctx context.Context, k job.Key) (job.Claim, error) {
 	return job.ParseClaim(i)
 }
 
-// PeekClaim reads a job's claim, eventually consistent and at half the price: what was written in the last second may
-// be missing, so nothing is decided by what is not there. The zero Claim is the absent one.
+// PeekClaim implements ClaimReader.
 func (s *Store) PeekClaim(ctx context.Context, k job.Key) (job.Claim, error) {
 	page, err := s.table.Query(ctx, item.Query{Table: contract.Claims, PK: k.ClaimRef().PK, Limit: 1})
 	if err != nil || len(page.Items) == 0 {
@@ -97,8 +96,7 @@ func (s *Store) PeekClaim(ctx context.Context, k job.Key) (job.Claim, error) {
 	return job.ParseClaim(page.Items[0])
 }
 
-// Claims reads the claims of up to 100 jobs, in their order, for a list: one that cannot be read
-// counts as absent.
+// Claims implements ClaimReader.
 func (s *Store) Claims(ctx context.Context, keys []job.Key) ([]job.Claim, error) {
 	if len(keys) == 0 {
 		return nil, nil
@@ -120,8 +118,7 @@ func (s *Store) Claims(ctx context.Context, keys []job.Key) ([]job.Claim, error)
 	return claims, nil
 }
 
-// WriteRow does one write of a row and returns the row as it then is. A condition that does
-// not hold is an *item.Refused; OldRow reads what was there.
+// WriteRow implements JobWriter.
 func (s *Store) WriteRow(ctx context.Context, w item.Write) (job.Row, error) {
 	i, err := s.table.Write(ctx, w)
 	if err != nil {
@@ -130,7 +127,7 @@ func (s *Store) WriteRow(ctx context.Context, w item.Write) (job.Row, error) {
 	return job.ParseRow(i)
 }
 
-// WriteClaim does one write of a claim and returns the claim as it then is.
+// WriteClaim implements Claims.
 func (s *Store) WriteClaim(ctx context.Context, w item.Write) (job.Claim, error) {
 	i, err := s.table.Write(ctx, w)
 	if err != nil {
@@ -139,16 +136,13 @@ func (s *Store) WriteClaim(ctx context.Context, w item.Write) (job.Claim, error)
 	return job.ParseClaim(i)
 }
 
-// Put does one write of which nothing needs to be read back.
+// Put implements Writes.
 func (s *Store) Put(ctx context.Context, w item.Write) error {
 	_, err := s.table.Write(ctx, w)
 	return err
 }
 
-// PutRow does the write that makes a row what after is. An adapter repeats a write whose answer
-// was lost, and its own first try then is in the way: where the row already is all that
-// after is, it was us, and that is no refusal. Two who decide the very same in the same
-// millisecond both pass; what follows is then done twice, which the process that receives it bears.
+// PutRow implements JobWriter.
 func (s *Store) PutRow(ctx context.Context, after job.Row, w item.Write) error {
 	err := s.Put(ctx, w)
 	if refused := Refused(err); refused != nil && isWritten(refused, after) {
@@ -163,7 +157,7 @@ func isWritten(r *item.Refused, after job.Row) bool {
 	return err == nil && maps.Equal(old.Item(), after.Item())
 }
 
-// Commit does up to 100 writes, all or none. Refused as in WriteRow, by index.
+// Commit implements Writes.
 func (s *Store) Commit(ctx context.Context, writes ...item.Write) error {
 	return s.table.Commit(ctx, writes...)
 }
@@ -191,9 +185,7 @@ type Entry struct {
 	DueAt, WakeAt    time.Time
 }
 
-// Due iterates over the wake-ups of a slice (or parking place), earliest first. An entry that
-// cannot be read comes as an error of kind fault.Undecodable, and the iteration goes on; any
-// other error ends it.
+// Due implements DueReader.
 func (s *Store) Due(ctx context.Context, slice string) iter.Seq2[Entry, error] {
 	return func(yield func(Entry, error) bool) {
 		q := item.Query{Table: contract.Jobs, Index: contract.DueIndex, PK: slice}
@@ -221,7 +213,7 @@ func (s *Store) Due(ctx context.Context, slice string) iter.Seq2[Entry, error] {
 	}
 }
 
-// Pauses reads all pauses that apply to a tenant, those for everyone included.
+// Pauses implements PauseReader.
 func (s *Store) Pauses(ctx context.Context, t tenant.ID) (job.Pauses, error) {
 	everyone, err := s.PausesOf(ctx, job.Everyone)
 	if err != nil {
@@ -231,8 +223,7 @@ func (s *Store) Pauses(ctx context.Context, t tenant.ID) (job.Pauses, error) {
 	return append(everyone, own...), err
 }
 
-// PausesOf reads the pauses of one owner: a tenant, or everyone. One that cannot be read is among
-// them, Unreadable.
+// PausesOf implements PauseReader.
 func (s *Store) PausesOf(ctx context.Context, owner tenant.ID) (job.Pauses, error) {
 	var pauses job.Pauses
 	q := item.Query{Table: contract.Tasks, PK: job.PausesKey(owner), Consistent: true}

@@ -84,7 +84,7 @@ func parseMark(i item.Item) Mark {
 
 func markRef(w Watermark, shard int) item.Ref { return system(string(w), strconv.Itoa(shard)) }
 
-// Watermark reads how far a shard's pass has come; the zero Mark if it never ran.
+// Watermark implements MarkReader.
 func (s *Store) Watermark(ctx context.Context, w Watermark, shard int) (Mark, error) {
 	i, err := s.table.Get(ctx, markRef(w, shard))
 	return parseMark(i), err
@@ -98,7 +98,7 @@ func (s *Store) SetWatermark(ctx context.Context, w Watermark, shard int, at tim
 // blindFrom is the try from which a mark that cannot be read is written over, whatever it is.
 const blindFrom = 4
 
-// Pass makes a shard's mark what Mark.Passed says.
+// Pass implements Marks.
 func (s *Store) Pass(ctx context.Context, w Watermark, shard int, at time.Time, done, failed []time.Time) error {
 	write := item.Write{Ref: markRef(w, shard), Name: "watermark." + string(w)}
 	if len(done)+len(failed) == 0 {
@@ -143,9 +143,7 @@ func is(i item.Item, attr string) item.Cond {
 	return item.Cond{Attr: attr, Op: item.Missing}
 }
 
-// Shards agrees on the number of shards: the recorded number grows to n if it was smaller,
-// and what is recorded is returned, so that readers cover every slice that may hold something.
-// A record that cannot be read is written anew.
+// Shards implements Shards.
 func (s *Store) Shards(ctx context.Context, n int) (int, error) {
 	write := item.Write{
 		Ref: system("setting", "shards"), Name: WriteSettingShards, Set: map[string]any{"n": int64(n)},

@@ -10,7 +10,7 @@ import (
 	"punctual/shared/tenant"
 )
 
-// Task reads a tenant's task, the built-in ones included. An absent one is a fault.NotFound.
+// Task implements TaskReader.
 func (s *Store) Task(ctx context.Context, t tenant.ID, name string) (job.Task, error) {
 	for _, b := range builtIn {
 		if b.Name == name {
@@ -29,8 +29,7 @@ func (s *Store) Task(ctx context.Context, t tenant.ID, name string) (job.Task, e
 
 var builtIn = job.BuiltInTasks()
 
-// Tasks reads one page of a tenant's own tasks by name, beginning after that name; limit is at
-// least 1. more says that the page is not the last. One that cannot be read is left out.
+// Tasks implements Tasks.
 func (s *Store) Tasks(
 	ctx context.Context, t tenant.ID, after string, limit int,
 ) (tasks []job.Task, more bool, err error) {
@@ -59,7 +58,7 @@ func (s *Store) Tasks(
 	}
 }
 
-// DeleteTask deletes a task; an absent one is a fault.NotFound. Jobs that wait copied what they need.
+// DeleteTask implements Tasks.
 func (s *Store) DeleteTask(ctx context.Context, t tenant.ID, name string) error {
 	err := s.Put(ctx, item.Write{
 		Ref: job.TaskRef(t, name), Name: WriteTaskDelete, Delete: true,

@@ -17,26 +17,7 @@ import (
 // updateTries is how often one update decides, at most, when others keep changing the item.
 const updateTries = 8
 
-// Update reads a job's row, lets decide say what to write, and writes it. When another writer was
-// faster, it reads the row again and decides again, at most 8 times; then the error is a
-// fault.Conflict. It returns the row as it is after the write. When nothing is written, or when the
-// write takes the row away, it returns the row that decide saw. For an absent or forgotten job the
-// error is a fault.NotFound, and decide is not called.
-//
-// What decide returns:
-//   - no writes: the row stays as it is.
-//   - one write, of the row, with the condition under which the decision holds.
-//   - several writes: they are one transaction, and one of them is the row's.
-//     The transaction's condition that fails alone ends the update with its Else, where it has one.
-//   - an error: it ends the update. Only an *item.Refused, of a write that decide made itself, makes
-//     Update read the row and decide again.
-//
-// A write whose answer was lost is repeated below us and then meets its own first try. Update
-// recognises that: where the row, and every item that is put with it, already is what it was to
-// become, the write is done. Two callers who decide exactly the same in the same millisecond therefore
-// both succeed. What they do next happens twice, and the process that receives it bears that. When a third
-// writer came between the first try and its repetition, decide is called again and finds in the row
-// what it decided before.
+// Update implements JobWriter.
 func (s *Store) Update(
 	ctx context.Context, k job.Key, decide func(job.Row) ([]item.Write, error),
 ) (job.Row, error) {
@@ -44,12 +25,9 @@ func (s *Store) Update(
 	return update(ctx, s.table, k.Ref(), "job "+string(k.ID), parse, decide)
 }
 
-// UpdateWithClaim is Update for a decision that the job's claim makes too: one request reads both. The
-// claim is read once, so decide takes from it only what never changes, as what an attempt came to. The
-// zero Claim is the absent one. It returns the row that decide saw last, nil if it saw none.
-//
-// Both go by pointer, and decide keeps neither: each report has a goroutine of its own, and rows by value in
-// six frames make its stack outgrow the 16 KB that the runtime hands out cheaply.
+// UpdateWithClaim implements JobWriter.
+// Row and claim are passed by pointer, as each report has a goroutine of its own, and rows by value in six frames make
+// its stack outgrow the 16 KB that the runtime provides cheaply.
 func (s *Store) UpdateWithClaim(
 	ctx context.Context, k job.Key, decide func(*job.Row, *job.Claim) ([]item.Write, error),
 ) (*job.Row, error) {
@@ -70,8 +48,7 @@ func (s *Store) UpdateWithClaim(
 	return row, err
 }
 
-// UpdateSchedule is Update for a schedule. decide gets nil when there is none of that name. It does get
-// one that is deleted, for its epoch goes on.
+// UpdateSchedule implements ScheduleWriter.
 func (s *Store) UpdateSchedule(
 	ctx context.Context, k schedule.Key, decide func(*schedule.Schedule) ([]item.Write, error),
 ) (schedule.Schedule, error) {
@@ -89,10 +66,7 @@ func (s *Store) UpdateSchedule(
 	return *after, err
 }
 
-// UpdateTask is Update for a tenant's own task. decide gets the task that is there, nil for none, and
-// returns the one to put in its place. Of a task that cannot be read it gets name and version only, and
-// what it returns mends it. The same task again writes nothing. Otherwise the version, which is set
-// here, grows by one. A built-in task can only stay as it is: anything else is a fault.Refused.
+// UpdateTask implements Tasks.
 func (s *Store) UpdateTask(
 	ctx context.Context, t tenant.ID, name string, decide func(*job.Task) (job.Task, error),
 ) (job.Task, error) {
@@ -113,7 +87,7 @@ func (s *Store) UpdateTask(
 	}, decide)
 }
 
-// UpdateExclusion is UpdateTask for a tenant's exclusion.
+// UpdateExclusion implements Exclusions.
 func (s *Store) UpdateExclusion(
 	ctx context.Context, t tenant.ID, name string, decide func(*Exclusion) (Exclusion, error),
 ) (Exclusion, error) {

@@ -16,9 +16,8 @@ type WaitingSlot struct {
 	until  int64
 }
 
-// TakeWaiting takes one of the tenant's slots for waiting requests until a time, at the latest; false if all of them
-// are taken. The slots are attributes of one item, each with the time at which it is free again, so a request that ends
-// without giving its slot back does not keep it.
+// TakeWaiting implements WaitingSlots.
+// The slots are attributes of one item, each with the time at which it is free.
 func (s *Store) TakeWaiting(ctx context.Context, t tenant.ID, slots int, until, now time.Time) (WaitingSlot, bool,
 	error) {
 	ref := quotaRef(t, "waiting")
@@ -52,7 +51,7 @@ func (s *Store) TakeWaiting(ctx context.Context, t tenant.ID, slots int, until, 
 	return WaitingSlot{}, false, nil // so many ask at once that the slots are as good as taken
 }
 
-// GiveWaiting gives a slot back before its time. If that fails, the slot is free at its time.
+// GiveWaiting implements WaitingSlots.
 func (s *Store) GiveWaiting(ctx context.Context, w WaitingSlot) error {
 	err := s.Put(ctx, item.Write{Ref: quotaRef(w.tenant, "waiting"), Name: WriteWaitingGive,
 		Set:  map[string]any{w.name: nil},

@@ -15,20 +15,6 @@ import (
 	"punctual/workers/worker"
 )
 
-// Queues is SQS, or its in-memory implementation.
-type Queues interface {
-	Send(ctx context.Context, queue string, out ...message.Outgoing) error
-	Receive(ctx context.Context, queue string, max int, wait, visibility time.Duration) ([]message.Delivery, error)
-	Delete(ctx context.Context, queue string, receipts ...string) error
-	SetVisibility(ctx context.Context, queue, receipt string, d time.Duration) error
-	Depth(ctx context.Context, queue string) (message.Depth, error)
-}
-
-// Timers is EventBridge Scheduler, or its in-memory implementation.
-type Timers interface {
-	Arm(ctx context.Context, t message.Timer) error
-}
-
 // Stream is the jobs table's stream, as one reader sees it.
 type Stream interface {
 	// Stream returns up to max changes after a record ("" for the oldest) and waits up to wait for
@@ -41,8 +27,8 @@ type Ports struct {
 	Table     store.Table
 	Blobs     store.Blobs
 	Stream    Stream
-	Queues    Queues
-	Timers    Timers
+	Queues    message.Queues
+	Timers    message.Timers
 	Secrets   executor.Secrets // nil: payloads that name secrets fail for good
 	Executors executor.Options // what else jobs reach in an account; Compose sets the rest
 	Clock     clock.Clock

@@ -17,7 +17,7 @@ import (
 // pump does the work of Lambda's event sources: it receives, calls a stage, and deletes what did
 // not fail.
 type pump struct {
-	queues Queues
+	queues message.Queues
 	stream Stream
 	clock  clock.Clock
 	log    *slog.Logger

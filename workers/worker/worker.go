@@ -13,49 +13,30 @@ import (
 
 	"punctual/shared/clock"
 	"punctual/shared/contract"
-	"punctual/shared/item"
 	"punctual/shared/job"
-	"punctual/shared/message"
-	runs "punctual/shared/run" // run is a word of this package
-	"punctual/shared/schedule"
+	"punctual/shared/message" // run is a word of this package
 	"punctual/shared/store"
 	"punctual/shared/telemetry"
-	"punctual/shared/tenant"
 	"punctual/workers/executor"
 )
 
-// Queues is what the worker needs of queues, which it names as contract does.
+// Queues is what a worker needs of the queues.
 type Queues interface {
-	// Send sends any number. What could not be sent after retries comes as *message.Unsent.
-	Send(ctx context.Context, queue string, out ...message.Outgoing) error
-	// Receive waits up to wait for at most max (≤ 10) messages; none is no error.
-	Receive(ctx context.Context, queue string, max int, wait, visibility time.Duration) ([]message.Delivery, error)
-	// Delete deletes what was received. Deleting twice is no error.
-	Delete(ctx context.Context, queue string, receipts ...string) error
-	// SetVisibility makes a received message visible again after d, from now on.
-	SetVisibility(ctx context.Context, queue string, receipt string, d time.Duration) error
+	message.Sender
+	message.Receiver
 }
 
-// Store is what the worker needs of the tables. Package store implements it and says how each call fails.
+// Store is what a worker reads and writes. It writes claims and results; rows are the stages' to write.
 type Store interface {
-	Row(ctx context.Context, k job.Key) (job.Row, error)
-	Payload(ctx context.Context, r job.Row) ([]byte, error)
-	PutResult(ctx context.Context, k job.Key, ref string, result []byte) error
-
-	Claim(ctx context.Context, k job.Key) (job.Claim, error)
-	PeekClaim(ctx context.Context, k job.Key) (job.Claim, error)
-	WriteClaim(ctx context.Context, w item.Write) (job.Claim, error)
-
-	Run(ctx context.Context, k runs.Key) (runs.Run, error)
-	Schedule(ctx context.Context, k schedule.Key) (schedule.Schedule, error)
-	Slot(ctx context.Context, k schedule.Key) (schedule.Slot, error)
-	CaughtUp(ctx context.Context, k schedule.Key) (schedule.CaughtUp, error)
-	PausesOf(ctx context.Context, owner tenant.ID) (job.Pauses, error)
-	Lifted(ctx context.Context, t tenant.ID, task string, now time.Time) (job.Pauses, error)
-	Restored(ctx context.Context) ([]string, error)
-
-	Put(ctx context.Context, w item.Write) error
-	Commit(ctx context.Context, writes ...item.Write) error
+	store.JobReader
+	store.Claims
+	store.ContentReader
+	store.ResultWriter
+	store.RunReader
+	store.ScheduleReader
+	store.PauseReader
+	store.RestoredTables
+	store.Writes
 }
 
 // Deps is what a worker works with.

@@ -10,6 +10,7 @@ import (
 	"punctual/functions/engine/accept"
 	"punctual/functions/engine/amend"
 	"punctual/functions/engine/arm"
+	"punctual/functions/engine/decide"
 	"punctual/functions/engine/edit"
 	"punctual/functions/engine/limit"
 	"punctual/functions/engine/show"
@@ -17,6 +18,7 @@ import (
 	"punctual/shared/cache"
 	"punctual/shared/clock"
 	"punctual/shared/job"
+	"punctual/shared/message"
 	"punctual/shared/schema"
 	"punctual/shared/store"
 	"punctual/shared/telemetry"
@@ -26,8 +28,8 @@ import (
 // Deps holds what the stage needs.
 type Deps struct {
 	Store  Store
-	Queues Queue
-	Timers arm.Timers
+	Queues decide.Queue
+	Timers message.Timers
 	Runs   Runs             // nil: the engine's
 	Clock  clock.Clock      // nil: the system's
 	Log    *slog.Logger     // nil: nothing is logged

@@ -10,29 +10,22 @@ import (
 	"punctual/shared/fault"
 	"punctual/shared/item"
 	"punctual/shared/job"
+	"punctual/shared/message"
 	"punctual/shared/store"
 	"punctual/shared/telemetry"
 )
 
-// Jobs is what an Acceptor reads and writes of jobs.
+// Jobs are rows and contents, old and new.
 type Jobs interface {
-	// Update reads a job's row and writes what decide returns. Where a write was refused, it reads the row
-	// once more and calls decide anew. An absent or forgotten job is a fault.NotFound.
-	Update(ctx context.Context, k job.Key, decide func(job.Row) ([]item.Write, error)) (job.Row, error)
-	// Row reads the row of a job; a forgotten one is a fault.NotFound. Claim reads its claim, the zero Claim if absent.
-	Row(ctx context.Context, k job.Key) (job.Row, error)
-	Claim(ctx context.Context, k job.Key) (job.Claim, error)
-	// CopyContents copies the contents of an old job under a new one's key. It is safe to repeat.
-	CopyContents(ctx context.Context, from, to job.Row) error
-	// Accept puts a new row in one transaction with other writes. A refusal is an *item.Refused in
-	// which the row is write 0.
-	Accept(ctx context.Context, r job.Row, with ...item.Write) error
+	store.Jobs
+	store.ClaimReader
+	store.ContentWriter
 }
 
 // Deps is what an Acceptor needs. A nil Meter drops metrics.
 type Deps struct {
 	Jobs  Jobs
-	Queue arm.Sender
+	Queue message.Sender
 	Clock clock.Clock
 	Log   *slog.Logger
 	Meter *telemetry.Meter

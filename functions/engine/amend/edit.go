@@ -16,7 +16,6 @@ import (
 	"punctual/shared/fault"
 	"punctual/shared/horizon"
 	"punctual/shared/item"
-	"punctual/shared/run"
 	"punctual/shared/schedule"
 	"punctual/shared/store"
 	"punctual/shared/telemetry"
@@ -27,26 +26,8 @@ import (
 // Store is what an Editor reads and writes beyond what a Recurrer does.
 type Store interface {
 	recur.Store
-	// SchedulePayload reads the payload that each job gets; nil is none.
-	SchedulePayload(ctx context.Context, s schedule.Schedule) ([]byte, error)
-	// PutSchedulePayload writes the payload, before the schedule is written.
-	PutSchedulePayload(ctx context.Context, s schedule.Schedule, payload []byte) error
-	// ForgetReplaced deletes the payload that a write of the schedule has replaced, after that write.
-	ForgetReplaced(ctx context.Context, old, after schedule.Schedule) error
-	// UsedBySchedules returns how many runs a minute a tenant's schedules take of its quota.
-	UsedBySchedules(ctx context.Context, t tenant.ID) (int64, error)
-	// Run reads a run; an absent one is a fault.NotFound.
-	Run(ctx context.Context, k run.Key) (run.Run, error)
-	// Exclusions reads a page in the order of names, beginning after a name.
-	Exclusions(
-		ctx context.Context, t tenant.ID, after string, limit int,
-	) (list []store.Exclusion, more bool, err error)
-	// UpdateExclusion is Update for an exclusion; decide gets nil for an absent one.
-	UpdateExclusion(
-		ctx context.Context, t tenant.ID, name string, decide func(*store.Exclusion) (store.Exclusion, error),
-	) (store.Exclusion, error)
-	// DeleteExclusion does not change the copies that schedules have.
-	DeleteExclusion(ctx context.Context, t tenant.ID, name string) error
+	store.RunReader
+	store.Exclusions
 }
 
 // Editor changes schedules on request. Before a change takes effect, it makes the jobs that are due by then; after it,

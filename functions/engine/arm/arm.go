@@ -15,15 +15,9 @@ import (
 	"punctual/shared/telemetry"
 )
 
-// Sender is the one method of a queue that most stages need.
-type Sender interface {
-	// Send sends any number of messages. A *message.Unsent names those that the queue did not take.
-	Send(ctx context.Context, queue string, out ...message.Outgoing) error
-}
-
 // Armer sends firings. It is safe for concurrent use.
 type Armer struct {
-	Queue Sender
+	Queue message.Sender
 	Log   *slog.Logger
 	Meter *telemetry.Meter // nil drops metrics
 }
@@ -62,7 +56,7 @@ func (a Armer) FireAll(ctx context.Context, lane string, firings []job.Firing, n
 }
 
 // Send sends messages to one queue and returns one error for each. Without messages it does nothing.
-func Send(ctx context.Context, q Sender, queue string, out []message.Outgoing) []error {
+func Send(ctx context.Context, q message.Sender, queue string, out []message.Outgoing) []error {
 	if len(out) == 0 {
 		return nil
 	}

@@ -26,7 +26,7 @@ func Unpark(t tenant.ID) []message.Dispatch {
 }
 
 // Asker asks for work in invocations of their own.
-type Asker struct{ Queue Sender }
+type Asker struct{ Queue message.Sender }
 
 // ReevaluateAfter has a job decided about after that time, in whole seconds, and after the reports that already wait.
 // If the job is final, that does its pending effects.

@@ -13,7 +13,7 @@ import (
 // Slices asks dispatch to read slices at their time. It is safe for concurrent use; the zero Slices with a Queue
 // is ready.
 type Slices struct {
-	Queue Sender
+	Queue message.Sender
 	asked Recent
 }
 

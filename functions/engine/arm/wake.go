@@ -15,15 +15,10 @@ import (
 	"punctual/shared/tenant"
 )
 
-// Timers arms what is due later than a delayed message can reach.
-type Timers interface {
-	Arm(ctx context.Context, t message.Timer) error
-}
-
 // Waker lets dispatch look at parked jobs at a given time.
 type Waker struct {
-	Queue  Sender
-	Timers Timers
+	Queue  message.Sender
+	Timers message.Timers
 	Clock  clock.Clock
 	Log    *slog.Logger
 }

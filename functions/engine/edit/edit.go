@@ -7,35 +7,23 @@ import (
 	"time"
 
 	"punctual/functions/engine/accept"
-	"punctual/functions/engine/arm"
 	"punctual/functions/engine/show"
 	"punctual/shared/fault"
 	"punctual/shared/item"
 	"punctual/shared/job"
-	"punctual/shared/run"
+	"punctual/shared/message"
+	"punctual/shared/store"
 	"punctual/shared/telemetry"
 )
 
 // Store is what an Editor reads and writes.
 type Store interface {
-	// Update reads a job's row and writes what decide returns. Where a write was refused, it reads the row once more
-	// and calls decide anew. An absent or forgotten job is a fault.NotFound.
-	Update(ctx context.Context, k job.Key, decide func(job.Row) ([]item.Write, error)) (job.Row, error)
-	Claim(ctx context.Context, k job.Key) (job.Claim, error)
-	// Nodes reads rows in the order asked; an absent one is the zero Row.
-	Nodes(ctx context.Context, keys []job.Key) ([]job.Row, error)
-	// Run reads a run; an absent one is a fault.NotFound.
-	Run(ctx context.Context, k run.Key) (run.Run, error)
-	// ForgetRun deletes a run, after its jobs were forgotten. It refuses a run that an operation has changed in the
-	// meantime.
-	ForgetRun(ctx context.Context, r run.Run) error
-	Put(ctx context.Context, w item.Write) error
-	// PutPayload writes the payload, before the row is written.
-	PutPayload(ctx context.Context, r job.Row, payload []byte) error
-	// ForgetPayload deletes the payload of the row if it is a blob.
-	ForgetPayload(ctx context.Context, r job.Row) error
-	// ForgetContents deletes the contents, after the row was deleted.
-	ForgetContents(ctx context.Context, r job.Row) error
+	store.Jobs
+	store.ClaimReader
+	store.ContentWriter
+	store.RunReader
+	store.RunWriter
+	store.Writes
 }
 
 // Cancels asks a job to end as cancelled, unless may returns an error for its row, and returns it as it then is.
@@ -50,7 +38,7 @@ type Editor struct {
 	Read    *show.Reader
 	Accept  *accept.Acceptor
 	Cancels Cancels
-	Queue   arm.Sender
+	Queue   message.Sender
 	Log     *slog.Logger
 
 	collected collected

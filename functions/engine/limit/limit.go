@@ -24,22 +24,10 @@ const (
 	tenantsKnown = 10_000 // beyond that all are forgotten, which costs each tenant one write
 )
 
-// Store keeps what tenants have used.
+// Store keeps what tenants have used of their limits.
 type Store interface {
-	// TakeRequests takes n requests from a tenant's rate limit. If wait is not 0, it has taken none, and the client
-	// must wait.
-	TakeRequests(
-		ctx context.Context, t tenant.ID, a store.RateLimit, n int, now time.Time,
-	) (wait time.Duration, err error)
-	// DrawWeight draws n requests from a tenant's rate limit, which may leave a deficit. If the deficit is more than
-	// most already, it draws nothing, and wait is the time until it is not.
-	DrawWeight(
-		ctx context.Context, t tenant.ID, a store.RateLimit, n, most int, now time.Time,
-	) (drawn bool, wait time.Duration, err error)
-	// TakeWaiting takes one of a tenant's slots for waiting requests until a time; false if all are taken.
-	TakeWaiting(ctx context.Context, t tenant.ID, slots int, until, now time.Time) (store.WaitingSlot, bool, error)
-	// GiveWaiting gives a slot back before its time.
-	GiveWaiting(ctx context.Context, w store.WaitingSlot) error
+	store.RateLimits
+	store.WaitingSlots
 }
 
 // Limiter bounds the requests of tenants. It is safe for concurrent use.

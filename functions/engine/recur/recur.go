@@ -22,7 +22,7 @@ import (
 // Deps is what a Recurrer needs. A nil Meter drops metrics.
 type Deps struct {
 	Store  Store
-	Queue  arm.Sender
+	Queue  message.Sender
 	Clock  clock.Clock
 	Log    *slog.Logger
 	Meter  *telemetry.Meter

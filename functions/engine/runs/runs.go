@@ -28,77 +28,21 @@ import (
 	"punctual/shared/tenant"
 )
 
-// Store is what a Controller reads and writes.
+// Store is what a Controller reads and writes: runs, their definitions, and the rows of their nodes.
 type Store interface {
-	// Run reads a run; an absent one is a fault.NotFound.
-	Run(ctx context.Context, k run.Key) (run.Run, error)
-	// UpdateRun reads a run and writes what decide returns. If the run has changed meanwhile, it is read once
-	// more and decide is called anew.
-	UpdateRun(ctx context.Context, k run.Key, decide func(run.Run) ([]item.Write, error)) (run.Run, error)
-	// WriteRun does the write w, which turns the run into after. If the answer is lost, it reads the run to see
-	// whether its write arrived.
-	WriteRun(ctx context.Context, after run.Run, w item.Write) error
-	// Count adds n to a counter of the run and returns the sum.
-	Count(ctx context.Context, k run.Key, counter item.Ref, n int64, now time.Time) (int64, error)
-	// Counted reads a counter of the run; 0 if it does not exist.
-	Counted(ctx context.Context, counter item.Ref) (int64, error)
-	// Weights reads what the nodes of a run have drawn on the rate limit of its tenant.
-	Weights(ctx context.Context, k run.Key) (run.Weights, error)
-	// DrawWeight draws n requests from a tenant's rate limit, which may leave a deficit. If the deficit is more than
-	// most already, it draws nothing, and wait is the time until it is not.
-	DrawWeight(
-		ctx context.Context, t tenant.ID, a store.RateLimit, n, most int, now time.Time,
-	) (drawn bool, wait time.Duration, err error)
-	// PermitHolders reads who holds the places of buckets, in the order asked.
-	PermitHolders(ctx context.Context, buckets []run.Bucket) ([][]job.ID, error)
-	// Slots reads which jobs took the first n slots of a run made before places lay in buckets.
-	Slots(ctx context.Context, k run.Key, node string, n int) ([]job.ID, error)
-	// Waiters reads which of the first n nodes of the run wait for a place.
-	Waiters(ctx context.Context, k run.Key, n int) (run.Waiters, error)
-	// Definition and Params read items that a run refers to; an absent one is a fault.NotFound.
-	Definition(ctx context.Context, t tenant.ID, hash string) (string, error)
-	PutDefinition(ctx context.Context, t tenant.ID, hash, body string) error
-	// Dag reads the newest version of a dag, DagVersion another; absent or deleted is a fault.NotFound.
-	Dag(ctx context.Context, t tenant.ID, name string) (store.Dag, error)
-	DagVersion(ctx context.Context, t tenant.ID, name string, version int64) (store.Dag, error)
-	Params(ctx context.Context, r run.Run) (string, error)
-	RunContent(ctx context.Context, k run.Key, name string) (string, error)
-	// KeepEvents keeps all events of a run until then, give or take a day.
-	KeepEvents(ctx context.Context, k run.Key, until time.Time) error
-	// RunItems names the attachments of a run, such as contents and counters, that expire before that time.
-	RunItems(ctx context.Context, r run.Run, until time.Time) ([]item.Ref, error)
-
-	// Followers reads up to 100 of the jobs that come after parent and were not evaluated since it ended.
-	Followers(ctx context.Context, parent job.Key) ([]job.Key, error)
-	// Unfollow removes child from the followers of parent.
-	Unfollow(ctx context.Context, parent, child job.Key) error
-
-	// DueRuns reads one page of a slice of the runs' due index.
-	DueRuns(ctx context.Context, q store.DueQuery) (due []store.DueRun, next string, err error)
-	scan.Index
-
-	// Nodes reads rows in the order asked; an absent one is the zero Row.
-	Nodes(ctx context.Context, keys []job.Key) ([]job.Row, error)
-	Claim(ctx context.Context, k job.Key) (job.Claim, error)
-	// Task reads a tenant's task; an absent one is a fault.NotFound.
-	Task(ctx context.Context, t tenant.ID, name string) (job.Task, error)
-	// Result reads a job's result, wherever it is; "" is none.
-	Result(ctx context.Context, r job.Row) (string, error)
-	// CopyResult gives to, which is not put yet, the result of another row. The writes go with the row.
-	CopyResult(ctx context.Context, from job.Row, to *job.Row) ([]item.Write, error)
-	// LabelsOf reads the labels of jobs, in the order of the rows; labels that are gone count as none.
-	LabelsOf(ctx context.Context, rows ...job.Row) ([]job.Labels, error)
-	// KeepContents writes a job's contents where its row says. It is safe to repeat.
-	KeepContents(ctx context.Context, r job.Row, c job.Contents) error
-	// KeepJob lets the row of a job, its contents and its claim live until then, if they would go earlier.
-	KeepJob(ctx context.Context, k job.Key, until time.Time) error
-	// Payload reads the payload of a row; nil is none.
-	Payload(ctx context.Context, r job.Row) ([]byte, error)
-	Put(ctx context.Context, w item.Write) error
-	// PutRow does the write w, which turns the row into after. If the answer is lost, it reads the row to see
-	// whether its write arrived.
-	PutRow(ctx context.Context, after job.Row, w item.Write) error
-	Commit(ctx context.Context, writes ...item.Write) error
+	store.RunReader
+	store.RunWriter
+	store.RunCounters
+	store.RunPermits
+	store.RequestWeights
+	store.DagReader
+	store.TaskReader
+	store.Followers
+	store.DueIndex
+	store.Jobs
+	store.ClaimReader
+	store.Contents
+	store.Writes
 }
 
 // Jobs is what a Controller does with the jobs of nodes.

@@ -49,22 +49,9 @@ func Each[T any](
 	}
 }
 
-// Index is what a Keeper writes to the due index. An entry whose wake-up is no longer wakeAt is left alone.
-type Index interface {
-	// Defer moves the wake-up of an entry to at before the entry is handled, so that work which does not end, or ends
-	// the process, does not keep later passes from the other entries. ok is false if the entry has moved.
-	Defer(ctx context.Context, ref item.Ref, slice string, wakeAt, at time.Time) (d store.Deferred, ok bool, err error)
-	// Move gives a deferred entry another wake-up.
-	Move(ctx context.Context, d store.Deferred, at time.Time) error
-	// DeferFailed gives an entry its next wake-up, a quarter of an hour later.
-	DeferFailed(ctx context.Context, ref item.Ref, slice string, wakeAt, now time.Time) error
-	// Quarantine is DeferFailed for what cannot be read. It also lists the entry, with the reason, for an operator.
-	Quarantine(ctx context.Context, ref item.Ref, slice string, wakeAt time.Time, reason string, now time.Time) error
-}
-
 // Keeper gives another wake-up to entries that could not be handled, so that none is forgotten.
 type Keeper struct {
-	Index Index
+	Index store.DueWriter
 	Clock clock.Clock
 	Meter *telemetry.Meter
 	What  string // "job", "schedule" or "run", for the log

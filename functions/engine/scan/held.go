@@ -4,18 +4,13 @@ import (
 	"context"
 	"log/slog"
 
+	"punctual/shared/store"
 	"punctual/shared/telemetry"
 )
 
-// Recognizer distinguishes a restored table from the original.
-type Recognizer interface {
-	// Recognize lists the tables that were restored and that no operator has released since.
-	Recognize(ctx context.Context) ([]string, error)
-}
-
 // Held lists the restored tables that hold a pass back. It logs them and counts them in a metric, which an alarm
 // watches.
-func Held(ctx context.Context, tables Recognizer, log *slog.Logger, meter *telemetry.Meter) ([]string, error) {
+func Held(ctx context.Context, tables store.Recognizer, log *slog.Logger, meter *telemetry.Meter) ([]string, error) {
 	held, err := tables.Recognize(ctx)
 	if err != nil {
 		return nil, err

@@ -23,21 +23,13 @@ const shardsAtOnce = 16
 // Closing is the time at the end of an invocation that is kept for finishing what runs and writing watermarks.
 const Closing = 10 * time.Second
 
-// Marks keeps the watermark of each shard.
-type Marks interface {
-	// Watermark reads a shard's watermark, zero in a shard that was never passed.
-	Watermark(ctx context.Context, w store.Watermark, shard int) (store.Mark, error)
-	// Pass moves a shard's watermark to at, unless at is zero, and notes minutes as done or failed.
-	Pass(ctx context.Context, w store.Watermark, shard int, at time.Time, done, failed []time.Time) error
-}
-
 // Pass walks the slices of all shards minute by minute, the earliest first, and moves the watermarks along.
 //
 // A slice that fails is noted on its shard's watermark, and each later pass visits it until it succeeds. Nothing
 // waits for it, neither its shard nor the others. When the invocation's time runs short, the walk ends, and the
 // next one continues there.
 type Pass struct {
-	Marks Marks
+	Marks store.Marks
 	Mark  store.Watermark
 	Log   *slog.Logger
 	Meter *telemetry.Meter

@@ -11,16 +11,11 @@ import (
 	"punctual/shared/telemetry"
 )
 
-// Jobs is what a Stopper reads and writes. A write whose condition does not hold is an *item.Refused with the item as
-// it was.
+// Jobs are the rows and claims that a Stopper ends.
 type Jobs interface {
-	// Claim reads a job's claim; the zero Claim is the absent one.
-	Claim(ctx context.Context, k job.Key) (job.Claim, error)
-	Put(ctx context.Context, w item.Write) error
-	// PutRow does the write w, which turns the row into after. If the answer is lost, it reads the row to see
-	// whether its write arrived.
-	PutRow(ctx context.Context, after job.Row, w item.Write) error
-	Commit(ctx context.Context, writes ...item.Write) error
+	store.JobWriter
+	store.ClaimReader
+	store.Writes
 }
 
 // Stopper ends open jobs. It is safe for concurrent use.

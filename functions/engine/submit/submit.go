@@ -21,16 +21,11 @@ import (
 
 // Store is what a Submitter reads and writes besides the rows that it has accepted.
 type Store interface {
-	// Row reads the row of a job; a forgotten one is a fault.NotFound.
-	Row(ctx context.Context, k job.Key) (job.Row, error)
-	// Run reads a run; an absent one is a fault.NotFound.
-	Run(ctx context.Context, k run.Key) (run.Run, error)
-	// Remembered reads what an idempotency key names; false if it names none.
-	Remembered(ctx context.Context, t tenant.ID, key string, now time.Time) (store.Remembered, bool, error)
-	// KeepContents writes the contents of a job, before its row is written. It is safe to repeat.
-	KeepContents(ctx context.Context, r job.Row, c job.Contents) error
-	// Follow registers child with parent. It returns the row of a parent that has ended, else the zero Row.
-	Follow(ctx context.Context, parent, child job.Key, now time.Time) (over job.Row, err error)
+	store.JobReader
+	store.RunReader
+	store.IdempotencyKeys
+	store.ContentWriter
+	store.Followers
 }
 
 // Runs makes runs and decides about the jobs that wait for others.

@@ -16,15 +16,11 @@ import (
 	"punctual/shared/store"
 )
 
-// Store is what a Set reads and writes.
+// Store is what permits are read from, and given back to.
 type Store interface {
-	// PermitHolders reads who holds the permits of buckets, in the order asked.
-	PermitHolders(ctx context.Context, buckets []run.Bucket) ([][]job.ID, error)
-	// Slots reads which jobs took the first n slots of a run made before permits were kept in buckets.
-	Slots(ctx context.Context, k run.Key, node string, n int) ([]job.ID, error)
-	// Nodes reads rows in the order asked; an absent one is the zero Row.
-	Nodes(ctx context.Context, keys []job.Key) ([]job.Row, error)
-	Put(ctx context.Context, w item.Write) error
+	store.RunPermits
+	store.JobReader
+	store.Writes
 }
 
 // Permit lets one job of a run, or one item of a mapped node, be open at a time. The zero Permit is of no limit.
