@@ -17,6 +17,7 @@ func check(files []source) []string {
 	breaches = append(breaches, checkIntroductions(files)...)
 	breaches = append(breaches, checkWriteNames(files)...)
 	breaches = append(breaches, checkCircles(files)...)
+	breaches = append(breaches, checkPorts(files)...)
 	slices.Sort(breaches)
 	return slices.Compact(breaches)
 }

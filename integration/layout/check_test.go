@@ -87,6 +87,25 @@ func TestCheck_FindsEachBreach(t *testing.T) {
 		"two tests have writes of the same name": {map[string]string{
 			"shared/job/a_test.go":    "package job\n\nvar w = item.Write{Name: \"test.put\"}\n",
 			"functions/api/a_test.go": "package api\n\nvar w = item.Write{Name: \"test.put\"}\n"}, ""},
+		"a method of a port is declared once more": {map[string]string{
+			"shared/store/doc.go":  "// Package store stores.\npackage store\n",
+			"shared/store/port.go": "package store\n" + interfaceOf("Runs", "k runs.Key"),
+			"functions/api/a.go":   "package api\n" + interfaceOf("Store", "key run.Key")},
+			"functions/api/a.go declares Run, a method of the port store.Runs"},
+		"a method of a port is declared in an interface without a name": {map[string]string{
+			"shared/store/doc.go":  "// Package store stores.\npackage store\n",
+			"shared/store/port.go": "package store\n" + interfaceOf("Runs", "k runs.Key"),
+			"functions/api/a.go":   "package api\n\nfunc show(" + interfaceOf("", "_ run.Key") + ") {}\n"},
+			"functions/api/a.go declares Run, a method of the port store.Runs"},
+		"two ports declare the same method": {map[string]string{
+			"shared/store/doc.go":      "// Package store stores.\npackage store\n",
+			"shared/store/port.go":     "package store\n" + interfaceOf("Runs", "k runs.Key"),
+			"shared/store/port_run.go": "package store\n" + interfaceOf("RunReader", "k runs.Key")},
+			"shared/store/port_run.go declares Run, a method of the port store.Runs"},
+		"a method with the name of a port's has other types": {map[string]string{
+			"shared/store/doc.go":  "// Package store stores.\npackage store\n",
+			"shared/store/port.go": "package store\n" + interfaceOf("Runs", "k runs.Key"),
+			"functions/api/a.go":   "package api\n" + interfaceOf("Runs", "k run.Key, name string")}, ""},
 		"a top-level folder is unknown": {map[string]string{
 			"cmd/doc.go": "// Package cmd runs.\npackage cmd\n"}, "cmd/doc.go is in no known folder"},
 		"a verb of the engine is known": {map[string]string{
@@ -134,4 +153,13 @@ func TestCheckTop_FindsUnlistedNames(t *testing.T) {
 // locked returns a file with a method that has a context and a mutex.
 func locked(body string) string {
 	return "package api\n\nfunc (b *book) all(ctx context.Context) {\n" + body + "\n}\n"
+}
+
+// interfaceOf returns an interface that declares a method Run with these parameters; "" for one without a name.
+func interfaceOf(name, params string) string {
+	open := "\ntype " + name + " interface {\n"
+	if name == "" {
+		open = "x interface {\n"
+	}
+	return open + "\tRun(ctx context.Context, " + params + ") (run.Run, error)\n}"
 }
