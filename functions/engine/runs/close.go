@@ -35,13 +35,13 @@ func (r *Controller) noteHolds(ctx context.Context, f *facts) error {
 	return nil
 }
 
-// endAfter ends the run if x may have been its last node: if all children of x have ended, and the counter of the last
-// nodes says so.
-func (r *Controller) endAfter(ctx context.Context, f *facts, x job.Row) error {
+// endAfter ends the run if the cause may have been its last node: if all children of it have ended, and the counter of
+// the last nodes says so.
+func (r *Controller) endAfter(ctx context.Context, f *facts) error {
 	if f.run.Holds {
 		return r.endRun(ctx, f)
 	}
-	children := f.graph.Children(x.Node)
+	children := f.graph.Children(f.cause.Node)
 	below, err := r.rows(ctx, f, children...)
 	if err != nil {
 		return err

@@ -10,7 +10,8 @@
 //	slice · keep · propagate · after         the run's wake-up, and the end of a job
 //	reconcile · stop · finish                the whole run, and an operation's second write
 //	waiters                                  nodes that wait for a permit of the run
-//	evaluate · mapped · release              one node, its items, and the job that it becomes
+//	node · mapped · release                  what becomes of one node and its items is done
+//	evaluate                                 what becomes of a node: it decides, and writes nothing
 //	weight · close · row · madefrom · sight  what that is made of: rows as they are put, and what expressions see
 //	facts · schema · runs                    what one call reads, once, and hands on
 //	permit                                   a package of its own: the permits of a limit

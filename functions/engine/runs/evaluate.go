@@ -2,6 +2,7 @@ package runs
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"slices"
 
@@ -9,64 +10,74 @@ import (
 	"punctual/shared/job"
 )
 
-// evaluate releases or ends a node if its parents decide so. by is the job whose end is the cause, the zero Row when
-// the whole run is derived. It returns the rows that it has ended.
-func (r *Controller) evaluate(ctx context.Context, f *facts, name string, by job.Row) ([]job.Row, error) {
-	if by.IsItem() && by.Node == name && by.Generation == f.run.Generation(name) {
-		return r.itemEnded(ctx, f, name)
-	}
-	ofParent := by.Status != "" && !by.IsItem() && slices.Contains(f.graph.Parents(name), by.Node) &&
-		by.Generation == f.run.Generation(by.Node)
-	if ofParent {
-		if need := f.graph.JoinNeeds(f.run, name); need > 0 {
-			n, err := r.Store.Count(ctx, f.run.Key, f.run.JoinRef(name, f.run.Generation(name)), 1, r.Clock.Now())
-			if err != nil || n < int64(need) {
-				return nil, err
-			}
-		}
-	}
+// decision is what becomes of a node, by what was read of the run. Its caller does it.
+type decision struct {
+	do      action
+	row     job.Row           // toUnpark, toPutItems: of the node
+	status  job.Status        // toEnd
+	why     job.Reason        // toEnd
+	see     dag.Facts         // toOpen: what the expressions see
+	list    []json.RawMessage // toOpen
+	payload json.RawMessage   // toRelease
+}
+
+// action is what is done with a node.
+type action int
+
+const (
+	toLeave    action = iota // nothing: it still waits, or it has its job
+	toHold                   // it waits for an operator, and so does the run
+	toUnpark                 // its job is released from a pause of the run that has ended
+	toPutItems               // its missing items are put, or it is ended once all of them have ended
+	toOverride               // it is ended as an operator has said
+	toEnd                    // it is ended without having run
+	toOpen                   // it gets its row and its items
+	toRelease                // it gets its job
+)
+
+// evaluate says what becomes of a node: whether its parents release or end it, and what its job is made from. It writes
+// nothing.
+func (r *Controller) evaluate(ctx context.Context, f *facts, name string) (decision, error) {
 	if f.run.Operation != nil {
-		return nil, nil
+		return decision{}, nil
 	}
 	rows, err := r.rows(ctx, f, append([]string{name}, f.graph.Parents(name)...)...)
 	if err != nil {
-		return nil, err
+		return decision{}, err
 	}
 	own, there := rows[name]
 	switch {
 	case there && own.IsMapped() && own.Status == job.Blocked:
-		return r.mapped(ctx, f, own)
+		return decision{do: toPutItems, row: own}, nil
 	case there:
-		f.unpark(own)
-		return nil, nil
-	}
-	if override := f.run.Nodes[name]; override.Override != job.NotForced {
-		return r.force(ctx, f, name)
+		return decision{do: toUnpark, row: own}, nil
+	case f.run.Nodes[name].Override != job.NotForced:
+		return decision{do: toOverride}, nil
 	}
 	older, err := r.openOlder(ctx, f, []string{name})
 	if err != nil || slices.ContainsFunc(older[name], job.Row.Unfinished) {
-		return nil, err // the end of the older job evaluates the node
+		return decision{}, err // the end of the older job evaluates the node
 	}
 	switch v, why := f.graph.EvaluateNode(name, states(rows)); v {
 	case dag.Held:
-		f.mu.Lock()
-		f.holds = true
-		f.mu.Unlock()
+		return decision{do: toHold}, nil
 	case dag.Cancel:
-		return r.end(ctx, f, name, job.Cancelled, job.Reason{Code: why})
+		return ending(job.Cancelled, job.Reason{Code: why}), nil
 	case dag.Skip:
-		return r.end(ctx, f, name, job.Skipped, job.Reason{Code: why})
+		return ending(job.Skipped, job.Reason{Code: why}), nil
 	case dag.Run:
 		if f.run.Paused {
-			return nil, nil
+			return decision{}, nil
 		}
 		if waits, err := r.awaitsRead(ctx, f, name); err != nil || waits {
-			return nil, err
+			return decision{}, err
 		}
-		return r.release(ctx, f, name)
+		return r.byExpressions(ctx, f, name)
 	}
-	return nil, nil
+	return decision{}, nil
 }
+
+func ending(s job.Status, why job.Reason) decision { return decision{do: toEnd, status: s, why: why} }
 
 // awaitsRead says that an ancestor which the node's expressions name has not ended. Its end evaluates the node.
 func (r *Controller) awaitsRead(ctx context.Context, f *facts, name string) (bool, error) {
@@ -77,41 +88,30 @@ func (r *Controller) awaitsRead(ctx context.Context, f *facts, name string) (boo
 	return f.graph.AwaitsRead(name, states(rows)) != "", nil
 }
 
-// release makes the job of a node whose rule is met, or skips the node if its when is false.
-func (r *Controller) release(ctx context.Context, f *facts, name string) ([]job.Row, error) {
-	now := r.Clock.Now()
-	see, err := r.sight(ctx, f, name)
+// byExpressions evaluates the expressions of a node whose rule is met: its when, and its list or its payload. A node
+// with one that fails becomes DEAD.
+func (r *Controller) byExpressions(ctx context.Context, f *facts, name string) (d decision, err error) {
+	d.see, err = r.sight(ctx, f, name)
 	if err != nil {
-		return nil, err
+		return decision{}, err
 	}
-	switch yes, err := f.graph.When(ctx, name, see); {
+	yes, err := f.graph.When(ctx, name, d.see)
+	switch {
 	case err != nil:
-		return r.failed(ctx, f, name, err)
 	case !yes:
-		return r.end(ctx, f, name, job.Skipped, job.Reason{Code: dag.ReasonWhenFalse})
-	}
-	if f.graph.Nodes[name].ForEach != "" {
-		return r.open(ctx, f, name, see)
-	}
-	payload, err := f.graph.Payload(ctx, name, see)
-	if err != nil {
-		return r.failed(ctx, f, name, err)
-	}
-	if admitted, ended, err := r.weigh(ctx, f, name, 1, len(payload)); err != nil || !admitted {
-		return ended, err
-	}
-	for {
-		at, found, err := r.runPermit(ctx, f, name)
-		if err != nil {
-			return nil, err
-		}
-		if !found {
-			f.addWaiter(name)
-			return nil, nil
-		}
-		ended, _, err := r.accept(ctx, f, r.blank(f, name, 0, now), payload, 0, now, at)
-		if !errors.Is(err, errPermitLost) {
-			return ended, err
+		return ending(job.Skipped, job.Reason{Code: dag.ReasonWhenFalse}), nil
+	case f.graph.Nodes[name].ForEach == "":
+		d.do = toRelease
+		d.payload, err = f.graph.Payload(ctx, name, d.see)
+	default:
+		d.do = toOpen
+		d.list, err = f.graph.Items(ctx, name, d.see)
+		if err == nil && len(d.list) == 0 {
+			return ending(job.Skipped, job.Reason{Code: dag.ReasonEmpty}), nil
 		}
 	}
+	if wrong := new(dag.ExpressionError); errors.As(err, &wrong) {
+		return ending(job.Dead, reasonOf(wrong)), nil
+	}
+	return d, err
 }

@@ -21,6 +21,7 @@ type facts struct {
 	run   run.Run
 	graph *dag.Graph
 	todo  *effect.List       // what the call leaves to its caller
+	cause job.Row            // the job whose end is propagated; the zero Row if the whole run is reconciled
 	ended map[string]job.Row // rows that were final when they were read: these never change
 	// once holds the other rows while all nodes are evaluated from one read, nil otherwise. If a node ends
 	// meanwhile, the process that ends it evaluates its children. It is nil when a waiter is claimed: then no other
@@ -83,6 +84,27 @@ func (r *Controller) newFacts(is run.Run, g *dag.Graph, todo *effect.List) *fact
 		tasks:    map[string]job.Task{},
 		busy:     make(chan struct{}, atOnce),
 	}
+}
+
+// causeCounts says that the cause is of the current generation of its node.
+func (f *facts) causeCounts() bool { return f.cause.Generation == f.run.Generation(f.cause.Node) }
+
+// causeIsParent says that the cause is a parent of a node, in its current generation.
+func (f *facts) causeIsParent(name string) bool {
+	return f.cause.Status != "" && !f.cause.IsItem() && f.causeCounts() &&
+		slices.Contains(f.graph.Parents(name), f.cause.Node)
+}
+
+// targets are the nodes to be evaluated after the end of the cause.
+func (f *facts) targets() []string {
+	node := f.cause.Node
+	switch {
+	case f.cause.IsItem() || !f.causeCounts():
+		return []string{node} // a mapped node waits for its items; a newer generation may wait for the older one
+	case f.run.Epoch == 1: // before any operation on the run, all ancestors of a node end before its parents
+		return f.graph.Children(node)
+	}
+	return append(slices.Clone(f.graph.Children(node)), f.graph.Readers(node)...)
 }
 
 // end leaves to the caller what follows the ends of nodes' jobs that were put as ended. They are not counted as

@@ -19,20 +19,19 @@ import (
 )
 
 // open puts the row of a mapped node, and then those of its items.
-func (r *Controller) open(ctx context.Context, f *facts, name string, see dag.Facts) ([]job.Row, error) {
-	list, err := f.graph.Items(ctx, name, see)
-	if err != nil {
-		return r.failed(ctx, f, name, err)
-	}
-	if len(list) == 0 {
-		return r.end(ctx, f, name, job.Skipped, job.Reason{Code: dag.ReasonEmpty})
-	}
-	bytes, err := r.payloadBytes(ctx, f, name, see, list)
+func (r *Controller) open(ctx context.Context, f *facts, name string, d decision) ([]job.Row, error) {
+	list := d.list
+	bytes, err := r.payloadBytes(ctx, f, name, d.see, list)
 	if err != nil {
 		return nil, err
 	}
-	if admitted, ended, err := r.weigh(ctx, f, name, len(list), bytes); err != nil || !admitted {
-		return ended, err
+	switch admitted, why, err := r.weigh(ctx, f, name, len(list), bytes); {
+	case err != nil:
+		return nil, err
+	case why.Code != "":
+		return r.end(ctx, f, name, job.Dead, why)
+	case !admitted:
+		return nil, nil
 	}
 	row, err := r.filled(ctx, f, r.blank(f, name, 0, r.Clock.Now()))
 	if err != nil {
@@ -77,7 +76,7 @@ func (r *Controller) open(ctx context.Context, f *facts, name string, see dag.Fa
 		return nil, err
 	}
 	f.mu.Lock()
-	f.work[name] = &work{from: from, see: see}
+	f.work[name] = &work{from: from, see: d.see}
 	f.mu.Unlock()
 	if !r.bounded(f, name) {
 		return r.putItems(ctx, f, row, numbers(1, row.Items), nil)
@@ -190,9 +189,10 @@ func (r *Controller) allItems(ctx context.Context, f *facts, own job.Row) (bool,
 	return n >= own.Items, err
 }
 
-// closeOlder ends the mapped node of an earlier generation after the last of its items has ended: a newer generation
-// waits for it, and a run is not forgotten before it.
-func (r *Controller) closeOlder(ctx context.Context, f *facts, item job.Row) ([]job.Row, error) {
+// closeOlder ends the mapped node of an earlier generation after the last of its items has ended, which is the cause:
+// a newer generation waits for the node, and a run is not forgotten before it.
+func (r *Controller) closeOlder(ctx context.Context, f *facts) ([]job.Row, error) {
+	item := f.cause
 	rows, err := r.Store.Nodes(ctx, []job.Key{f.run.Key.Job(item.Node, item.Generation, 0)})
 	if err != nil || !rows[0].IsMapped() || !rows[0].Unfinished() {
 		return nil, err
@@ -514,9 +514,10 @@ func (r *Controller) itemsBefore(ctx context.Context, f *facts, own job.Row, w *
 	return before, nil
 }
 
-// replaceItems puts the jobs that dead items of the generation before x name as those that take their place, where x,
-// which has ended, has no such item. It returns the rows that it has ended.
-func (r *Controller) replaceItems(ctx context.Context, f *facts, x job.Row) (ended []job.Row, err error) {
+// replaceItems puts the jobs that dead items of the generation before the cause name as those that replace them, where
+// the cause, a mapped node that has ended, has no such item. It returns the rows that it has ended.
+func (r *Controller) replaceItems(ctx context.Context, f *facts) (ended []job.Row, err error) {
+	x := f.cause
 	if x.Generation == 1 || x.IsItem() || f.graph.Nodes[x.Node].ForEach == "" {
 		return nil, nil
 	}

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 
 	"punctual/functions/engine/effect"
 	"punctual/functions/engine/runs/permit"
@@ -71,11 +70,11 @@ func (r *Controller) propagate(ctx context.Context, x job.Row, todo *effect.List
 		if err != nil {
 			return err
 		}
-		f.permits = permit.New(r.Store, f.run, held)
-		ended, then, err := r.propagateOnce(ctx, f, x)
+		f.cause, f.permits = x, permit.New(r.Store, f.run, held)
+		ended, then, err := r.propagateOnce(ctx, f)
 		f.end(ended)
 		if err == nil && then != readOnce {
-			ended, err = r.propagated(ctx, f, x, then)
+			ended, err = r.propagated(ctx, f, then)
 			if f.end(ended); err == nil {
 				return nil
 			}
@@ -87,9 +86,9 @@ func (r *Controller) propagate(ctx context.Context, x job.Row, todo *effect.List
 	return changed(run.Of(x))
 }
 
-// propagated frees the places of x that were not passed on, has the nodes that have joined the line meanwhile take
-// them, and clears x's pending effects.
-func (r *Controller) propagated(ctx context.Context, f *facts, x job.Row, then verdict) (ended []job.Row, err error) {
+// propagated frees the permits of the cause that were not passed on, has the nodes that have joined the waiters
+// meanwhile take them, and clears the cause's pending effects.
+func (r *Controller) propagated(ctx context.Context, f *facts, then verdict) (ended []job.Row, err error) {
 	freed, err := f.permits.FreeHeld(ctx)
 	if err != nil {
 		return nil, err
@@ -108,7 +107,7 @@ func (r *Controller) propagated(ctx context.Context, f *facts, x job.Row, then v
 	if then == keepPending {
 		return ended, nil
 	}
-	return ended, r.clearPending(ctx, x)
+	return ended, r.clearPending(ctx, f.cause)
 }
 
 // verdict is what follows once the nodes that wait for an end were evaluated.
@@ -121,17 +120,15 @@ const (
 )
 
 // propagateOnce is propagate for the run as it was read.
-func (r *Controller) propagateOnce(
-	ctx context.Context, f *facts, x job.Row,
-) (ended []job.Row, then verdict, err error) {
-	if ended, err = r.replaceItems(ctx, f, x); err != nil {
+func (r *Controller) propagateOnce(ctx context.Context, f *facts) (ended []job.Row, then verdict, err error) {
+	if ended, err = r.replaceItems(ctx, f); err != nil {
 		return ended, readOnce, err
 	}
-	counts := x.Generation == f.run.Generation(x.Node)
+	x, counts := f.cause, f.causeCounts()
 	node := !x.IsItem() && counts
 	failed := node && f.graph.OnFailure == dag.CancelRun && dag.EndOf(x.Status) == dag.Failed
 	if x.IsItem() && !counts {
-		if ended, err = r.closeOlder(ctx, f, x); err != nil {
+		if ended, err = r.closeOlder(ctx, f); err != nil {
 			return ended, readOnce, err
 		}
 	}
@@ -151,24 +148,7 @@ func (r *Controller) propagateOnce(
 		}
 		return ended, clearEffects, r.bringOn(ctx, f.run.Key, f.todo)
 	}
-
-	if x.Permit > 0 || x.Slot > 0 { // a node in the line may take the place over
-		more, err := r.moveUp(ctx, f, x.Slot > 0)
-		if ended = append(ended, more...); err != nil {
-			return ended, readOnce, err
-		}
-	}
-	for _, c := range r.targets(f, x, counts) {
-		if f.run.Stop != run.NoStop && !(x.IsItem() && c == x.Node) {
-			continue
-		}
-		more, err := r.evaluate(ctx, f, c, x)
-		ended = append(ended, more...)
-		if err != nil {
-			return ended, readOnce, err
-		}
-	}
-	more, err := r.recheckWaiters(ctx, f)
+	more, err := r.evaluateTargets(ctx, f)
 	if ended = append(ended, more...); err != nil {
 		return ended, readOnce, err
 	}
@@ -176,7 +156,7 @@ func (r *Controller) propagateOnce(
 		return ended, readOnce, err
 	}
 	if node {
-		if err := r.endAfter(ctx, f, x); err != nil {
+		if err := r.endAfter(ctx, f); err != nil {
 			return ended, readOnce, err
 		}
 	}
@@ -190,13 +170,39 @@ func (r *Controller) propagateOnce(
 	return ended, clearEffects, nil
 }
 
-// targets are the nodes to be evaluated after the end of x.
-func (r *Controller) targets(f *facts, x job.Row, counts bool) []string {
-	if !counts || x.IsItem() { // the newer generation may wait for the older one; a mapped node waits for its items
-		return []string{x.Node}
+// evaluateTargets has a node of the waiters take over the permit of the cause, evaluates the nodes that wait for the
+// cause, and writes down those that wait for a permit now.
+func (r *Controller) evaluateTargets(ctx context.Context, f *facts) (ended []job.Row, err error) {
+	if f.cause.Permit > 0 || f.cause.Slot > 0 {
+		if ended, err = r.moveUp(ctx, f, f.cause.Slot > 0); err != nil {
+			return ended, err
+		}
 	}
-	if f.run.Epoch == 1 { // before any operation on the run, all ancestors of a node end before its parents
-		return f.graph.Children(x.Node)
+	for _, name := range f.targets() {
+		if f.run.Stop != run.NoStop && !(f.cause.IsItem() && name == f.cause.Node) {
+			continue
+		}
+		more, err := r.evaluateTarget(ctx, f, name)
+		if ended = append(ended, more...); err != nil {
+			return ended, err
+		}
 	}
-	return append(slices.Clone(f.graph.Children(x.Node)), f.graph.Readers(x.Node)...)
+	more, err := r.recheckWaiters(ctx, f)
+	return append(ended, more...), err
+}
+
+// evaluateTarget evaluates a node that waits for the cause, once the cause is the last of those that it waits for.
+func (r *Controller) evaluateTarget(ctx context.Context, f *facts, name string) ([]job.Row, error) {
+	switch {
+	case f.cause.IsItem() && f.causeCounts():
+		return r.itemEnded(ctx, f, name)
+	case f.causeIsParent(name):
+		if need := f.graph.JoinNeeds(f.run, name); need > 0 {
+			n, err := r.Store.Count(ctx, f.run.Key, f.run.JoinRef(name, f.run.Generation(name)), 1, r.Clock.Now())
+			if err != nil || n < int64(need) {
+				return nil, err
+			}
+		}
+	}
+	return r.bringOnNode(ctx, f, name)
 }

@@ -158,7 +158,7 @@ func (r *Controller) evaluateBatch(ctx context.Context, f *facts, names []string
 		}
 	}
 	err = r.each(ctx, len(names), func(i int) error {
-		more, err := r.evaluate(ctx, f, names[i], job.Row{})
+		more, err := r.bringOnNode(ctx, f, names[i])
 		f.mu.Lock()
 		defer f.mu.Unlock()
 		ended = append(ended, more...)

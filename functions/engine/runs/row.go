@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -143,15 +142,6 @@ func (r *Controller) putEnded(
 func (r *Controller) end(ctx context.Context, f *facts, name string, s job.Status, why job.Reason) ([]job.Row, error) {
 	now := r.Clock.Now()
 	return r.putEnded(ctx, f, r.blank(f, name, 0, now), s, why, now)
-}
-
-// failed ends a node as DEAD if err is that of its expression, and returns any other error.
-func (r *Controller) failed(ctx context.Context, f *facts, name string, err error) ([]job.Row, error) {
-	wrong := new(dag.ExpressionError)
-	if !errors.As(err, &wrong) {
-		return nil, err
-	}
-	return r.end(ctx, f, name, job.Dead, reasonOf(wrong))
 }
 
 // reasonOf is why a node or an item is DEAD whose expression failed.

@@ -171,7 +171,7 @@ func (r *Controller) claimWaiter(ctx context.Context, f *facts, waiters run.Wait
 func (r *Controller) releaseClaimed(ctx context.Context, f *facts, no int) (ended []job.Row, err error) {
 	name := f.graph.Names()[no]
 	f.permits.Forget(name)
-	if ended, err = r.evaluate(ctx, f, name, job.Row{}); err != nil {
+	if ended, err = r.bringOnNode(ctx, f, name); err != nil {
 		return ended, err // the mark stays, and the end is propagated once more
 	}
 	f.mu.Lock()

@@ -21,36 +21,35 @@ import (
 // weigh admits the release of a node that makes so many jobs with payloads of so many bytes, before anything of it is
 // written. A node that weighs less than a request is admitted at once. Of another the weight is drawn on the rate limit
 // of the tenant, once for each generation of the node; while the tenant is too much in deficit, the release is left to
-// another invocation, for which weigh asks. A node with which the run's payloads have too many bytes is ended.
+// another invocation, for which weigh asks. why is set if the run's payloads have too many bytes with the node's.
 func (r *Controller) weigh(
 	ctx context.Context, f *facts, name string, jobs, bytes int,
-) (admitted bool, ended []job.Row, err error) {
+) (admitted bool, why job.Reason, err error) {
 	n := store.Weight(jobs, bytes)
 	if n == 0 {
-		return true, nil, nil
+		return true, why, nil
 	}
 	no, _ := slices.BinarySearch(f.graph.Names(), name)
 	generation, drawn := f.run.Generation(name), false
 	for range tries {
 		weights, err := r.Store.Weights(ctx, f.run.Key)
 		if err != nil || weights.Has(no, generation) {
-			return err == nil, nil, err
+			return err == nil, why, err
 		}
 		if sum := weights.With(no, int64(bytes)); sum > contract.MaxRunPayloads {
-			ended, err = r.end(ctx, f, name, job.Dead, tooManyBytes(bytes, sum-int64(bytes)))
-			return false, ended, err
+			return false, tooManyBytes(bytes, sum-int64(bytes)), nil
 		}
 		if !drawn {
 			if drawn, err = r.draw(ctx, f, n); err != nil || !drawn {
-				return false, nil, err
+				return false, why, err
 			}
 		}
 		note := weights.Note(f.run.Key, no, generation, int64(bytes), contract.MaxRunPayloads, r.Clock.Now())
 		if err := r.Store.Put(ctx, note); !refused(err) {
-			return err == nil, nil, err
+			return err == nil, why, err
 		}
 	}
-	return false, nil, changed(f.run.Key)
+	return false, why, changed(f.run.Key)
 }
 
 // tooManyBytes is why a node is DEAD whose payloads have so many bytes, where those of the run's other nodes have

@@ -1,0 +1,65 @@
+package runs
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+
+	"punctual/shared/job"
+)
+
+// bringOnNode evaluates a node, and does what becomes of it. It returns the rows that it has ended.
+func (r *Controller) bringOnNode(ctx context.Context, f *facts, name string) ([]job.Row, error) {
+	d, err := r.evaluate(ctx, f, name)
+	if err != nil {
+		return nil, err
+	}
+	switch d.do {
+	case toHold:
+		f.mu.Lock()
+		f.holds = true
+		f.mu.Unlock()
+	case toUnpark:
+		f.unpark(d.row)
+	case toPutItems:
+		return r.mapped(ctx, f, d.row)
+	case toOverride:
+		return r.force(ctx, f, name)
+	case toEnd:
+		return r.end(ctx, f, name, d.status, d.why)
+	case toOpen:
+		return r.open(ctx, f, name, d)
+	case toRelease:
+		return r.release(ctx, f, name, d.payload)
+	}
+	return nil, nil
+}
+
+// release makes the job of a node. A node that finds no permit of the run joins its waiters.
+func (r *Controller) release(
+	ctx context.Context, f *facts, name string, payload json.RawMessage,
+) (ended []job.Row, err error) {
+	switch admitted, why, err := r.weigh(ctx, f, name, 1, len(payload)); {
+	case err != nil:
+		return nil, err
+	case why.Code != "":
+		return r.end(ctx, f, name, job.Dead, why)
+	case !admitted:
+		return nil, nil
+	}
+	now := r.Clock.Now()
+	for {
+		at, found, err := r.runPermit(ctx, f, name)
+		if err != nil {
+			return nil, err
+		}
+		if !found {
+			f.addWaiter(name)
+			return nil, nil
+		}
+		ended, _, err := r.accept(ctx, f, r.blank(f, name, 0, now), payload, 0, now, at)
+		if !errors.Is(err, errPermitLost) {
+			return ended, err
+		}
+	}
+}
