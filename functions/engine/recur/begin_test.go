@@ -22,20 +22,16 @@ import (
 )
 
 // etl makes a dag of two nodes, one after the other.
-func (b *bundle) etl(params string, change ...func(*dag.Definition)) {
+func (b *bench) etl(params string, change ...func(*dag.Definition)) {
 	b.Helper()
 	d := dag.Definition{Nodes: map[string]dag.Node{
 		"a": {Task: "echo"}, "b": {Task: "echo", DependsOn: []string{"a"}},
 	}}
-	if err := json.Unmarshal([]byte(params), &d.Params); err != nil {
-		b.Fatal(err)
-	}
+	b.Must(json.Unmarshal([]byte(params), &d.Params))
 	for _, c := range change {
 		c(&d)
 	}
-	if err := b.Store.PutDefinition(b.Context(), jobtest.Tenant, d.Hash(), d.Encode()); err != nil {
-		b.Fatal(err)
-	}
+	b.Must(b.Store.PutDefinition(b.Context(), jobtest.Tenant, d.Hash(), d.Encode()))
 	if _, _, err := b.Store.PutDag(b.Context(), jobtest.Tenant, "etl", d.Hash(), stagetest.Now()); err != nil {
 		b.Fatal(err)
 	}
@@ -48,7 +44,7 @@ func ofRuns(s *schedule.Schedule) {
 }
 
 // overdueRun is the row of a run that should have begun.
-func (b *bundle) overdueRun(n int, s schedule.Schedule, change ...func(*job.Row)) job.Row {
+func (b *bench) overdueRun(n int, s schedule.Schedule, change ...func(*job.Row)) job.Row {
 	b.Helper()
 	return b.Overdue(n, stagetest.Late+time.Duration(n)*time.Minute,
 		append([]func(*job.Row){stagetest.Of(s), func(r *job.Row) {
@@ -57,7 +53,7 @@ func (b *bundle) overdueRun(n int, s schedule.Schedule, change ...func(*job.Row)
 }
 
 // run reads the run of a row; the zero Run says that there is none.
-func (b *bundle) run(r job.Row) run.Run {
+func (b *bench) run(r job.Row) run.Run {
 	b.Helper()
 	is, err := b.Store.Run(b.Context(), run.Key{Tenant: r.Tenant, ID: r.ID})
 	if err != nil && fault.KindOf(err) != fault.NotFound {
@@ -67,7 +63,7 @@ func (b *bundle) run(r job.Row) run.Run {
 }
 
 // end cancels the run of a row.
-func (b *bundle) end(r job.Row) {
+func (b *bench) end(r job.Row) {
 	b.Helper()
 	if _, err := b.engine.Runs.Cancel(b.Context(), run.Key{Tenant: r.Tenant, ID: r.ID},
 		runs.By{Who: "test"}); err != nil {
@@ -82,12 +78,12 @@ func TestRecurrer_BeginsRuns(t *testing.T) {
 		n := 5
 		s.Overlap, s.Spec.MaxRuns = schedule.OverlapSkip, &n
 	}
-	bubble(t, "begins a run once, with its slot and count", func(b *bundle) {
+	bubble(t, "begins a run once, with its slot and count", func(b *bench) {
 		b.etl(`{"x":1}`)
 		s := b.Rule(ofRuns, limited)
 		r := b.overdueRun(0, s)
-		b.requireStep(b.sweep(r), recur.Began)
-		b.requireStep(b.sweep(r), job.StepNothing)
+		b.RequireStep(b.sweep(r), recur.Began)
+		b.RequireStep(b.sweep(r), job.StepNothing)
 		is, now := b.run(r), b.Row(r.Key)
 		if is.Status != run.Running || is.Schedule != s.Name || !is.NominalAt.Equal(r.NominalAt) ||
 			is.DagVersion != 1 || is.Params != `{"x":1}` {
@@ -102,7 +98,7 @@ func TestRecurrer_BeginsRuns(t *testing.T) {
 			b.Errorf("slot %+v, counted %v, left %v: %v, %v", slot, counted, left, err, err2)
 		}
 	})
-	bubble(t, "begins a run early only if runs may overlap", func(b *bundle) {
+	bubble(t, "begins a run early only if runs may overlap", func(b *bench) {
 		b.etl(`{}`)
 		for name, c := range map[string]struct {
 			ahead   time.Duration
@@ -120,7 +116,7 @@ func TestRecurrer_BeginsRuns(t *testing.T) {
 				r.DueAt = stagetest.Now().Add(c.ahead)
 				r.WakeAt = r.DueAt
 			})
-			if _, err := b.decider.Reevaluate(b.Context(), r.Key, 1, 1); err != nil {
+			if _, err := b.engine.Reevaluate(b.Context(), r.Key, 1, 1); err != nil {
 				b.Fatal(err)
 			}
 			if begun := b.Row(r.Key).Status == job.Blocked; begun != c.begins {
@@ -139,7 +135,7 @@ func TestRecurrer_BeginsRuns(t *testing.T) {
 			}
 		}
 	})
-	bubble(t, "begins a run completely or not at all after a crash at any call", func(b *bundle) {
+	bubble(t, "begins a run completely or not at all after a crash at any call", func(b *bench) {
 		b.etl(`{}`)
 		for _, lost := range []bool{false, true} {
 			var r job.Row
@@ -153,7 +149,7 @@ func TestRecurrer_BeginsRuns(t *testing.T) {
 				})
 				b.restart()
 			}, func() error {
-				_, err := b.decider.Entry(b.Context(), stagetest.Entry(r))
+				_, err := b.engine.Entry(b.Context(), stagetest.Entry(r))
 				return err
 			}, func(n int) {
 				row, is := b.Row(r.Key), b.run(r)
@@ -162,7 +158,7 @@ func TestRecurrer_BeginsRuns(t *testing.T) {
 				}
 				b.restart()
 				if row.Status != job.Blocked {
-					b.requireStep(b.sweep(row), recur.Began)
+					b.RequireStep(b.sweep(row), recur.Began)
 				}
 				if is := b.run(r); is.Status != run.Building && is.Status != run.Running || is.WakeAt.IsZero() {
 					b.Errorf("after crash %d the run is %+v", n, is)
@@ -170,7 +166,7 @@ func TestRecurrer_BeginsRuns(t *testing.T) {
 			})
 		}
 	})
-	bubble(t, "begins no run of a schedule that has just changed", func(b *bundle) {
+	bubble(t, "begins no run of a schedule that has just changed", func(b *bench) {
 		b.etl(`{}`)
 		s := b.Rule(ofRuns)
 		r := b.overdueRun(0, s)
@@ -178,16 +174,16 @@ func TestRecurrer_BeginsRuns(t *testing.T) {
 			_, w := schedule.PauseSchedule(s, schedule.Pause{}, stagetest.Now())
 			b.Write(w)
 		})
-		b.requireStep(b.sweep(r), job.StepPark)
+		b.RequireStep(b.sweep(r), job.StepPark)
 		if now := b.Row(r.Key); now.Status != job.Scheduled || !now.Parked || b.run(r).Status != "" {
 			b.Errorf("the row is %s, the run %q", now.Status, b.run(r).Status)
 		}
 	})
-	bubble(t, "refuses a skip, a park and an adoption after the run has begun", func(b *bundle) {
+	bubble(t, "refuses a skip, a park and an adoption after the run has begun", func(b *bench) {
 		b.etl(`{}`)
 		s := b.Rule(ofRuns)
 		r := b.overdueRun(0, s)
-		b.requireStep(b.sweep(r), recur.Began)
+		b.RequireStep(b.sweep(r), recur.Began)
 		made := r
 		made.Epoch++
 		_, skip := job.Skip(r, job.Reason{Code: job.CodeEdited}, stagetest.Now())
@@ -201,19 +197,19 @@ func TestRecurrer_BeginsRuns(t *testing.T) {
 		}
 	})
 	for name, c := range map[string]struct {
-		prepare func(b *bundle)
+		prepare func(b *bench)
 		change  func(*schedule.Schedule)
 		payload string
 		code    string
 	}{
-		"whose dag is gone": {func(*bundle) {}, nil, "", job.CodeUnknownDag},
-		"whose version was never made": {func(b *bundle) { b.etl(`{}`) },
+		"whose dag is gone": {func(*bench) {}, nil, "", job.CodeUnknownDag},
+		"whose version was never made": {func(b *bench) { b.etl(`{}`) },
 			func(s *schedule.Schedule) { s.Template.DagVersion = 7 }, "", job.CodeUnknownDag},
 		"with params that the newest version does not know": {
-			func(b *bundle) { b.etl(`{"x":1}`); b.etl(`{"y":1}`) }, nil, `{"x":2}`, job.CodeParams,
+			func(b *bench) { b.etl(`{"x":1}`); b.etl(`{"y":1}`) }, nil, `{"x":2}`, job.CodeParams,
 		},
 		"with params that do not fit the newest version's schema": {
-			func(b *bundle) {
+			func(b *bench) {
 				b.etl(`{"x":1}`)
 				b.etl(`{"x":1}`, func(d *dag.Definition) {
 					d.ParamsSchema = json.RawMessage(`{"properties":{"x":{"maximum":10}}}`)
@@ -221,7 +217,7 @@ func TestRecurrer_BeginsRuns(t *testing.T) {
 			}, nil, `{"x":11}`, job.CodeParams,
 		},
 	} {
-		bubble(t, "skips a run "+name+" and says why", func(b *bundle) {
+		bubble(t, "skips a run "+name+" and says why", func(b *bench) {
 			c.prepare(b)
 			s := b.Rule(ofRuns, func(s *schedule.Schedule) {
 				if c.change != nil {
@@ -229,7 +225,7 @@ func TestRecurrer_BeginsRuns(t *testing.T) {
 				}
 			})
 			r := b.overdueRun(0, s, func(r *job.Row) { r.Payload = c.payload })
-			b.requireStep(b.sweep(r), recur.Skipped)
+			b.RequireStep(b.sweep(r), recur.Skipped)
 			now := b.Row(r.Key)
 			outcome, reason, why := schedule.OfJob(now)
 			if now.Status != job.Skipped || outcome != schedule.Skipped || reason != c.code || why == "" {
@@ -241,12 +237,12 @@ func TestRecurrer_BeginsRuns(t *testing.T) {
 
 func TestRecurrer_EndsTheRowsOfRuns(t *testing.T) {
 	t.Parallel()
-	bubble(t, "ends the row of a run and begins the next one that is queued", func(b *bundle) {
+	bubble(t, "ends the row of a run and begins the next one that is queued", func(b *bench) {
 		b.etl(`{}`)
 		s := b.Rule(ofRuns, func(s *schedule.Schedule) { s.Overlap = schedule.OverlapBufferAll })
 		first, second := b.overdueRun(1, s), b.overdueRun(0, s)
-		b.requireStep(b.sweep(first), recur.Began)
-		b.requireStep(b.sweep(second), job.StepPark)
+		b.RequireStep(b.sweep(first), recur.Began)
+		b.RequireStep(b.sweep(second), job.StepPark)
 		if now := b.Row(second.Key); !now.QueuedBehind || b.run(second).Status != "" {
 			b.Errorf("the second is %+v", now)
 		}
@@ -261,17 +257,17 @@ func TestRecurrer_EndsTheRowsOfRuns(t *testing.T) {
 			b.Errorf("the second run is %q", is.Status)
 		}
 	})
-	bubble(t, "cancels the earlier run under overlap cancel_running", func(b *bundle) {
+	bubble(t, "cancels the earlier run under overlap cancel_running", func(b *bench) {
 		b.etl(`{}`)
 		s := b.Rule(ofRuns, func(s *schedule.Schedule) { s.Overlap = schedule.OverlapCancelRunning })
 		first, second := b.overdueRun(1, s), b.overdueRun(0, s)
-		b.requireStep(b.sweep(first), recur.Began)
+		b.RequireStep(b.sweep(first), recur.Began)
 		b.sweep(second)
 		if was, is := b.run(first), b.run(second); was.Status != run.Cancelled || is.Status != run.Running {
 			b.Errorf("the first is %s, the second %q", was.Status, is.Status)
 		}
 	})
-	bubble(t, "counts a failed run once after a crash at any call", func(b *bundle) {
+	bubble(t, "counts a failed run once after a crash at any call", func(b *bench) {
 		b.etl(`{}`)
 		for _, lost := range []bool{false, true} {
 			var r job.Row
@@ -283,7 +279,7 @@ func TestRecurrer_EndsTheRowsOfRuns(t *testing.T) {
 					r.ID = job.DeterministicID(r.DueAt, "x", fmt.Sprint(lost, n))
 				})
 				b.restart()
-				b.requireStep(b.sweep(r), recur.Began)
+				b.RequireStep(b.sweep(r), recur.Began)
 				is := b.run(r)
 				why := job.Reason{Code: run.ReasonExpired}
 				_, w := is.Halt(run.StopExpire, why, stagetest.Now())
@@ -296,13 +292,9 @@ func TestRecurrer_EndsTheRowsOfRuns(t *testing.T) {
 					b.Errorf("after crash %d the run has no wake-up, and its schedule was not notified", n)
 				}
 				b.restart()
-				if err := b.engine.Runs.Reconcile(b.Context(), is.Key); err != nil {
-					b.Fatal(err)
-				}
+				b.Must(b.engine.Runs.Reconcile(b.Context(), is.Key))
 				b.restart()
-				if err := b.engine.Runs.Reconcile(b.Context(), is.Key); err != nil {
-					b.Fatal(err)
-				}
+				b.Must(b.engine.Runs.Reconcile(b.Context(), is.Key))
 				now, row, is := b.Schedule(s.Key), b.Row(r.Key), b.run(r)
 				if now.Failures != 1 || row.Status != job.Dead || row.PendingEffects != job.NoPendingEffects ||
 					!is.Notified {
@@ -312,11 +304,11 @@ func TestRecurrer_EndsTheRowsOfRuns(t *testing.T) {
 			})
 		}
 	})
-	bubble(t, "keeps a run until its schedule was notified", func(b *bundle) {
+	bubble(t, "keeps a run until its schedule was notified", func(b *bench) {
 		b.etl(`{}`)
 		s := b.Rule(ofRuns)
 		r := b.overdueRun(0, s)
-		b.requireStep(b.sweep(r), recur.Began)
+		b.RequireStep(b.sweep(r), recur.Began)
 		b.Fail(memory.TableWrite, job.WriteCloseRun)
 		b.end(r)
 		b.World.SetFaults(nil)
@@ -327,9 +319,7 @@ func TestRecurrer_EndsTheRowsOfRuns(t *testing.T) {
 		if err := b.Store.Put(b.Context(), is.Forget()); err == nil {
 			b.Error("it is forgotten")
 		}
-		if err := b.engine.Runs.Reconcile(b.Context(), is.Key); err != nil {
-			b.Fatal(err)
-		}
+		b.Must(b.engine.Runs.Reconcile(b.Context(), is.Key))
 		if err := b.Store.Put(b.Context(), b.run(r).Forget()); err != nil || b.Row(r.Key).Status != job.Cancelled {
 			b.Errorf("the row is %s: %v", b.Row(r.Key).Status, err)
 		}

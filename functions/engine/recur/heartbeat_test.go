@@ -10,12 +10,10 @@ import (
 )
 
 // beating lists the schedules of heartbeats that are there.
-func (b *bundle) beating() (names []string) {
+func (b *bench) beating() (names []string) {
 	b.Helper()
 	page, _, err := b.Store.Schedules(b.Context(), tenant.System, "", contract.ListMax)
-	if err != nil {
-		b.Fatal(err)
-	}
+	b.Must(err)
 	for _, s := range page {
 		names = append(names, s.Name)
 	}
@@ -27,13 +25,11 @@ func TestHeartbeats_BelongToThePoolsThatAreNamed(t *testing.T) {
 	t.Parallel()
 	short := []string{"heartbeat-short-critical", "heartbeat-short-high", "heartbeat-short-low",
 		"heartbeat-short-normal"}
-	keep := func(b *bundle, pools ...string) {
+	keep := func(b *bench, pools ...string) {
 		b.Helper()
-		if err := b.recur.Heartbeats(b.Context(), pools); err != nil {
-			b.Fatal(err)
-		}
+		b.Must(b.engine.Recur.Heartbeats(b.Context(), pools))
 	}
-	bubble(t, "makes one schedule for each priority of a pool, once", func(b *bundle) {
+	bubble(t, "makes one schedule for each priority of a pool, once", func(b *bench) {
 		keep(b, "short")
 		keep(b, "short")
 		if got := b.beating(); !slices.Equal(got, short) {
@@ -44,7 +40,7 @@ func TestHeartbeats_BelongToThePoolsThatAreNamed(t *testing.T) {
 			b.Errorf("the schedule was written %d times: %v", s.Epoch, err)
 		}
 	})
-	bubble(t, "deletes those of a pool that is not named any more, and makes them again", func(b *bundle) {
+	bubble(t, "deletes those of a pool that is not named any more, and makes them again", func(b *bench) {
 		keep(b, contract.Pools...)
 		if n := len(b.beating()); n != len(contract.Pools)*len(contract.Priorities) {
 			b.Errorf("all pools have %d heartbeats", n)

@@ -21,78 +21,48 @@ import (
 	"punctual/shared/store"
 )
 
-type bundle struct {
+type bench struct {
 	*stagetest.Bench
-	engine  *engine.Engine
-	recur   *recur.Recurrer
-	decider *engine.Engine
+	engine *engine.Engine
 }
 
 // restart continues in a new process, which remembers nothing.
-func (b *bundle) restart() {
-	b.engine = b.Engine()
-	b.recur, b.decider = b.engine.Recur, b.engine
-}
+func (b *bench) restart() { b.engine = b.Engine() }
 
-func bubble(t *testing.T, name string, do func(b *bundle)) { bubbleOf(t, name, memory.Options{}, do) }
+func bubble(t *testing.T, name string, do func(b *bench)) { bubbleOf(t, name, memory.Options{}, do) }
 
-func bubbleOf(t *testing.T, name string, o memory.Options, do func(b *bundle)) {
+func bubbleOf(t *testing.T, name string, o memory.Options, do func(b *bench)) {
 	stagetest.Bubble(t, name, o, func(s *stagetest.Bench) {
-		b := &bundle{Bench: s}
+		b := &bench{Bench: s}
 		b.restart()
 		do(b)
 	})
 }
 
 // put puts a minutely schedule, changed as each says.
-func (b *bundle) put(change ...func(*schedule.Schedule)) schedule.Schedule {
+func (b *bench) put(change ...func(*schedule.Schedule)) schedule.Schedule {
 	b.Helper()
 	return b.Create(stagetest.Schedule("s", "* * * * *", change...))
 }
 
-// once does something before the next call of that kind.
-func (b *bundle) once(op string, do func()) {
-	b.Before(func(c memory.Call) bool { return c.Op == op }, do)
-}
-
 // sweep decides about the row as the sweeper does, and returns the step.
-func (b *bundle) sweep(r job.Row) job.Step {
-	b.Helper()
-	step, err := b.decider.Entry(b.Context(), stagetest.Entry(r))
-	if err != nil {
-		b.Fatal(err)
-	}
-	return step
-}
+func (b *bench) sweep(r job.Row) job.Step { b.Helper(); return b.Sweep(b.engine, r) }
 
-func (b *bundle) requireStep(got, want job.Step) {
+func (b *bench) promote(s schedule.Schedule) recur.Promoted {
 	b.Helper()
-	if got != want {
-		b.Fatalf("the step was %q, want %q", got, want)
-	}
-}
-
-func (b *bundle) promote(s schedule.Schedule) recur.Promoted {
-	b.Helper()
-	did, err := b.recur.Promote(b.Context(), s.Key)
-	if err != nil {
-		b.Fatal(err)
-	}
+	did, err := b.engine.Recur.Promote(b.Context(), s.Key)
+	b.Must(err)
 	return did
 }
 
-func (b *bundle) rows(s schedule.Schedule) []job.Row {
+func (b *bench) rows(s schedule.Schedule) []job.Row {
 	b.Helper()
 	jobs, _, err := b.Store.JobsOf(b.Context(), s.Key, time.Time{}, time.Time{}, false, 1000, "")
-	if err != nil {
-		b.Fatal(err)
-	}
+	b.Must(err)
 	var rows []job.Row
 	for _, j := range jobs {
 		r, err := b.Store.Row(b.Context(), j.Key)
-		if err != nil {
-			b.Fatal(err)
-		}
+		b.Must(err)
 		rows = append(rows, r)
 	}
 	return rows
@@ -100,7 +70,7 @@ func (b *bundle) rows(s schedule.Schedule) []job.Row {
 
 func TestRecurrer_Promotes(t *testing.T) {
 	t.Parallel()
-	bubble(t, "makes each job inside the horizon once", func(b *bundle) {
+	bubble(t, "makes each job inside the horizon once", func(b *bench) {
 		s := b.put()
 		if did := b.promote(s); did.Made != 30 {
 			b.Errorf("it did %+v", did)
@@ -119,7 +89,7 @@ func TestRecurrer_Promotes(t *testing.T) {
 		}
 	})
 	//proof:of 12
-	bubble(t, "two promotions at once make each job once and move the schedule on", func(b *bundle) {
+	bubble(t, "two promotions at once make each job once and move the schedule on", func(b *bench) {
 		s := b.put()
 		var both sync.WaitGroup
 		made := make([]int, 2)
@@ -137,22 +107,15 @@ func TestRecurrer_Promotes(t *testing.T) {
 			b.Errorf("made %v, %d rows", made, len(b.rows(s)))
 		}
 	})
-	bubble(t, "leaves the contents of a newer template as they are", func(b *bundle) {
+	bubble(t, "leaves the contents of a newer template as they are", func(b *bench) {
 		template := func(s *schedule.Schedule, digit string) {
 			body := []byte(strings.Repeat(digit, 2000))
 			s.SetPayload(body)
 			s.Template.Labels = job.Labels{Tags: `{"of":"` + digit + `"}`}
-			if err := b.Store.PutSchedulePayload(b.Context(), *s, body); err != nil {
-				b.Fatal(err)
-			}
+			b.Must(b.Store.PutSchedulePayload(b.Context(), *s, body))
 		}
 		s := b.put(func(s *schedule.Schedule) { template(s, "1") })
-		done := false
-		b.World.SetFaults(func(c memory.Call) memory.Fault {
-			if c.Name != job.WriteAccept || done { // the first row, after its payload
-				return memory.Fault{}
-			}
-			done = true
+		b.Before(stagetest.Named(job.WriteAccept), func() { // the first row, after its payload
 			edited := b.Schedule(s.Key)
 			template(&edited, "2")
 			_, w, err := schedule.Edit(b.Schedule(s.Key), edited, nil, stagetest.Now())
@@ -161,9 +124,8 @@ func TestRecurrer_Promotes(t *testing.T) {
 			}
 			b.Write(w...)
 			b.promote(s)
-			return memory.Fault{}
 		})
-		_, _ = b.recur.Promote(b.Context(), s.Key)
+		_, _ = b.engine.Recur.Promote(b.Context(), s.Key)
 		b.World.SetFaults(nil)
 		b.promote(s)
 		for _, r := range b.rows(s) {
@@ -181,7 +143,7 @@ func TestRecurrer_Promotes(t *testing.T) {
 			}
 		}
 	})
-	bubble(t, "keeps the payload and the labels of each job", func(b *bundle) {
+	bubble(t, "keeps the payload and the labels of each job", func(b *bench) {
 		labels := job.Labels{Tags: `{"team":"billing"}`, Metadata: `{"a":1}`}
 		body := make([]byte, 2000)
 		for i := range body {
@@ -190,17 +152,13 @@ func TestRecurrer_Promotes(t *testing.T) {
 		s := b.put(func(s *schedule.Schedule) {
 			s.SetPayload(body)
 			s.Template.Labels = labels
-			if err := b.Store.PutSchedulePayload(b.Context(), *s, body); err != nil {
-				b.Fatal(err)
-			}
+			b.Must(b.Store.PutSchedulePayload(b.Context(), *s, body))
 		})
 		b.promote(s)
 		edited := b.Schedule(s.Key)
 		edited.Template.Priority = job.High
 		_, w, err := schedule.Edit(b.Schedule(s.Key), edited, nil, stagetest.Now())
-		if err != nil {
-			b.Fatal(err)
-		}
+		b.Must(err)
 		b.Write(w...)
 		if did := b.promote(s); did.Adopted != 30 {
 			b.Errorf("adopted %+v", did)
@@ -217,28 +175,22 @@ func TestRecurrer_Promotes(t *testing.T) {
 			}
 		}
 	})
-	bubble(t, "decides anew when an edit replaces the payload that it is about to read", func(b *bundle) {
+	bubble(t, "decides anew when an edit replaces the payload that it is about to read", func(b *bench) {
 		body := func(char string) []byte { return []byte(`"` + strings.Repeat(char, 300<<10) + `"`) }
 		set := func(s *schedule.Schedule, payload []byte) {
 			s.SetPayload(payload)
-			if err := b.Store.PutSchedulePayload(b.Context(), *s, payload); err != nil {
-				b.Fatal(err)
-			}
+			b.Must(b.Store.PutSchedulePayload(b.Context(), *s, payload))
 		}
 		hourly := "0 * * * *"
 		time.Sleep(45 * time.Minute)
 		s := b.put(func(s *schedule.Schedule) { s.Spec.Cron = &hourly; set(s, body("a")) })
-		b.once(memory.BlobGet, func() {
+		b.Before(stagetest.Every(memory.BlobGet), func() {
 			edited := s
 			set(&edited, body("b"))
 			after, w, err := schedule.Edit(s, edited, nil, stagetest.Now())
-			if err != nil {
-				b.Fatal(err)
-			}
+			b.Must(err)
 			b.Write(w...)
-			if err := b.Store.ForgetReplaced(b.Context(), s, after); err != nil {
-				b.Fatal(err)
-			}
+			b.Must(b.Store.ForgetReplaced(b.Context(), s, after))
 		})
 		if did := b.promote(s); did.Made != 1 {
 			b.Errorf("it did %+v", did)
@@ -247,7 +199,7 @@ func TestRecurrer_Promotes(t *testing.T) {
 			b.Errorf("the job has %.5s, %v", got, err)
 		}
 	})
-	bubble(t, "leaves a paused, a deleted and an absent schedule alone", func(b *bundle) {
+	bubble(t, "leaves a paused, a deleted and an absent schedule alone", func(b *bench) {
 		s := b.put()
 		paused, w := schedule.PauseSchedule(s, schedule.Pause{}, stagetest.Now())
 		b.Write(w)
@@ -264,7 +216,7 @@ func TestRecurrer_Promotes(t *testing.T) {
 			b.Errorf("absent: %+v", did)
 		}
 	})
-	bubble(t, "resumes a schedule whose pause has passed its until, and unparks its jobs", func(b *bundle) {
+	bubble(t, "resumes a schedule whose pause has passed its until, and unparks its jobs", func(b *bench) {
 		s := b.put()
 		_, w := schedule.PauseSchedule(s, schedule.Pause{Until: stagetest.Now().Add(time.Hour)}, stagetest.Now())
 		b.Write(w)
@@ -277,12 +229,11 @@ func TestRecurrer_Promotes(t *testing.T) {
 		if now := b.Schedule(s.Key); now.Paused != nil || now.Epoch != 3 || len(b.rows(s)) == 0 {
 			b.Errorf("epoch %d, %d rows", now.Epoch, len(b.rows(s)))
 		}
-		if d, err := b.World.Queues().Depth(b.Context(), contract.DispatchQueue); err != nil ||
-			d.Visible != contract.ParkShards {
-			b.Errorf("%+v, %v", d, err)
+		if n := b.Visible(contract.DispatchQueue); n != contract.ParkShards {
+			b.Errorf("%d messages", n)
 		}
 	})
-	bubble(t, "parks a schedule under a pause of everything", func(b *bundle) {
+	bubble(t, "parks a schedule under a pause of everything", func(b *bench) {
 		s := b.put()
 		ref := job.PauseRef("acme", job.PauseAll)
 		b.Write(item.Write{Ref: ref, Name: "test.pause",
@@ -297,11 +248,9 @@ func TestRecurrer_Promotes(t *testing.T) {
 		}
 		time.Sleep(3 * time.Hour)
 		b.Write(item.Write{Ref: ref, Name: "test.lift", Delete: true})
-		b.recur.Reread("acme")
+		b.engine.Recur.Reread("acme")
 		var came scan.Counter
-		if err := b.recur.Slice(b.Context(), held.Slice(), time.Time{}, &came); err != nil {
-			b.Fatal(err)
-		}
+		b.Must(b.engine.Recur.Slice(b.Context(), held.Slice(), time.Time{}, &came))
 		late := 0
 		for _, r := range b.rows(s) {
 			if !r.DueAt.After(stagetest.Now()) {
@@ -312,7 +261,7 @@ func TestRecurrer_Promotes(t *testing.T) {
 			b.Errorf("%d missed times run, parked %v", late, b.Schedule(s.Key).Parked)
 		}
 	})
-	bubble(t, "ends a schedule that has reached its max_runs", func(b *bundle) {
+	bubble(t, "ends a schedule that has reached its max_runs", func(b *bench) {
 		one := 1
 		s := b.put(func(s *schedule.Schedule) { s.Spec.MaxRuns = &one })
 		b.Write(s.CountRun(job.Row{Key: job.Key{Tenant: "acme", ID: "X"}, DueAt: stagetest.Now()})...)
@@ -320,29 +269,26 @@ func TestRecurrer_Promotes(t *testing.T) {
 			b.Errorf("%+v, ended by %q", did, b.Schedule(s.Key).EndedBy)
 		}
 	})
-	bubble(t, "sends the firing of a job that is due now, and repeats it if it may be lost", func(b *bundle) {
+	bubble(t, "sends the firing of a job that is due now, and repeats it if it may be lost", func(b *bench) {
 		time.Sleep(time.Until(stagetest.Now().Truncate(time.Minute).Add(59 * time.Second)))
 		s := b.put()
 		b.promote(s)
-		if d, err := b.World.Queues().Depth(b.Context(), contract.FiringQueue("short", "normal")); err != nil ||
-			d.Visible != 1 {
-			b.Errorf("%+v, %v", d, err)
+		if n := b.Visible(stagetest.FiringQueue); n != 1 {
+			b.Errorf("%d firings", n)
 		}
 	})
 }
 
 func TestRecurrer_Adopts(t *testing.T) {
 	t.Parallel()
-	claim := func(b *bundle, r job.Row) job.Claim {
+	claim := func(b *bench, r job.Row) job.Claim {
 		b.Write(job.ClaimNew(r.Key, 1,
 			job.Owner{Worker: "w", Nonce: "n", LeaseUntil: stagetest.Now().Add(contract.Lease), DueAt: r.DueAt}))
 		c, err := b.Store.Claim(b.Context(), r.Key)
-		if err != nil {
-			b.Fatal(err)
-		}
+		b.Must(err)
 		return c
 	}
-	bubble(t, "adopts a job after its worker has let it go", func(b *bundle) {
+	bubble(t, "adopts a job after its worker has let it go", func(b *bench) {
 		s := b.put()
 		b.promote(s)
 		s = edit(b, s)
@@ -356,32 +302,30 @@ func TestRecurrer_Adopts(t *testing.T) {
 			b.Errorf("%+v", now)
 		}
 	})
-	bubble(t, "does not move on when the contents of the jobs are missing", func(b *bundle) {
+	bubble(t, "does not move on when the contents of the jobs are missing", func(b *bench) {
 		s := b.put()
 		b.promote(s)
 		after := s
 		body := []byte(`"` + strings.Repeat("x", 5000) + `"`) // too large for a row, and not stored
 		after.SetPayload(body)
 		after, _, err := schedule.Edit(s, after, nil, stagetest.Now())
-		if err != nil {
-			b.Fatal(err)
-		}
+		b.Must(err)
 		after.AdoptThrough = after.Next.Add(contract.Horizon) // all jobs are adopted, none is made
 		b.Write(item.Write{Ref: s.Ref(), Name: "test.edit", Put: after.Item()})
-		if _, err := b.recur.Promote(b.Context(), s.Key); fault.KindOf(err) != fault.NotFound {
+		if _, err := b.engine.Recur.Promote(b.Context(), s.Key); fault.KindOf(err) != fault.NotFound {
 			b.Errorf("it says %v", err)
 		}
 		if got := b.Schedule(s.Key); !got.Next.Equal(after.Next) {
 			b.Errorf("next is %s, and was %s", got.Next, after.Next)
 		}
 	})
-	bubble(t, "does not move on while a worker holds a job, and passes the job once it runs", func(b *bundle) {
+	bubble(t, "does not move on while a worker holds a job, and passes the job once it runs", func(b *bench) {
 		s := b.put()
 		b.promote(s)
 		s = edit(b, s)
 		first := b.rows(s)[0]
 		claim(b, first)
-		if _, err := b.recur.Promote(b.Context(), s.Key); fault.KindOf(err) != fault.Conflict {
+		if _, err := b.engine.Recur.Promote(b.Context(), s.Key); fault.KindOf(err) != fault.Conflict {
 			b.Errorf("it says %v", err)
 		}
 		if got := b.Schedule(s.Key); !got.Next.Equal(s.Next) || len(b.rows(s)) != 30 || b.rows(s)[1].Epoch != 2 {
@@ -403,7 +347,7 @@ func TestRecurrer_Adopts(t *testing.T) {
 		"a job that cannot be read": nil,
 		"a forgotten job":           nil,
 	} {
-		bubble(t, "leaves alone "+name, func(b *bundle) {
+		bubble(t, "leaves alone "+name, func(b *bench) {
 			s := b.put()
 			b.promote(s)
 			s = edit(b, s)
@@ -434,30 +378,17 @@ func TestRecurrer_Adopts(t *testing.T) {
 func TestRecurrer_RepeatsAPromotionThatCrashed(t *testing.T) {
 	t.Parallel()
 	for _, lost := range []bool{false, true} {
-		bubble(t, fmt.Sprintf("accounts for each time after any crash, last answer lost: %v", lost), func(b *bundle) {
+		bubble(t, fmt.Sprintf("accounts for each time after any crash, last answer lost: %v", lost), func(b *bench) {
 			for n := range 200 {
 				cron := "*/10 * * * *"
 				s := b.put(func(s *schedule.Schedule) { s.Name, s.Spec.Cron = fmt.Sprintf("s%d", n), &cron })
 				b.promote(s)
 				from := b.Schedule(s.Key).Next
 				time.Sleep(90 * time.Minute) // so that some times are missed
-				asked := 0
-				var mu sync.Mutex
-				b.World.SetFaults(func(memory.Call) memory.Fault {
-					mu.Lock()
-					defer mu.Unlock()
-					asked++
-					switch {
-					case asked <= n:
-						return memory.Fault{}
-					case asked == n+1 && lost:
-						return memory.Fault{Lost: true}
-					}
-					return memory.Fault{Fail: fault.Unavailable}
-				})
+				asked := b.DieAt(n, lost)
 				_, err := b.Engine().Recur.Promote(b.Context(), s.Key)
 				b.World.SetFaults(nil)
-				if asked <= n {
+				if *asked <= n {
 					if err != nil || n < 5 {
 						b.Errorf("%d points of crash, then %v", n, err)
 					}
@@ -479,13 +410,13 @@ func TestRecurrer_RepeatsAPromotionThatCrashed(t *testing.T) {
 func TestRecurrer_RecordsNoTimeThatACrashedPromotionMade(t *testing.T) {
 	t.Parallel()
 	const lag = time.Hour
-	for how, then := range map[string]func(b *bundle, s schedule.Schedule){
-		"is promoted later": func(b *bundle, s schedule.Schedule) {
+	for how, then := range map[string]func(b *bench, s schedule.Schedule){
+		"is promoted later": func(b *bench, s schedule.Schedule) {
 			time.Sleep(5 * time.Minute) // some of those times are too old by now
 			b.promote(s)
 		},
-		"is edited": func(b *bundle, s schedule.Schedule) { edit(b, b.Schedule(s.Key)); b.promote(s) },
-		"is paused and edited": func(b *bundle, s schedule.Schedule) {
+		"is edited": func(b *bench, s schedule.Schedule) { edit(b, b.Schedule(s.Key)); b.promote(s) },
+		"is paused and edited": func(b *bench, s schedule.Schedule) {
 			paused, w := schedule.PauseSchedule(b.Schedule(s.Key), schedule.Pause{}, stagetest.Now())
 			b.Write(w)
 			edit(b, paused)
@@ -493,29 +424,24 @@ func TestRecurrer_RecordsNoTimeThatACrashedPromotionMade(t *testing.T) {
 			b.Write(w)
 			b.promote(s)
 		},
-		"is deleted": func(b *bundle, s schedule.Schedule) {
+		"is deleted": func(b *bench, s schedule.Schedule) {
 			old := b.Schedule(s.Key)
 			_, writes := schedule.Delete(old, haveJobs(b, old), stagetest.Now())
 			b.Write(writes...)
 		},
 	} {
-		bubble(t, "accounts for each time once when the schedule "+how, func(b *bundle) {
+		bubble(t, "accounts for each time once when the schedule "+how, func(b *bench) {
 			b.World = memory.New(memory.Options{IndexLag: memory.LagUpTo(lag)})
 			b.Cleanup(b.World.Close)
 			b.Store = store.New(b.World.Table(), b.World.Blobs())
-			b.recur = b.Engine().Recur
+			b.restart()
 			s := b.put(func(s *schedule.Schedule) {
 				s.CatchUp = schedule.CatchUp{Policy: schedule.CatchUpAll, Window: 20 * time.Minute, Cap: 100}
 			})
 			b.promote(s)
 			from := b.Schedule(s.Key).Next
 			time.Sleep(90 * time.Minute)
-			b.World.SetFaults(func(c memory.Call) memory.Fault {
-				if c.Name == schedule.WriteAdvance {
-					return memory.Fault{Fail: fault.Unavailable}
-				}
-				return memory.Fault{}
-			})
+			b.Fault(stagetest.Named(schedule.WriteAdvance), memory.Fault{Fail: fault.Unavailable})
 			if _, err := b.Engine().Recur.Promote(b.Context(), s.Key); err == nil {
 				b.Fatal("it did not crash")
 			}
@@ -535,7 +461,7 @@ func TestRecurrer_RecordsNoTimeThatACrashedPromotionMade(t *testing.T) {
 // A manual run of the same millisecond is in the same index.
 func TestRecurrer_CountsNoManualRunAsANominalTime(t *testing.T) {
 	t.Parallel()
-	bubble(t, "records the nominal time of a manual run as missed", func(b *bundle) {
+	bubble(t, "records the nominal time of a manual run as missed", func(b *bench) {
 		s := b.put()
 		b.promote(s)
 		from := b.Schedule(s.Key).Next
@@ -551,47 +477,39 @@ func TestRecurrer_CountsNoManualRunAsANominalTime(t *testing.T) {
 }
 
 // edit gives the schedule a new epoch with the same times.
-func edit(b *bundle, s schedule.Schedule) schedule.Schedule {
+func edit(b *bench, s schedule.Schedule) schedule.Schedule {
 	b.Helper()
 	s = b.Schedule(s.Key)
 	after, w, err := schedule.Edit(s, s, haveJobs(b, s), stagetest.Now())
-	if err != nil {
-		b.Fatal(err)
-	}
+	b.Must(err)
 	b.Write(w...)
 	return after
 }
 
 // haveJobs says which of the times that an edit drops have jobs.
-func haveJobs(b *bundle, s schedule.Schedule) map[time.Time]bool {
+func haveJobs(b *bench, s schedule.Schedule) map[time.Time]bool {
 	b.Helper()
 	has, err := b.Store.HaveJobs(b.Context(), s.Key, s.Leaves(stagetest.Now()))
-	if err != nil {
-		b.Fatal(err)
-	}
+	b.Must(err)
 	return has
 }
 
 // account checks that each time from the first on has a job or one entry of the ledger.
-func account(b *bundle, s schedule.Schedule, from time.Time) {
+func account(b *bench, s schedule.Schedule, from time.Time) {
 	b.Helper()
 	accountUntil(b, s, from, schedule.Bound(time.Now()))
 }
 
-func accountUntil(b *bundle, s schedule.Schedule, from, until time.Time) {
+func accountUntil(b *bench, s schedule.Schedule, from, until time.Time) {
 	b.Helper()
 	cal, err := s.Calendar()
-	if err != nil {
-		b.Fatal(err)
-	}
+	b.Must(err)
 	jobs := map[time.Time]int{}
 	for _, r := range b.rows(s) {
 		jobs[r.NominalAt]++
 	}
 	entries, _, err := b.Store.Recorded(b.Context(), s.Key, time.Time{}, time.Time{}, false, 1000, "")
-	if err != nil {
-		b.Fatal(err)
-	}
+	b.Must(err)
 	for o, ok := cal.Next(from.Add(-time.Millisecond)); ok && o.NominalAt.Before(until); o, ok = cal.Next(o.NominalAt) {
 		n := jobs[o.NominalAt]
 		for _, e := range entries {
@@ -607,7 +525,7 @@ func accountUntil(b *bundle, s schedule.Schedule, from, until time.Time) {
 
 func TestRecurrer_PromotesASlice(t *testing.T) {
 	t.Parallel()
-	bubble(t, "sets an unreadable schedule aside and fails for a throttled one", func(b *bundle) {
+	bubble(t, "sets an unreadable schedule aside and fails for a throttled one", func(b *bench) {
 		var all []schedule.Schedule
 		for n := range 10 {
 			all = append(all, b.put(func(s *schedule.Schedule) { s.Name = fmt.Sprintf("s%d", n) }))
@@ -615,21 +533,16 @@ func TestRecurrer_PromotesASlice(t *testing.T) {
 		bad := all[3].Item()
 		bad["body"] = "{"
 		b.Write(item.Write{Ref: all[3].Ref(), Name: "test.put", Put: bad})
-		b.World.SetFaults(func(c memory.Call) memory.Fault {
-			if c.Op == memory.TableGet && c.Ref == all[5].Ref() {
-				return memory.Fault{Fail: fault.Throttled}
-			}
-			return memory.Fault{}
-		})
+		b.Fault(stagetest.On(memory.TableGet, all[5].Ref()), memory.Fault{Fail: fault.Throttled})
 		var came scan.Counter
-		if err := b.recur.Slice(b.Context(), all[0].Slice(), time.Time{}, &came); !fault.Retryable(err) {
+		if err := b.engine.Recur.Slice(b.Context(), all[0].Slice(), time.Time{}, &came); !fault.Retryable(err) {
 			b.Errorf("the slice returned %v", err)
 		}
 		b.World.SetFaults(nil)
 		if got := came.Counts(); got["promoted"] != 8 || got["schedule_set_aside"] != 1 || got["schedule_failed"] != 1 {
 			b.Errorf("came to %v", got)
 		}
-		if err := b.recur.Slice(b.Context(), all[0].Slice(), time.Time{}, &came); err != nil {
+		if err := b.engine.Recur.Slice(b.Context(), all[0].Slice(), time.Time{}, &came); err != nil {
 			b.Error(err)
 		}
 		due, _, err := b.Store.DueSchedules(context.Background(), store.DueQuery{Slice: all[0].Slice()})

@@ -67,7 +67,7 @@ func TestRecurrer_JudgesJobsAtTheirWakeUp(t *testing.T) {
 			job.CodeStartWithin},
 		"a job to be adopted is left to promotion": {resumed, nil, recur.Left, job.Scheduled, ""},
 	} {
-		bubbleOf(t, name, emptyPages, func(b *bundle) {
+		bubbleOf(t, name, emptyPages, func(b *bench) {
 			s := b.Rule()
 			r := b.Overdue(0, stagetest.Late, stagetest.Of(s), func(r *job.Row) {
 				if c.change != nil {
@@ -75,11 +75,9 @@ func TestRecurrer_JudgesJobsAtTheirWakeUp(t *testing.T) {
 				}
 			})
 			if c.write != nil {
-				if err := b.Store.Commit(b.Context(), c.write(s)...); err != nil {
-					b.Fatal(err)
-				}
+				b.Must(b.Store.Commit(b.Context(), c.write(s)...))
 			}
-			b.requireStep(b.sweep(r), c.step)
+			b.RequireStep(b.sweep(r), c.step)
 			now := b.Row(r.Key)
 			if now.Status != c.status || now.Reason.Code != c.reason {
 				b.Errorf("it is %s: %v", now.Status, now.Reason)
@@ -95,51 +93,45 @@ func TestRecurrer_JudgesJobsAtTheirWakeUp(t *testing.T) {
 			}
 		})
 	}
-	bubbleOf(t, "a job that starts while it is skipped is left to its worker", emptyPages, func(b *bundle) {
+	bubbleOf(t, "a job that starts while it is skipped is left to its worker", emptyPages, func(b *bench) {
 		s := b.Rule()
 		r := b.Overdue(0, stagetest.Late, stagetest.Of(s))
-		if err := b.Store.Commit(b.Context(), remove(s)...); err != nil {
-			b.Fatal(err)
-		}
+		b.Must(b.Store.Commit(b.Context(), remove(s)...))
 		b.Before(stagetest.Named(job.WriteSkip), func() { b.Own(r, contract.Lease) })
-		b.requireStep(b.sweep(r), job.StepWaitForLease)
+		b.RequireStep(b.sweep(r), job.StepWaitForLease)
 		if now := b.Row(r.Key); now.Status != job.Scheduled {
 			b.Errorf("it is %s", now.Status)
 		}
 	})
-	bubbleOf(t, "an attempt that is taken over before the skip is left to its worker", emptyPages, func(b *bundle) {
+	bubbleOf(t, "an attempt that is taken over before the skip is left to its worker", emptyPages, func(b *bench) {
 		s := b.Rule(func(s *schedule.Schedule) { s.Overlap = schedule.OverlapSkip })
 		holder := b.Overdue(1, stagetest.Late, stagetest.Of(s))
 		b.Write(s.TakeSlot(holder.ID))
 		r := b.Overdue(0, stagetest.Late, stagetest.Of(s))
 		b.Before(stagetest.Named(job.WriteSkip), func() { // the holder ends, and a second firing of the job is claimed
 			d, err := job.Settle(&holder, 1, job.Outcome{Kind: job.OutcomeSucceeded}, time.Now())
-			if err != nil {
-				b.Fatal(err)
-			}
+			b.Must(err)
 			b.Write(d.Write)
 			o := job.Owner{Worker: "w1", Nonce: "n1", LeaseUntil: time.Now().Add(contract.Lease), DueAt: r.DueAt}
 			if err := b.Store.Put(b.Context(), job.ClaimNew(r.Key, 1, o)); err != nil { // it was fenced
 				b.Write(job.TakeOver(r.Key, b.Claim(r.Key), o, time.Now()))
 			}
 		})
-		b.requireStep(b.sweep(r), job.StepWaitForLease)
+		b.RequireStep(b.sweep(r), job.StepWaitForLease)
 		if now, c := b.Row(r.Key), b.Claim(r.Key); now.Status != job.Scheduled || !c.Live(1, time.Now()) {
 			b.Errorf("it is %s, with the claim %+v", now.Status, c)
 		}
 	})
-	bubbleOf(t, "an edit just before the skip leaves the job to the new epoch", emptyPages, func(b *bundle) {
+	bubbleOf(t, "an edit just before the skip leaves the job to the new epoch", emptyPages, func(b *bench) {
 		s := b.Rule()
 		r := b.Overdue(0, stagetest.Late, stagetest.Of(s))
-		if err := b.Store.Commit(b.Context(), edit(s)...); err != nil {
-			b.Fatal(err)
-		}
+		b.Must(b.Store.Commit(b.Context(), edit(s)...))
 		b.Before(stagetest.Named(job.WriteSkip), func() {
 			now := s
 			now.Epoch, now.Next = 3, r.NominalAt
 			b.Write(item.Write{Ref: s.Ref(), Name: "test.put", Put: now.Item()})
 		})
-		b.requireStep(b.sweep(r), recur.Left)
+		b.RequireStep(b.sweep(r), recur.Left)
 	})
 }
 
@@ -148,39 +140,35 @@ func TestRecurrer_KeepsRunsFromOverlapping(t *testing.T) {
 	policy := func(o schedule.Overlap) func(*schedule.Schedule) {
 		return func(s *schedule.Schedule) { s.Overlap = o }
 	}
-	hold := func(b *bundle, s schedule.Schedule) job.Row {
+	hold := func(b *bench, s schedule.Schedule) job.Row {
 		h := b.Overdue(9, stagetest.Late+time.Hour, stagetest.Of(s), func(r *job.Row) { r.Status = job.Running })
 		b.Write(s.TakeSlot(h.ID))
 		b.Own(h, 24*time.Hour)
 		return h
 	}
-	end := func(b *bundle, h job.Row) {
+	end := func(b *bench, h job.Row) {
 		d, err := job.Settle(new(b.Row(h.Key)), 1, job.Outcome{Kind: job.OutcomeSucceeded}, time.Now())
-		if err != nil {
-			b.Fatal(err)
-		}
+		b.Must(err)
 		b.Write(d.Write)
-		if err := b.engine.Ended(b.Context(), d.After); err != nil {
-			b.Fatal(err)
-		}
+		b.Must(b.engine.Ended(b.Context(), d.After))
 	}
-	bubbleOf(t, "overlap skip skips the later job", emptyPages, func(b *bundle) {
+	bubbleOf(t, "overlap skip skips the later job", emptyPages, func(b *bench) {
 		s := b.Rule(policy(schedule.OverlapSkip))
 		hold(b, s)
 		r := b.Overdue(0, stagetest.Late, stagetest.Of(s))
-		b.requireStep(b.sweep(r), recur.Skipped)
+		b.RequireStep(b.sweep(r), recur.Skipped)
 		if now := b.Row(r.Key); now.Status != job.Skipped || now.Reason.Code != job.CodeOverlap {
 			b.Errorf("it is %s: %v", now.Status, now.Reason)
 		}
 	})
 	bubbleOf(t, "overlap buffer_one queues one job, skips the next, and fires the queued one at the end", emptyPages,
-		func(b *bundle) {
+		func(b *bench) {
 			s := b.Rule(policy(schedule.OverlapBufferOne))
 			h := hold(b, s)
 			one, two := b.Overdue(0, stagetest.Late, stagetest.Of(s)), b.Overdue(1, stagetest.Late, stagetest.Of(s))
-			b.requireStep(b.sweep(one), job.StepPark)
-			b.requireStep(b.sweep(one), job.StepPark) // a late index entry shows it twice
-			b.requireStep(b.sweep(two), recur.Skipped)
+			b.RequireStep(b.sweep(one), job.StepPark)
+			b.RequireStep(b.sweep(one), job.StepPark) // a late index entry shows it twice
+			b.RequireStep(b.sweep(two), recur.Skipped)
 			b.RequireSilence()
 			end(b, h)
 			b.RequireFired(b.Row(one.Key))
@@ -188,13 +176,13 @@ func TestRecurrer_KeepsRunsFromOverlapping(t *testing.T) {
 				b.Error("it is still parked")
 			}
 		})
-	bubbleOf(t, "overlap buffer_all queues all jobs, and each end fires the oldest", emptyPages, func(b *bundle) {
+	bubbleOf(t, "overlap buffer_all queues all jobs, and each end fires the oldest", emptyPages, func(b *bench) {
 		s := b.Rule(policy(schedule.OverlapBufferAll))
 		h := hold(b, s)
 		one, two := b.Overdue(0, stagetest.Late+time.Minute, stagetest.Of(s)),
 			b.Overdue(1, stagetest.Late, stagetest.Of(s))
-		b.requireStep(b.sweep(two), job.StepPark)
-		b.requireStep(b.sweep(one), job.StepPark)
+		b.RequireStep(b.sweep(two), job.StepPark)
+		b.RequireStep(b.sweep(one), job.StepPark)
 		if keys, err := b.Store.Queues(b.Context()); err != nil || len(keys) != 1 || keys[0] != s.Key {
 			b.Errorf("lines: %v, %v", keys, err)
 		}
@@ -209,49 +197,47 @@ func TestRecurrer_KeepsRunsFromOverlapping(t *testing.T) {
 			b.Errorf("an empty line is read at once: %v", got)
 		}
 	})
-	bubbleOf(t, "overlap cancel_running queues the newest until the first has ended", emptyPages, func(b *bundle) {
+	bubbleOf(t, "overlap cancel_running queues the newest until the first has ended", emptyPages, func(b *bench) {
 		s := b.Rule(policy(schedule.OverlapCancelRunning))
 		h := hold(b, s)
 		one, two, late := b.Overdue(0, stagetest.Late+time.Minute, stagetest.Of(s)),
 			b.Overdue(1, stagetest.Late, stagetest.Of(s)), b.Overdue(2, stagetest.Late+time.Hour, stagetest.Of(s))
-		b.requireStep(b.sweep(one), job.StepPark)
+		b.RequireStep(b.sweep(one), job.StepPark)
 		if now := b.Row(h.Key); now.Stop != job.StopCancel || !b.Claim(h.Key).Cancel {
 			b.Errorf("the first is not asked to stop: %+v", now)
 		}
-		b.requireStep(b.sweep(two), job.StepPark)
+		b.RequireStep(b.sweep(two), job.StepPark)
 		if now := b.Row(one.Key); now.Status != job.Skipped || now.Reason.Code != job.CodeOverlap {
 			b.Errorf("the one that waited is %s: %v", now.Status, now.Reason)
 		}
-		b.requireStep(b.sweep(late), recur.Skipped)
+		b.RequireStep(b.sweep(late), recur.Skipped)
 		d, err := job.Settle(new(b.Row(h.Key)), 1, job.Outcome{Kind: job.OutcomeFailed}, time.Now())
 		if err != nil || d.After.Status != job.Cancelled {
 			b.Fatalf("%s, %v", d.After.Status, err)
 		}
 		b.Write(d.Write)
-		if err := b.engine.Ended(b.Context(), d.After); err != nil {
-			b.Fatal(err)
-		}
+		b.Must(b.engine.Ended(b.Context(), d.After))
 		b.RequireFired(b.Row(two.Key))
 	})
 	bubbleOf(t, "a queued job that is skipped does not start the next one",
-		emptyPages, func(b *bundle) {
+		emptyPages, func(b *bench) {
 			s := b.Rule(policy(schedule.OverlapBufferAll))
 			h := hold(b, s)
 			one, two := b.Overdue(0, stagetest.Late+time.Minute, stagetest.Of(s)),
 				b.Overdue(1, stagetest.Late, stagetest.Of(s))
-			b.requireStep(b.sweep(one), job.StepPark)
-			b.requireStep(b.sweep(two), job.StepPark)
+			b.RequireStep(b.sweep(one), job.StepPark)
+			b.RequireStep(b.sweep(two), job.StepPark)
 			_, w := schedule.Delete(s, nil, stagetest.Now())
 			b.Write(w[0])
 			time.Sleep(2 * time.Second)
-			if step, err := b.decider.Parked(b.Context(), one.Key); err != nil || step != recur.Skipped {
+			if step, err := b.engine.Parked(b.Context(), one.Key); err != nil || step != recur.Skipped {
 				b.Fatalf("%q, %v", step, err)
 			}
 			if now := b.Row(two.Key); !now.QueuedBehind || b.Row(h.Key).Status != job.Running {
 				b.Errorf("the other is %s, queued %v", now.Status, now.QueuedBehind)
 			}
 		})
-	bubbleOf(t, "a job is fired when the one before ends while it is queued", emptyPages, func(b *bundle) {
+	bubbleOf(t, "a job is fired when the one before ends while it is queued", emptyPages, func(b *bench) {
 		s := b.Rule(policy(schedule.OverlapBufferAll))
 		h := hold(b, s)
 		r := b.Overdue(0, stagetest.Late, stagetest.Of(s))
@@ -267,7 +253,7 @@ func TestRecurrer_KeepsRunsFromOverlapping(t *testing.T) {
 	})
 	for _, lost := range []bool{false, true} {
 		bubbleOf(t, fmt.Sprintf("a job is fired after any crash of its queueing, last answer lost: %v", lost),
-			emptyPages, func(b *bundle) {
+			emptyPages, func(b *bench) {
 				s := b.Rule(policy(schedule.OverlapBufferOne))
 				var h, r job.Row
 				b.Crashes(lost, func(n int) {
@@ -276,7 +262,7 @@ func TestRecurrer_KeepsRunsFromOverlapping(t *testing.T) {
 						Set: map[string]any{"holder": string(h.ID), "waiting": nil}})
 					r = b.Overdue(n, stagetest.Late, stagetest.Of(s))
 				}, func() error {
-					_, err := b.decider.Entry(b.Context(), stagetest.Entry(r))
+					_, err := b.engine.Entry(b.Context(), stagetest.Entry(r))
 					return err
 				}, func(n int) {
 					b.restart()
@@ -289,14 +275,12 @@ func TestRecurrer_KeepsRunsFromOverlapping(t *testing.T) {
 						b.Fatalf("crashed at call %d: it is queued, and the sweeper does not know of it, %v", n, err)
 					}
 					d, err := job.Settle(new(b.Row(h.Key)), 1, job.Outcome{Kind: job.OutcomeSucceeded}, time.Now())
-					if err != nil {
-						b.Fatal(err)
-					}
+					b.Must(err)
 					b.Write(d.Write)
 					if now.Parked {
-						_, err = b.decider.Parked(b.Context(), r.Key)
+						_, err = b.engine.Parked(b.Context(), r.Key)
 					} else {
-						_, err = b.decider.Entry(b.Context(), stagetest.Entry(now))
+						_, err = b.engine.Entry(b.Context(), stagetest.Entry(now))
 					}
 					if err != nil || !b.HasFired(r) {
 						b.Errorf("crashed at call %d: it is not fired, %v", n, err)
@@ -308,17 +292,15 @@ func TestRecurrer_KeepsRunsFromOverlapping(t *testing.T) {
 
 func TestRecurrer_EndsAScheduleAfterItsLastRun(t *testing.T) {
 	t.Parallel()
-	bubbleOf(t, "a job beyond max_runs is skipped and ends the schedule", emptyPages, func(b *bundle) {
+	bubbleOf(t, "a job beyond max_runs is skipped and ends the schedule", emptyPages, func(b *bench) {
 		one := 1
 		s := b.Rule(func(s *schedule.Schedule) { s.Spec.MaxRuns = &one })
 		first, second := b.Overdue(0, stagetest.Late, stagetest.Of(s)), b.Overdue(1, stagetest.Late, stagetest.Of(s))
-		b.requireStep(b.sweep(first), job.StepFire)
-		if err := b.Store.Commit(b.Context(), s.CountRun(first)...); err != nil {
-			b.Fatal(err)
-		}
+		b.RequireStep(b.sweep(first), job.StepFire)
+		b.Must(b.Store.Commit(b.Context(), s.CountRun(first)...))
 		time.Sleep(contract.Grace + time.Minute)
-		b.requireStep(b.sweep(b.Row(first.Key)), job.StepFire) // it is counted already, so it may run
-		b.requireStep(b.sweep(second), recur.Skipped)
+		b.RequireStep(b.sweep(b.Row(first.Key)), job.StepFire) // it is counted already, so it may run
+		b.RequireStep(b.sweep(second), recur.Skipped)
 		now, err := b.Store.Schedule(b.Context(), s.Key)
 		if err != nil || !now.Next.IsZero() || now.EndedBy != job.CodeMaxRuns {
 			b.Errorf("next %s, ended by %q, %v", now.Next, now.EndedBy, err)
@@ -328,21 +310,17 @@ func TestRecurrer_EndsAScheduleAfterItsLastRun(t *testing.T) {
 
 func TestRecurrer_PausesAfterFailuresInARow(t *testing.T) {
 	t.Parallel()
-	bubbleOf(t, "failures are counted once each until a success, and pause at the limit", emptyPages, func(b *bundle) {
+	bubbleOf(t, "failures are counted once each until a success, and pause at the limit", emptyPages, func(b *bench) {
 		s := b.Rule(func(s *schedule.Schedule) { s.PauseAfter = 2 })
 		ended := func(n int, status job.Status, change ...func(*job.Row)) schedule.Schedule {
 			b.Helper()
 			r := jobtest.Row(n, time.Now(), time.Now(), append([]func(*job.Row){stagetest.Of(s)}, change...)...)
 			r.Status = status
 			for range 2 {
-				if err := b.engine.Ended(b.Context(), r); err != nil {
-					b.Fatal(err)
-				}
+				b.Must(b.engine.Ended(b.Context(), r))
 			}
 			now, err := b.Store.Schedule(b.Context(), s.Key)
-			if err != nil {
-				b.Fatal(err)
-			}
+			b.Must(err)
 			return now
 		}
 		if now := ended(1, job.Dead); now.Failures != 1 || now.Paused != nil {
@@ -368,20 +346,20 @@ func TestRecurrer_PausesAfterFailuresInARow(t *testing.T) {
 //proof:of F03
 func TestRecurrer_SurvivesUnreadableItems(t *testing.T) {
 	t.Parallel()
-	bubbleOf(t, "a job whose schedule cannot be read waits, and runs once it can be", emptyPages, func(b *bundle) {
+	bubbleOf(t, "a job whose schedule cannot be read waits, and runs once it can be", emptyPages, func(b *bench) {
 		s := b.Rule()
 		r := b.Overdue(0, stagetest.Late, stagetest.Of(s))
 		b.Spoil(s.Ref())
-		b.requireStep(b.sweep(r), recur.Left)
+		b.RequireStep(b.sweep(r), recur.Left)
 		after := b.Row(r.Key)
 		if !after.WakeAt.Equal(time.Now().Add(contract.Grace)) || after.Postponed != 1 {
 			b.Errorf("it wakes at %s", after.WakeAt)
 		}
 		b.Write(item.Write{Ref: s.Ref(), Name: "test.mend", Set: map[string]any{"schema_v": int64(1)}})
 		time.Sleep(contract.Grace)
-		b.requireStep(b.sweep(after), job.StepFire)
+		b.RequireStep(b.sweep(after), job.StepFire)
 	})
-	bubbleOf(t, "a job ends although its schedule cannot be read", emptyPages, func(b *bundle) {
+	bubbleOf(t, "a job ends although its schedule cannot be read", emptyPages, func(b *bench) {
 		s := b.Rule(func(s *schedule.Schedule) { s.PauseAfter = 1 })
 		b.Spoil(s.Ref())
 		if err := b.engine.Ended(b.Context(),
@@ -394,7 +372,7 @@ func TestRecurrer_SurvivesUnreadableItems(t *testing.T) {
 		step  job.Step
 	}{{0, job.StepFire}, {time.Hour, job.StepPark}} {
 		name := fmt.Sprintf("a slot whose holder cannot be read, with a lease of %v, comes to %s", c.lease, c.step)
-		bubbleOf(t, name, emptyPages, func(b *bundle) {
+		bubbleOf(t, name, emptyPages, func(b *bench) {
 			s := b.Rule(func(s *schedule.Schedule) { s.Overlap = schedule.OverlapCancelRunning })
 			holder, r := b.Overdue(0, stagetest.Late+time.Hour, stagetest.Of(s)),
 				b.Overdue(1, stagetest.Late, stagetest.Of(s))
@@ -403,24 +381,22 @@ func TestRecurrer_SurvivesUnreadableItems(t *testing.T) {
 			}
 			b.Write(s.TakeSlot(holder.ID))
 			b.Spoil(holder.Ref())
-			b.requireStep(b.sweep(r), c.step)
+			b.RequireStep(b.sweep(r), c.step)
 		})
 	}
-	bubbleOf(t, "a queued job that cannot be read does not hold up the next one", emptyPages, func(b *bundle) {
+	bubbleOf(t, "a queued job that cannot be read does not hold up the next one", emptyPages, func(b *bench) {
 		s := b.Rule(func(s *schedule.Schedule) { s.Overlap = schedule.OverlapBufferAll })
 		holder := b.Overdue(0, stagetest.Late+time.Hour, stagetest.Of(s))
 		b.Write(s.TakeSlot(holder.ID))
 		first, second := b.Overdue(1, stagetest.Late+time.Minute, stagetest.Of(s)),
 			b.Overdue(2, stagetest.Late, stagetest.Of(s))
-		b.requireStep(b.sweep(first), job.StepPark)
-		b.requireStep(b.sweep(second), job.StepPark)
+		b.RequireStep(b.sweep(first), job.StepPark)
+		b.RequireStep(b.sweep(second), job.StepPark)
 		b.Spoil(first.Ref())
 		_, w := job.FinishStop(func() job.Row { r := holder; r.Stop = job.StopCancel; return r }(), time.Now())
 		w.When = nil
 		b.Write(w)
-		if err := b.engine.Ended(b.Context(), b.Row(holder.Key)); err != nil {
-			b.Fatal(err)
-		}
+		b.Must(b.engine.Ended(b.Context(), b.Row(holder.Key)))
 		b.RequireFired(b.Row(second.Key))
 	})
 }
@@ -428,7 +404,7 @@ func TestRecurrer_SurvivesUnreadableItems(t *testing.T) {
 //proof:of F12
 func TestRecurrer_CountsFailuresInARow(t *testing.T) {
 	t.Parallel()
-	ended := func(b *bundle, w *engine.Engine, s schedule.Schedule, n int, status job.Status) {
+	ended := func(b *bench, w *engine.Engine, s schedule.Schedule, n int, status job.Status) {
 		b.Helper()
 		if err := w.Ended(b.Context(),
 			jobtest.Row(n, time.Now(), time.Now(), stagetest.Of(s),
@@ -436,7 +412,7 @@ func TestRecurrer_CountsFailuresInARow(t *testing.T) {
 			b.Fatal(err)
 		}
 	}
-	bubbleOf(t, "a success ends a count of failures that another process has just begun", emptyPages, func(b *bundle) {
+	bubbleOf(t, "a success ends a count of failures that another process has just begun", emptyPages, func(b *bench) {
 		s, other := b.Rule(func(s *schedule.Schedule) { s.PauseAfter = 2 }), b.Engine()
 		ended(b, other, s, 0, job.Succeeded)
 		ended(b, b.engine, s, 1, job.Dead)
@@ -446,15 +422,13 @@ func TestRecurrer_CountsFailuresInARow(t *testing.T) {
 			b.Errorf("%d failures, paused %+v, %v", now.Failures, now.Paused, err)
 		}
 	})
-	bubbleOf(t, "a dead job counts for a schedule that was edited a moment ago", emptyPages, func(b *bundle) {
+	bubbleOf(t, "a dead job counts for a schedule that was edited a moment ago", emptyPages, func(b *bench) {
 		s := b.Rule()
 		ended(b, b.engine, s, 0, job.Succeeded)
 		edited := s
 		edited.PauseAfter = 1
 		after, writes, err := schedule.Edit(s, edited, nil, stagetest.Now())
-		if err != nil {
-			b.Fatal(err)
-		}
+		b.Must(err)
 		b.Write(writes[0])
 		ended(b, b.engine, after, 1, job.Dead)
 		if now, err := b.Store.Schedule(b.Context(), s.Key); err != nil || now.Paused == nil {
@@ -474,30 +448,24 @@ func TestRecurrer_SkipsJobsAsALiftedPauseSays(t *testing.T) {
 		{schedule.MissedLast, true, job.StepFire}, {schedule.MissedAll, false, job.StepFire},
 	} {
 		name := fmt.Sprintf("missed %s, the last time under the pause: %v, comes to %s", c.missed, c.last, c.step)
-		bubbleOf(t, name, emptyPages, func(b *bundle) {
+		bubbleOf(t, name, emptyPages, func(b *bench) {
 			s := b.Rule()
 			ago := 10 * time.Minute
 			if !c.last {
 				ago = 3 * time.Hour
 			}
 			now := stagetest.Now()
-			if err := b.Store.PutPause(b.Context(), s.Tenant,
-				job.Pause{Scope: job.PauseAll, Since: now.Add(-4 * time.Hour), Missed: c.missed}); err != nil {
-				b.Fatal(err)
-			}
+			b.Must(b.Store.PutPause(b.Context(), s.Tenant,
+				job.Pause{Scope: job.PauseAll, Since: now.Add(-4 * time.Hour), Missed: c.missed}))
 			r := b.Overdue(0, ago, stagetest.Of(s), func(r *job.Row) { r.Parked, r.WakeAt = true, r.DueAt })
 			if c.last {
 				r.NominalAt = now.Truncate(time.Hour) // the next time is an hour later
 				b.Put(r)
 			}
-			if err := b.Store.DeletePause(b.Context(), s.Tenant, job.PauseAll, time.Now()); err != nil {
-				b.Fatal(err)
-			}
-			step, err := b.decider.Parked(b.Context(), r.Key)
-			if err != nil {
-				b.Fatal(err)
-			}
-			b.requireStep(step, c.step)
+			b.Must(b.Store.DeletePause(b.Context(), s.Tenant, job.PauseAll, time.Now()))
+			step, err := b.engine.Parked(b.Context(), r.Key)
+			b.Must(err)
+			b.RequireStep(step, c.step)
 			if now := b.Row(r.Key); c.step == recur.Skipped && now.Reason.Code != job.CodePaused {
 				b.Errorf("it is %s: %v", now.Status, now.Reason)
 			}
@@ -508,7 +476,7 @@ func TestRecurrer_SkipsJobsAsALiftedPauseSays(t *testing.T) {
 //proof:of F40
 func TestRecurrer_RunsAJobThatIsDueWhenAPauseOfItsTaskEnds(t *testing.T) {
 	t.Parallel()
-	bubbleOf(t, "due at the end of the pause", emptyPages, func(b *bundle) {
+	bubbleOf(t, "due at the end of the pause", emptyPages, func(b *bench) {
 		s := b.Rule()
 		r := b.Overdue(0, time.Minute, stagetest.Of(s), func(r *job.Row) { r.Parked, r.WakeAt = true, r.DueAt })
 		if err := b.Store.PutPause(b.Context(), s.Tenant, job.Pause{
@@ -516,23 +484,19 @@ func TestRecurrer_RunsAJobThatIsDueWhenAPauseOfItsTaskEnds(t *testing.T) {
 		}); err != nil {
 			b.Fatal(err)
 		}
-		step, err := b.decider.Parked(b.Context(), r.Key)
-		if err != nil {
-			b.Fatal(err)
-		}
-		b.requireStep(step, job.StepFire)
+		step, err := b.engine.Parked(b.Context(), r.Key)
+		b.Must(err)
+		b.RequireStep(step, job.StepFire)
 	})
 }
 
 func TestRecurrer_RecognizesItsOwnWrite(t *testing.T) {
 	t.Parallel()
-	bubbleOf(t, "a dead job is counted once after a lost answer and pauses the schedule", emptyPages, func(b *bundle) {
+	bubbleOf(t, "a dead job is counted once after a lost answer and pauses the schedule", emptyPages, func(b *bench) {
 		s := b.Rule(func(s *schedule.Schedule) { s.PauseAfter = 1 })
 		r := jobtest.Row(0, time.Now(), time.Now(), stagetest.Of(s), stagetest.Dead)
 		b.Twice(schedule.WriteCountDead)
-		if err := b.engine.Ended(b.Context(), r); err != nil {
-			b.Fatal(err)
-		}
+		b.Must(b.engine.Ended(b.Context(), r))
 		if now, err := b.Store.Schedule(b.Context(), s.Key); err != nil || now.Paused == nil || now.Failures != 1 {
 			b.Errorf("after %d failures: %+v, %v", now.Failures, now.Paused, err)
 		}

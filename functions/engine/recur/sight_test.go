@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"punctual/functions/engine/scan"
+	"punctual/functions/stagetest"
 	"punctual/shared/contract"
 	"punctual/shared/fault"
 	"punctual/shared/item"
@@ -15,20 +16,15 @@ import (
 //proof:of F10
 func TestRecurrer_ForgetsNoSchedule(t *testing.T) {
 	t.Parallel()
-	for name, trouble := range map[string]func(b *bundle, ref item.Ref){
-		"that cannot be read": func(b *bundle, ref item.Ref) {
+	for name, trouble := range map[string]func(b *bench, ref item.Ref){
+		"that cannot be read": func(b *bench, ref item.Ref) {
 			b.Write(item.Write{Ref: ref, Name: "test.spoil", Set: map[string]any{"schema_v": int64(99)}})
 		},
-		"that cannot be promoted": func(b *bundle, ref item.Ref) {
-			b.World.SetFaults(func(c memory.Call) memory.Fault {
-				if c.Op == memory.TableGet && c.Ref == ref {
-					return memory.Fault{Fail: fault.Forbidden}
-				}
-				return memory.Fault{}
-			})
+		"that cannot be promoted": func(b *bench, ref item.Ref) {
+			b.Fault(stagetest.On(memory.TableGet, ref), memory.Fault{Fail: fault.Forbidden})
 		},
 	} {
-		bubble(t, "a schedule "+name+" has a later wake-up, and is promoted then", func(b *bundle) {
+		bubble(t, "a schedule "+name+" has a later wake-up, and is promoted then", func(b *bench) {
 			s := b.put()
 			trouble(b, s.Ref())
 			var came scan.Counter
@@ -36,7 +32,7 @@ func TestRecurrer_ForgetsNoSchedule(t *testing.T) {
 			if s.WakeAt.After(at) {
 				at = s.WakeAt
 			}
-			if err := b.recur.Slice(b.Context(), slice, time.Time{}, &came); err != nil ||
+			if err := b.engine.Recur.Slice(b.Context(), slice, time.Time{}, &came); err != nil ||
 				came.Counts()["promoted"] != 0 {
 				b.Fatalf("came to %v, %v", came.Counts(), err)
 			}
@@ -50,7 +46,7 @@ func TestRecurrer_ForgetsNoSchedule(t *testing.T) {
 			if err != nil || len(due) != 1 {
 				b.Fatalf("in its new slice: %v, %v", due, err)
 			}
-			if err := b.recur.Slice(b.Context(), after.Slice(), time.Time{}, &came); err != nil ||
+			if err := b.engine.Recur.Slice(b.Context(), after.Slice(), time.Time{}, &came); err != nil ||
 				came.Counts()["promoted"] != 1 {
 				b.Errorf("came to %v, %v", came.Counts(), err)
 			}
