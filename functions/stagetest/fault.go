@@ -3,6 +3,7 @@ package stagetest
 import (
 	"sync"
 	"sync/atomic"
+	"time"
 
 	"punctual/shared/fault"
 	"punctual/shared/item"
@@ -50,6 +51,11 @@ func (s *Bench) Fault(chosen Calls, f memory.Fault) {
 func (s *Bench) FaultFirst(n int64, chosen Calls, f memory.Fault) {
 	var met atomic.Int64 // calls may come together
 	s.Fault(func(c memory.Call) bool { return chosen(c) && met.Add(1) <= n }, f)
+}
+
+// Slow makes every call take that long.
+func (s *Bench) Slow(each time.Duration) {
+	s.Fault(func(memory.Call) bool { return true }, memory.Fault{Wait: each})
 }
 
 // FailEntries makes those entries, by their index, of the next batch that is sent fail.

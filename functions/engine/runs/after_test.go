@@ -59,23 +59,16 @@ func (l *waiting) after(n int, a dag.After, parents ...job.Row) job.Row {
 	l.Helper()
 	row, steps := l.request(n, a, parents...)
 	for _, step := range steps {
-		l.must(step())
+		l.Must(step())
 	}
 	return row
-}
-
-func (l *waiting) must(err error) {
-	l.Helper()
-	if err != nil {
-		l.Fatal(err)
-	}
 }
 
 // report records how a job's attempt ended, and settles it.
 func (l *waiting) report(r job.Row, kind job.OutcomeKind) {
 	l.Helper()
 	c := l.claimed(r, kind)
-	l.must(l.Settle(l.Context(), r.Key, c.Attempt, c.Token, decide.Arrival{}))
+	l.Must(l.Settle(l.Context(), r.Key, c.Attempt, c.Token, decide.Arrival{}))
 }
 
 // claimed has a worker claim a job and record its outcome.
@@ -100,7 +93,7 @@ func (l *waiting) sweep(rows ...job.Row) {
 			continue
 		}
 		_, err = l.Entry(l.Context(), stagetest.Entry(now))
-		l.must(err)
+		l.Must(err)
 	}
 }
 
@@ -198,9 +191,9 @@ func TestAfter_EndsWithItsParents(t *testing.T) {
 		a, b := l.open(1), l.Overdue(2, stagetest.Late, func(r *job.Row) { r.StartWithin = time.Second })
 		c, d := l.after(3, dag.After{}, a), l.after(4, dag.After{}, b)
 		_, err := l.Cancel(l.Context(), a.Key, func(job.Row, time.Time) error { return nil })
-		l.must(err)
+		l.Must(err)
 		_, err = l.Entry(l.Context(), stagetest.Entry(l.Row(b.Key)))
-		l.must(err)
+		l.Must(err)
 		l.is(c, job.Cancelled, dag.ReasonParentFailed)
 		l.is(d, job.Cancelled, dag.ReasonParentFailed)
 	})
@@ -257,9 +250,9 @@ func TestAfter_WakesUpItself(t *testing.T) {
 	withWaiters(t, "a blocked job is released and parked while everything is paused", func(l *waiting) {
 		a := l.open(1)
 		c, steps := l.request(2, dag.After{}, a)
-		l.must(steps[0]())
+		l.Must(steps[0]())
 		l.report(a, job.OutcomeSucceeded) // the follower has no row yet
-		l.must(steps[1]())
+		l.Must(steps[1]())
 		l.Pause(job.PauseAll, time.Time{})
 		l.sweep(c)
 		l.is(c, job.Scheduled, "")
@@ -286,7 +279,7 @@ func TestAfter_SeesAnEndBetweenTwoStepsOfItsRequest(t *testing.T) {
 								break
 							}
 						}
-						l.must(step())
+						l.Must(step())
 					}
 					if at == len(steps) {
 						l.report(a, job.OutcomeSucceeded)
@@ -312,7 +305,7 @@ func TestAfter_HasOneResultOfARace(t *testing.T) {
 	t.Parallel()
 	cancel := func(l *waiting, r job.Row) job.Row {
 		after, err := l.Cancel(l.Context(), r.Key, func(job.Row, time.Time) error { return nil })
-		l.must(err)
+		l.Must(err)
 		return after
 	}
 	withWaiters(t, "a cancel just before the release wins", func(l *waiting) {
@@ -337,8 +330,8 @@ func TestAfter_HasOneResultOfARace(t *testing.T) {
 		a := l.open(1)
 		c, steps := l.request(2, dag.After{}, a)
 		l.Before(stagetest.Named(job.WriteSucceed), func() {
-			l.must(steps[0]())
-			l.must(steps[1]())
+			l.Must(steps[0]())
+			l.Must(steps[1]())
 		})
 		l.report(a, job.OutcomeSucceeded)
 		l.is(c, job.Scheduled, "")
@@ -378,12 +371,12 @@ func TestAfter_IsJudgedAfterACrash(t *testing.T) {
 					}, func(n int) {
 						l.Engine = l.Bench.Engine()
 						if repeated {
-							l.must(l.Settle(l.Context(), a.Key, claim.Attempt, claim.Token,
+							l.Must(l.Settle(l.Context(), a.Key, claim.Attempt, claim.Token,
 								decide.Arrival{Repeated: true}))
 						} else {
 							l.sweep(a) // it repeats the report, or does the pending effects
 							if l.Row(a.Key).Status == job.Scheduled {
-								l.must(l.Settle(l.Context(), a.Key, claim.Attempt, claim.Token,
+								l.Must(l.Settle(l.Context(), a.Key, claim.Attempt, claim.Token,
 									decide.Arrival{Repeated: true}))
 							}
 						}

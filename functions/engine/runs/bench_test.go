@@ -14,6 +14,7 @@ import (
 	"punctual/functions/engine/accept"
 	"punctual/functions/engine/runs"
 	"punctual/functions/engine/stop"
+	"punctual/functions/stagetest"
 	"punctual/shared/contract"
 	"punctual/shared/dag"
 	"punctual/shared/fault"
@@ -26,11 +27,9 @@ import (
 
 // bench is a table, a controller over it, and a worker.
 type bench struct {
-	atOnce int // of the controller; 0: its default
-	testing.TB
+	*stagetest.Bench
+	atOnce         int // of the controller; 0: its default
 	now            time.Time
-	world          *memory.World
-	store          *store.Store
 	rel            driver
 	key            run.Key
 	mu             sync.Mutex // of the maps
@@ -58,10 +57,8 @@ type bench struct {
 var noon = time.Date(2026, 11, 28, 12, 0, 0, 0, time.UTC)
 
 func setup(t testing.TB) *bench {
-	b := &bench{TB: t, now: noon, started: map[job.ID]int{}, fired: map[job.ID]int{}, deadLetters: map[string]int{}}
-	b.world = memory.New(memory.Options{Clock: b})
-	t.Cleanup(b.world.Close)
-	b.store = store.New(b.world.Table(), b.world.Blobs())
+	b := &bench{now: noon, started: map[job.ID]int{}, fired: map[job.ID]int{}, deadLetters: map[string]int{}}
+	b.Bench = stagetest.New(t, memory.Options{Clock: b})
 	b.rel = b.another()
 	b.key = run.Key{Tenant: "acme", ID: job.DeterministicID(noon, "run")}
 	b.fails = func(job.Row) bool { return false }
@@ -72,7 +69,7 @@ func setup(t testing.TB) *bench {
 
 // another is a second process, which shares only the table with the first.
 func (b *bench) another() driver {
-	c := runs.New(runs.Deps{Store: b.store, Jobs: b, Clock: b, Log: telemetry.Silent(), Shards: 4,
+	c := runs.New(runs.Deps{Store: b.Store, Jobs: b, Clock: b, Log: telemetry.Silent(), Shards: stagetest.Shards,
 		AtOnce: b.atOnce, RateLimit: b.rate})
 	return driver{engine.Runs{Controller: c, Performer: b}}
 }
@@ -92,7 +89,7 @@ func (b *bench) Put(ctx context.Context, j accept.Job) error {
 			return err
 		}
 	}
-	return b.store.Accept(ctx, j.Row, j.With...)
+	return b.Store.Accept(ctx, j.Row, j.With...)
 }
 
 // Fire records firings.
@@ -112,17 +109,17 @@ func (b *bench) Fire(_ context.Context, _ string, firings ...job.Firing) {
 func (b *bench) Stop(
 	ctx context.Context, row job.Row, why job.Reason, now time.Time,
 ) (after job.Row, ended bool, err error) {
-	return stop.Stopper{Jobs: b.store, Log: telemetry.Silent()}.Stop(ctx, row, why, now)
+	return stop.Stopper{Jobs: b.Store, Log: telemetry.Silent()}.Stop(ctx, row, why, now)
 }
 
 // unpark fires a parked job, as the engine does if nothing else holds it.
 func (b *bench) unpark(ctx context.Context, k job.Key) error {
-	row, err := b.store.Row(ctx, k)
+	row, err := b.Store.Row(ctx, k)
 	if err != nil || !row.Parked {
 		return err
 	}
 	after, write := job.Unpark(row, b.Now())
-	if err := b.store.PutRow(ctx, after, write); err != nil {
+	if err := b.Store.PutRow(ctx, after, write); err != nil {
 		return err
 	}
 	b.Fire(ctx, "parked", after.Firing())
@@ -166,7 +163,7 @@ func (b *bench) later() bool {
 	b.endedLater, b.reconcileLater = nil, 0
 	b.mu.Unlock()
 	for _, k := range ended {
-		if rows, err := b.store.Nodes(ctx, []job.Key{k}); err == nil && rows[0].PendingEffects.Children() {
+		if rows, err := b.Store.Nodes(ctx, []job.Key{k}); err == nil && rows[0].PendingEffects.Children() {
 			_ = b.rel.Ended(ctx, rows[0])
 		}
 	}
@@ -203,16 +200,9 @@ func (b *bench) admitFor(row job.Row, step job.Step) (is job.Step, done bool, er
 			return v.Step, true, err
 		case job.StepPark:
 			after, write := job.Park(row, b.now)
-			return v.Step, true, b.store.PutRow(ctx, after, write)
+			return v.Step, true, b.Store.PutRow(ctx, after, write)
 		}
 		return v.Step, false, nil
-	}
-}
-
-func (b *bench) must(err error) {
-	b.Helper()
-	if err != nil {
-		b.Fatal(err)
 	}
 }
 
@@ -236,13 +226,13 @@ func (b *bench) create(d dag.Definition, change ...func(*runs.Request)) {
 		c(&n)
 	}
 	_, _, err := b.rel.Create(context.Background(), n)
-	b.must(err)
+	b.Must(err)
 }
 
 func (b *bench) run() run.Run {
 	b.Helper()
-	is, err := b.store.Run(context.Background(), b.key)
-	b.must(err)
+	is, err := b.Store.Run(context.Background(), b.key)
+	b.Must(err)
 	return is
 }
 
@@ -251,15 +241,15 @@ func (b *bench) rows() []job.Row {
 	b.Helper()
 	is := b.run()
 	g, err := b.rel.Graph(context.Background(), is)
-	b.must(err)
+	b.Must(err)
 	var keys []job.Key
 	for _, name := range g.Names() {
 		for gen := range is.Generation(name) {
 			keys = append(keys, b.key.Job(name, gen+1, 0))
 		}
 	}
-	read, err := b.store.Nodes(context.Background(), keys)
-	b.must(err)
+	read, err := b.Store.Nodes(context.Background(), keys)
+	b.Must(err)
 	var rows []job.Row
 	for _, row := range read {
 		if row.Status == "" {
@@ -273,8 +263,8 @@ func (b *bench) rows() []job.Row {
 		for i := range row.Items {
 			items = append(items, b.key.Job(row.Node, row.Generation, i+1))
 		}
-		of, err := b.store.Nodes(context.Background(), items)
-		b.must(err)
+		of, err := b.Store.Nodes(context.Background(), items)
+		b.Must(err)
 		for _, it := range of {
 			if it.Status != "" {
 				rows = append(rows, it)
@@ -287,8 +277,8 @@ func (b *bench) rows() []job.Row {
 // current is the row of a node in its current generation; the zero Row says that it is BLOCKED.
 func (b *bench) current(node string) job.Row {
 	b.Helper()
-	rows, err := b.store.Nodes(context.Background(), []job.Key{b.run().Job(node)})
-	b.must(err)
+	rows, err := b.Store.Nodes(context.Background(), []job.Key{b.run().Job(node)})
+	b.Must(err)
 	return rows[0]
 }
 
@@ -298,7 +288,7 @@ func (b *bench) start(row job.Row) bool {
 	if !row.Status.Open() || row.IsMapped() || row.DueAt.After(b.Now()) || row.Stop != job.NoStop {
 		return false
 	}
-	c, err := b.store.Claim(ctx, row.Key)
+	c, err := b.Store.Claim(ctx, row.Key)
 	if err != nil || c.Live(row.Attempt, b.Now()) {
 		return false
 	}
@@ -307,16 +297,16 @@ func (b *bench) start(row job.Row) bool {
 	if c.Attempt == row.Attempt { // a worker has let it go
 		claim = job.TakeOver(row.Key, c, owner, b.Now())
 	}
-	if _, err = b.store.WriteClaim(ctx, claim); err != nil {
+	if _, err = b.Store.WriteClaim(ctx, claim); err != nil {
 		return false
 	}
-	is, err := b.store.Run(ctx, b.key)
-	rows, err2 := b.store.Nodes(ctx, []job.Key{row.Key})
+	is, err := b.Store.Run(ctx, b.key)
+	rows, err2 := b.Store.Nodes(ctx, []job.Key{row.Key})
 	if err != nil || err2 != nil || !rows[0].Status.Open() || rows[0].Stop != job.NoStop ||
 		is.MayStart(rows[0], b.Now()) != "" {
-		c, err := b.store.Claim(ctx, row.Key)
+		c, err := b.Store.Claim(ctx, row.Key)
 		if err == nil {
-			_ = b.store.Put(ctx, job.LetGo(row.Key, c.Attempt, c.Token))
+			_ = b.Store.Put(ctx, job.LetGo(row.Key, c.Attempt, c.Token))
 		}
 		return false
 	}
@@ -329,7 +319,7 @@ func (b *bench) start(row job.Row) bool {
 // finish settles an attempt that has started, and announces its end if announce is set.
 func (b *bench) finish(row job.Row, announce bool) {
 	ctx := context.Background()
-	rows, err := b.store.Nodes(ctx, []job.Key{row.Key})
+	rows, err := b.Store.Nodes(ctx, []job.Key{row.Key})
 	if err != nil || !rows[0].Status.Open() {
 		return
 	}
@@ -339,7 +329,7 @@ func (b *bench) finish(row job.Row, announce bool) {
 	}
 	if len(o.Result) > contract.MaxClaimResult {
 		o.ResultRef = job.ResultRef(rows[0].Attempt, 1)
-		if b.store.PutResult(ctx, row.Key, o.ResultRef, o.Result) != nil {
+		if b.Store.PutResult(ctx, row.Key, o.ResultRef, o.Result) != nil {
 			return
 		}
 		o.Result = nil
@@ -353,16 +343,16 @@ func (b *bench) finish(row job.Row, announce bool) {
 		return
 	}
 	for _, w := range d.Contents {
-		if b.store.Put(ctx, w) != nil {
+		if b.Store.Put(ctx, w) != nil {
 			return
 		}
 	}
-	if b.store.PutRow(ctx, d.After, d.Write) != nil {
+	if b.Store.PutRow(ctx, d.After, d.Write) != nil {
 		return
 	}
 	next := row
 	next.Attempt++
-	_ = b.store.Put(ctx, job.Fence(next, job.Claim{}, row.DueAt, b.Now())) // the claim has ended
+	_ = b.Store.Put(ctx, job.Fence(next, job.Claim{}, row.DueAt, b.Now())) // the claim has ended
 	if announce {
 		b.propagating.Store(true)
 		for range 1 + b.redelivered {

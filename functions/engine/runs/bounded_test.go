@@ -12,14 +12,13 @@ import (
 	"punctual/shared/contract"
 	"punctual/shared/dag"
 	"punctual/shared/job"
-	"punctual/shared/memory"
 	"punctual/shared/run"
 )
 
 // calls counts the calls of the table and the units that they read, while do runs.
 func (b *bench) calls(do func()) (calls int64, read float64) {
 	count := func() (int64, float64) {
-		n := b.world.Counts()
+		n := b.World.Counts()
 		return n.TableCalls, n.Tables[contract.Jobs].Read + n.Tables[contract.Runs].Read
 	}
 	callsBefore, readBefore := count()
@@ -46,7 +45,7 @@ func TestRetry_CostsTheSameHoweverOftenARunWasRetried(t *testing.T) {
 			for n := range 101 {
 				_, read := b.calls(func() {
 					_, err := b.rel.Retry(context.Background(), b.key, "", by)
-					b.must(err)
+					b.Must(err)
 					a := b.current("a")
 					b.start(a)
 					b.finish(a, true)
@@ -86,10 +85,10 @@ func TestRetry_OfAWideHeldRunIsShort(t *testing.T) {
 		b.calm()
 		for n := range 4 {
 			began := time.Now()
-			b.world.SetFaults(func(memory.Call) memory.Fault { return memory.Fault{Wait: 5 * time.Millisecond} })
+			b.Slow(5 * time.Millisecond)
 			_, err := b.rel.Retry(context.Background(), b.key, "", by)
-			b.world.SetFaults(nil)
-			b.must(err)
+			b.World.SetFaults(nil)
+			b.Must(err)
 			if took := time.Since(began); took > 2*time.Second {
 				t.Errorf("retry %d took %s", n+1, took)
 			}
@@ -174,11 +173,11 @@ func TestCreate_GoesOnInAnotherInvocationIfTimeRunsShort(t *testing.T) {
 				for i := range 4 {
 					d.Nodes[fmt.Sprint("m", i)] = dag.Node{Task: "echo", ForEach: "${params.l}", MaxParallel: parallel}
 				}
-				b.world.SetFaults(func(memory.Call) memory.Fault { return memory.Fault{Wait: 20 * time.Millisecond} })
+				b.Slow(20 * time.Millisecond)
 				within := func(do func(ctx context.Context) error) {
 					ctx, cancel := context.WithTimeout(context.Background(), 6*time.Second)
 					defer cancel()
-					b.must(do(ctx))
+					b.Must(do(ctx))
 				}
 				within(func(ctx context.Context) error {
 					_, _, err := b.rel.Create(ctx, runs.Request{Key: b.key, Definition: d, By: by,
@@ -191,7 +190,7 @@ func TestCreate_GoesOnInAnotherInvocationIfTimeRunsShort(t *testing.T) {
 					within(func(ctx context.Context) error { return b.rel.Reconcile(ctx, b.key) })
 				}
 				t.Logf("%d invocations, %d open", invocations, len(b.openRows()))
-				b.world.SetFaults(nil)
+				b.World.SetFaults(nil)
 				if n := len(b.openRows()); n != 4*dag.MaxItems || invocations < 2 {
 					t.Errorf("%d items are open after %d invocations", n, invocations)
 				}
@@ -199,14 +198,12 @@ func TestCreate_GoesOnInAnotherInvocationIfTimeRunsShort(t *testing.T) {
 					t.Errorf("the run is %s", is.Status)
 				}
 				within(func(ctx context.Context) error {
-					b.world.SetFaults(
-						func(memory.Call) memory.Fault { return memory.Fault{Wait: 20 * time.Millisecond} },
-					)
+					b.Slow(20 * time.Millisecond)
 					_, err := b.rel.Cancel(ctx, b.key, by)
 					return err
 				})
 				for invocations = 1; b.reconcileLater+len(b.endedLater) > 0 && invocations < 60; invocations++ {
-					b.world.SetFaults(nil)
+					b.World.SetFaults(nil)
 					b.later()
 				}
 				b.runIs(run.Cancelled)

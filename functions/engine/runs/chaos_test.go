@@ -50,9 +50,9 @@ func (b *bench) reordered(dice *rand.Rand) {
 			continue
 		}
 		i := dice.IntN(len(late))
-		rows, err := b.store.Nodes(context.Background(), []job.Key{late[i]})
-		b.must(err)
-		b.must(b.rel.Ended(context.Background(), rows[0]))
+		rows, err := b.Store.Nodes(context.Background(), []job.Key{late[i]})
+		b.Must(err)
+		b.Must(b.rel.Ended(context.Background(), rows[0]))
 		if dice.IntN(3) > 0 {
 			late = slices.Delete(late, i, i+1)
 		}
@@ -102,7 +102,7 @@ func TestRun_EndsAsTheTableSaysForEveryGraphOfFourNodes(t *testing.T) {
 				b.create(d)
 				b.reordered(rand.New(rand.NewPCG(uint64(worlds), 4)))
 				g, err := dag.Compile(d)
-				b.must(err)
+				b.Must(err)
 				for id, n := range b.started {
 					if n != 1 {
 						t.Errorf("job %s started %d times", id, n)
@@ -111,7 +111,7 @@ func TestRun_EndsAsTheTableSaysForEveryGraphOfFourNodes(t *testing.T) {
 				if b.asExpected(g, fails); t.Failed() {
 					t.Fatalf("graph %06b, rule %s, policy %s, failing %04b", set, rule, policy, failing)
 				}
-				b.world.Close()
+				b.World.Close()
 			}
 		}
 	}
@@ -149,7 +149,7 @@ func (c *chaos) between(call memory.Call) memory.Fault {
 		c.depth++
 		var is run.Run
 		current := false
-		c.calmly(func() { found, err := c.store.Run(context.Background(), c.key); is, current = found, err == nil })
+		c.calmly(func() { found, err := c.Store.Run(context.Background(), c.key); is, current = found, err == nil })
 		if current {
 			c.operations--
 			c.operated = true
@@ -177,7 +177,7 @@ func (c *chaos) something() {
 	var is run.Run
 	current := true
 	c.calmly(func() {
-		if _, err := c.store.Run(ctx, c.key); err != nil {
+		if _, err := c.Store.Run(ctx, c.key); err != nil {
 			current = false
 			return
 		}
@@ -227,8 +227,8 @@ func (c *chaos) begin(row job.Row) {
 			c.Errorf("node %q starts twice in generation %d", row.Node, row.Generation)
 		}
 		if row.Generation > 1 && !c.from && row.ItemNo == 0 {
-			older, err := c.store.Nodes(context.Background(), []job.Key{c.key.Job(row.Node, row.Generation-1, 0)})
-			c.must(err)
+			older, err := c.Store.Nodes(context.Background(), []job.Key{c.key.Job(row.Node, row.Generation-1, 0)})
+			c.Must(err)
 			if older[0].Status == job.Succeeded {
 				c.Errorf("node %q starts once more after it has succeeded", row.Node)
 			}
@@ -249,7 +249,7 @@ func (c *chaos) begin(row job.Row) {
 
 // hear announces the end of a job, as a report or a wake-up does.
 func (c *chaos) hear(k job.Key) {
-	rows, err := c.store.Nodes(context.Background(), []job.Key{k})
+	rows, err := c.Store.Nodes(context.Background(), []job.Key{k})
 	if err == nil && rows[0].Status.Final() {
 		_ = c.rel.Ended(context.Background(), rows[0])
 	}
@@ -309,7 +309,7 @@ func (c *chaos) rest() {
 			return
 		case is.Paused:
 			_, err := c.rel.Resume(context.Background(), c.key, by)
-			c.must(err)
+			c.Must(err)
 		case is.Status == run.Held:
 			return
 		default:
@@ -426,14 +426,14 @@ func chaosOf(t *testing.T, seed uint64, size int) {
 		return row.ItemNo <= 1 && (uint64(row.ID[20])+uint64(row.Generation))%4 == 0
 	}
 	g, err := dag.Compile(d)
-	c.must(err)
+	c.Must(err)
 	c.graph = g
-	c.world.SetFaults(c.between)
+	c.World.SetFaults(c.between)
 	c.quiet = false
 	_, _, err = c.rel.Create(context.Background(), runs.Request{Key: c.key, Definition: d})
 	c.quiet = true
-	if _, gone := c.store.Run(context.Background(), c.key); gone != nil {
-		c.world.Close()
+	if _, gone := c.Store.Run(context.Background(), c.key); gone != nil {
+		c.World.Close()
 		return // the run was not created
 	}
 	_ = err
@@ -458,7 +458,7 @@ func chaosOf(t *testing.T, seed uint64, size int) {
 	if t.Failed() {
 		t.Logf("seed %d, %d nodes, policy %s, at most %d", seed, len(d.Nodes), d.OnFailure, d.MaxConcurrency)
 	}
-	c.world.Close()
+	c.World.Close()
 }
 
 func hasItems(d dag.Definition) bool {

@@ -20,7 +20,7 @@ import (
 func TestRun_StaysWithinItsCost(t *testing.T) {
 	t.Parallel()
 	written := func(b *bench) float64 {
-		n := b.world.Counts()
+		n := b.World.Counts()
 		var sum float64
 		for _, table := range []string{contract.Jobs, contract.Runs, contract.Claims} {
 			sum += n.Tables[table].Write + n.Tables[table].IndexWrite
@@ -61,7 +61,7 @@ func TestRun_StaysWithinItsCost(t *testing.T) {
 			b.create(d)
 			read := func() (sum float64) {
 				for _, table := range []string{contract.Jobs, contract.Runs} {
-					sum += b.world.Counts().Tables[table].Read
+					sum += b.World.Counts().Tables[table].Read
 				}
 				return sum
 			}
@@ -96,16 +96,16 @@ func TestRun_StaysWithinItsCost(t *testing.T) {
 			b.create(dag.Definition{Nodes: map[string]dag.Node{"m": {Task: "echo", ForEach: "${params.l}",
 				MaxParallel: 3}}, Params: map[string]json.RawMessage{"l": list}},
 				func(r *runs.Request) { r.Params = []byte(`{"l":` + string(list) + `}`) })
-			rows, err := b.store.Nodes(context.Background(), []job.Key{b.key.Job("m", 1, 1)})
-			b.must(err)
+			rows, err := b.Store.Nodes(context.Background(), []job.Key{b.key.Job("m", 1, 1)})
+			b.Must(err)
 			if !b.start(rows[0]) {
 				t.Fatal("the first item does not start")
 			}
-			before := b.world.Counts().Tables[contract.Jobs].Read
+			before := b.World.Counts().Tables[contract.Jobs].Read
 			b.finish(rows[0], true)
-			after := b.world.Counts().Tables[contract.Jobs].Read
-			rows, err = b.store.Nodes(context.Background(), []job.Key{b.key.Job("m", 1, 4)})
-			b.must(err)
+			after := b.World.Counts().Tables[contract.Jobs].Read
+			rows, err = b.Store.Nodes(context.Background(), []job.Key{b.key.Job("m", 1, 4)})
+			b.Must(err)
 			if rows[0].Status == "" {
 				t.Error("the next item was not released")
 			}
@@ -130,7 +130,7 @@ func TestRun_StaysWithinItsCost(t *testing.T) {
 			}
 			d.Nodes["z"] = last
 			b.create(d)
-			made := b.world.Counts().Tables[contract.Runs]
+			made := b.World.Counts().Tables[contract.Runs]
 			rows := b.rows()
 			for _, row := range rows {
 				b.start(row)
@@ -144,7 +144,7 @@ func TestRun_StaysWithinItsCost(t *testing.T) {
 			b.calm()
 			b.runIs(run.Succeeded)
 			// The cost of the parents' jobs does not depend on edges. What an edge adds is written to the run.
-			n := b.world.Counts().Tables[contract.Runs]
+			n := b.World.Counts().Tables[contract.Runs]
 			edge := (n.Write + n.IndexWrite - made.Write - made.IndexWrite) / float64(wide)
 			t.Logf("%.2f write units an edge; it opened %s after the last end", edge, took)
 			if edge > 3 {

@@ -11,16 +11,15 @@ import (
 	"punctual/shared/dag"
 	"punctual/shared/item"
 	"punctual/shared/job"
-	"punctual/shared/memory"
 	"punctual/shared/run"
 )
 
 // eventsKept returns how long the events of the run are kept, the shortest and the longest time.
 func (b *bench) eventsKept() (least, most time.Time, n int) {
 	b.Helper()
-	page, err := b.world.Table().Query(context.Background(), item.Query{Table: contract.Runs, PK: b.key.Ref().PK,
+	page, err := b.World.Table().Query(context.Background(), item.Query{Table: contract.Runs, PK: b.key.Ref().PK,
 		From: run.EventsFrom, To: run.EventsTo, Limit: 100})
-	b.must(err)
+	b.Must(err)
 	for _, i := range page.Items {
 		at := time.Unix(i.Int(contract.AttrExpiresAt), 0)
 		if least.IsZero() || at.Before(least) {
@@ -63,19 +62,19 @@ func TestEvents_LiveAsLongAsTheirRun(t *testing.T) {
 		b.runIs(run.Held)
 		for range 6 { // its wake-ups; each is up to a day after the one before in life
 			b.now = b.now.Add(30 * day)
-			b.must(b.rel.Due(ctx, b.key))
+			b.Must(b.rel.Due(ctx, b.key))
 			if least, _, _ := b.eventsKept(); least.Sub(b.now) < contract.DeadKept-day {
 				t.Fatalf("while it is held, an event is kept until %s, and it is %s", least, b.now)
 			}
 		}
 		_, err := b.rel.Cancel(ctx, b.key, by)
-		b.must(err)
+		b.Must(err)
 		b.calm()
 		b.runIs(run.Cancelled)
 		ends(b, 2)
 		b.now = b.now.Add(80 * day)
 		_, err = b.rel.Retry(ctx, b.key, "", by)
-		b.must(err)
+		b.Must(err)
 		b.calm()
 		b.runIs(run.Succeeded)
 		ends(b, 3)
@@ -88,7 +87,7 @@ func TestEvents_LiveAsLongAsTheirRun(t *testing.T) {
 			t.Errorf("while it waits, an event is kept until %s", least)
 		}
 		_, err := b.rel.Cancel(ctx, b.key, by)
-		b.must(err)
+		b.Must(err)
 		b.calm()
 		ends(b, 2)
 	})
@@ -104,20 +103,20 @@ func TestEvents_HoldUpNoOperation(t *testing.T) {
 		for n := range 10_000 {
 			at := b.Now().Add(time.Duration(n) * time.Millisecond)
 			w := b.run().PutEvent(run.Event{At: at, By: "u", Action: "pause"})
-			b.must(b.store.Put(t.Context(), w))
+			b.Must(b.Store.Put(t.Context(), w))
 		}
 		time.Sleep(48 * time.Hour)
-		b.world.SetFaults(func(memory.Call) memory.Fault { return memory.Fault{Wait: 5 * time.Millisecond} })
+		b.Slow(5 * time.Millisecond)
 		began := time.Now()
 		_, err := b.rel.Pause(t.Context(), b.key, by)
-		b.must(err)
+		b.Must(err)
 		if took := time.Since(began); took > 2*time.Second {
 			t.Errorf("the first operation took %s", took)
 		}
 		for range 5 { // each call continues
-			b.must(b.rel.Reconcile(t.Context(), b.key))
+			b.Must(b.rel.Reconcile(t.Context(), b.key))
 		}
-		b.world.SetFaults(nil)
+		b.World.SetFaults(nil)
 		if least, _, _ := b.eventsKept(); least.Sub(b.Now()) < contract.DeadKept-time.Hour {
 			t.Errorf("an event is kept until %s only", least)
 		}

@@ -53,24 +53,17 @@ func inMonths(t *testing.T, name string, d dag.Definition, do func(m *months)) {
 	})
 }
 
-func (m *months) must(err error) {
-	m.Helper()
-	if err != nil {
-		m.Fatal(err)
-	}
-}
-
 func (m *months) run() run.Run {
 	m.Helper()
 	is, err := m.Store.Run(m.Context(), m.key)
-	m.must(err)
+	m.Must(err)
 	return is
 }
 
 func (m *months) rows() map[string]job.Row {
 	m.Helper()
 	_, _, rows, err := m.Runs.Nodes(m.Context(), m.key)
-	m.must(err)
+	m.Must(err)
 	return rows
 }
 
@@ -94,14 +87,14 @@ func (m *months) work(most int) {
 				Error: &job.Reason{Code: "x"}}
 		}
 		owner := job.Owner{Worker: "w", Nonce: "n", LeaseUntil: time.Now().Add(contract.Lease), DueAt: row.DueAt}
-		m.must(m.Store.Put(m.Context(), job.ClaimNew(row.Key, row.Attempt, owner)))
+		m.Write(job.ClaimNew(row.Key, row.Attempt, owner))
 		d, err := job.Settle(&row, row.Attempt, o, time.Now())
-		m.must(err)
+		m.Must(err)
 		for _, w := range d.Contents {
-			m.must(m.Store.Put(m.Context(), w))
+			m.Write(w)
 		}
-		m.must(m.Store.PutRow(m.Context(), d.After, d.Write))
-		m.must(m.Ended(m.Context(), d.After))
+		m.Must(m.Store.PutRow(m.Context(), d.After, d.Write))
+		m.Must(m.Ended(m.Context(), d.After))
 	}
 }
 
@@ -114,7 +107,7 @@ func (m *months) open() (job.Row, bool) {
 		}
 		for i := range row.Items {
 			rows, err := m.Store.Nodes(m.Context(), []job.Key{m.key.Job(row.Node, row.Generation, i+1)})
-			m.must(err)
+			m.Must(err)
 			if rows[0].Status == job.Scheduled {
 				return rows[0], true
 			}
@@ -128,7 +121,7 @@ func (m *months) pass(days, every int) {
 	m.Helper()
 	for range days / every {
 		time.Sleep(time.Duration(every) * day)
-		m.must(m.Runs.Due(m.Context(), m.key))
+		m.Must(m.Runs.Due(m.Context(), m.key))
 	}
 }
 
@@ -180,7 +173,7 @@ func TestRun_StartsNothingTwiceAfterMonths(t *testing.T) {
 		m.pass(1200, 5)
 		m.runIs(run.Held)
 		_, err := m.Runs.Skip(m.Context(), m.key, "b", false, by)
-		m.must(err)
+		m.Must(err)
 		m.is("a", job.Succeeded, 1)
 		m.cSeesA()
 		m.work(9)
@@ -194,17 +187,17 @@ func TestRun_StartsNothingTwiceAfterMonths(t *testing.T) {
 		m.pass(1, 1)
 		m.runIs(run.Held)
 		_, err := m.Runs.Skip(m.Context(), m.key, "b", false, by)
-		m.must(err)
+		m.Must(err)
 		m.is("a", job.Succeeded, 1)
 		m.cSeesA()
 	})
 	inMonths(t, "while it is paused", seesA(), func(m *months) {
 		m.work(1)
 		_, err := m.Runs.Pause(m.Context(), m.key, by)
-		m.must(err)
+		m.Must(err)
 		m.pass(400, 33)
 		_, err = m.Runs.Resume(m.Context(), m.key, by)
-		m.must(err)
+		m.Must(err)
 		m.is("a", job.Succeeded, 1)
 		m.work(1)
 		m.pass(100, 4) // what ended after the pause is kept as well
@@ -220,7 +213,7 @@ func TestRun_StartsNothingTwiceAfterMonths(t *testing.T) {
 		time.Sleep(contract.DeadKept - day)
 		m.fails["b"] = false
 		_, err := m.Runs.Retry(m.Context(), m.key, "", by)
-		m.must(err)
+		m.Must(err)
 		m.is("a", job.Succeeded, 1)
 		m.pass(100, 5)
 		m.work(9)
@@ -235,7 +228,7 @@ func TestRun_StartsNothingTwiceAfterMonths(t *testing.T) {
 		time.Sleep(80 * day)
 		m.fails["b"] = false
 		_, _, err := m.Redrive(m.Context(), dead.Key)
-		m.must(err)
+		m.Must(err)
 		m.work(9)
 		m.is("a", job.Succeeded, 1)
 		m.runIs(run.Succeeded)
@@ -257,17 +250,17 @@ func TestRun_StartsNothingTwiceAfterMonths(t *testing.T) {
 		later := run.Key{Tenant: "acme", ID: job.DeterministicID(time.Now(), "later")}
 		due := time.Now().Add(300 * day)
 		_, _, err := m.Runs.Create(m.Context(), runs.Request{Key: later, Definition: seesA(), DueAt: due})
-		m.must(err)
+		m.Must(err)
 		m.key = later
 		_, err = m.Runs.Complete(m.Context(), later, "b", nil, by)
-		m.must(err)
+		m.Must(err)
 		for time.Now().Before(due) {
 			at := m.run().WakeAt
 			if time.Until(at) > 20*day {
 				m.Fatalf("it wakes at %s only", at)
 			}
 			time.Sleep(time.Until(at))
-			m.must(m.Runs.Due(m.Context(), later))
+			m.Must(m.Runs.Due(m.Context(), later))
 		}
 		m.is("b", job.Succeeded, 0)
 		m.work(9)
@@ -296,7 +289,7 @@ func TestRun_EndsWhenWhatHasEndedIsForgotten(t *testing.T) {
 			m.Errorf("a retry is %v", err)
 		}
 		_, err = m.Runs.Retry(m.Context(), m.key, "c", by)
-		m.must(err)
+		m.Must(err)
 		if m.ended["a"] != 1 || m.rows()["c"].Generation != 2 {
 			m.Errorf("a was run %d times, and c is %+v", m.ended["a"], m.rows()["c"].Status)
 		}
@@ -328,7 +321,7 @@ func (e *everything) left(m *months) (left []string) {
 	rows := map[item.Ref]job.Row{}
 	for ref := range e.refs {
 		i, err := m.World.Table().Get(m.Context(), ref)
-		m.must(err)
+		m.Must(err)
 		if row, err := job.ParseRow(i); err == nil && ref.Table == contract.Jobs {
 			rows[ref] = row
 		}
@@ -336,14 +329,14 @@ func (e *everything) left(m *months) (left []string) {
 	m.World.Table().Expire()
 	for ref, row := range rows {
 		i, err := m.World.Table().Get(m.Context(), ref)
-		m.must(err)
+		m.Must(err)
 		if _, asks := job.Forgotten(row); i == nil && asks {
-			m.must(m.Store.ForgetContents(m.Context(), row))
+			m.Must(m.Store.ForgetContents(m.Context(), row))
 		}
 	}
 	for ref, name := range e.refs {
 		i, err := m.World.Table().Get(m.Context(), ref)
-		m.must(err)
+		m.Must(err)
 		if i != nil {
 			left = append(left, fmt.Sprintf("%s, written by %s, expires at %v", ref, name,
 				time.Unix(i.Int(contract.AttrExpiresAt), 0).UTC()))
@@ -382,7 +375,7 @@ func TestRun_LeavesNothingBehind(t *testing.T) {
 			_, created, err := m.Runs.Create(m.Context(), runs.Request{Key: m.key, Definition: d, By: by,
 				Params: json.RawMessage(`{"p": "` + strings.Repeat("p", 600) + `"}`),
 				Tags:   map[string]string{"team": "billing"}})
-			if m.must(err); !created {
+			if m.Must(err); !created {
 				m.Fatal("there is a run already")
 			}
 			m.work(4)
@@ -394,7 +387,7 @@ func TestRun_LeavesNothingBehind(t *testing.T) {
 			m.work(100)
 			m.runIs(run.Held)
 			_, err = m.Runs.Complete(m.Context(), m.key, "x", json.RawMessage(`"`+strings.Repeat("r", 600)+`"`), by)
-			m.must(err)
+			m.Must(err)
 			m.work(100)
 			m.runIs(run.Succeeded)
 			time.Sleep(contract.DeadKept - day)
@@ -420,7 +413,7 @@ func TestRun_IsKeptInSeveralWakeUps(t *testing.T) {
 			before()
 			at := m.run().WakeAt
 			ctx, cancel := context.WithTimeout(m.Context(), scan.EntryTime)
-			m.must(m.Runs.Due(ctx, m.key))
+			m.Must(m.Runs.Due(ctx, m.key))
 			cancel()
 			is := m.run()
 			if !is.WakeAt.After(at) {
@@ -460,14 +453,9 @@ func TestRun_IsKeptInSeveralWakeUps(t *testing.T) {
 		for n := range 2000 {
 			ref := m.run().JoinRef(strconv.Itoa(n), 1)
 			_, err := m.Store.Count(m.Context(), m.key, ref, 1, time.Now())
-			m.must(err)
+			m.Must(err)
 		}
-		m.World.SetFaults(func(c memory.Call) memory.Fault {
-			if c.Name == run.WriteKeepItem {
-				return memory.Fault{Wait: 100 * time.Millisecond}
-			}
-			return memory.Fault{}
-		})
+		m.Fault(stagetest.Named(run.WriteKeepItem), memory.Fault{Wait: 100 * time.Millisecond})
 		wakeUps(m, 4, func() {})
 	})
 }

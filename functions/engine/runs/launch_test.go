@@ -18,15 +18,15 @@ import (
 func (b *bench) launch(d dag.Definition, change func(*job.Row)) job.Reason {
 	b.Helper()
 	ctx := context.Background()
-	b.must(b.store.PutDefinition(ctx, b.key.Tenant, d.Hash(), d.Encode()))
-	_, _, err := b.store.PutDag(ctx, b.key.Tenant, "etl", d.Hash(), b.now)
-	b.must(err)
+	b.Must(b.Store.PutDefinition(ctx, b.key.Tenant, d.Hash(), d.Encode()))
+	_, _, err := b.Store.PutDag(ctx, b.key.Tenant, "etl", d.Hash(), b.now)
+	b.Must(err)
 	row := job.Row{Key: job.Key{Tenant: b.key.Tenant, ID: b.key.ID}, DagRef: job.DagRef{Dag: "etl"},
 		ScheduleRef: job.ScheduleRef{ScheduleID: "nightly"}, DueAt: b.now,
 		NominalAt: b.now}
 	change(&row)
 	why, err := b.rel.Launch(ctx, row)
-	b.must(err)
+	b.Must(err)
 	return why
 }
 
@@ -49,8 +49,8 @@ func TestLaunch_TakesTheExpiryOfItsRowBeforeThatOfTheDag(t *testing.T) {
 			if is := b.run(); why.Code != "" || !is.ExpiryAt.Equal(noon.Add(c.want)) {
 				t.Errorf("it expires at %s: %+v", is.ExpiryAt, why)
 			}
-			events, _, err := b.store.Events(context.Background(), b.key, "", 1)
-			b.must(err)
+			events, _, err := b.Store.Events(context.Background(), b.key, "", 1)
+			b.Must(err)
 			if len(events) != 1 || events[0].By != "schedule" || events[0].Reason != "nightly" {
 				t.Errorf("its events are %+v", events)
 			}
@@ -78,14 +78,14 @@ func TestCancelLaunched_IsNoErrorWithoutARunThatGoesOn(t *testing.T) {
 	ctx := context.Background()
 	b := setup(t)
 	row := job.Row{Key: job.Key{Tenant: b.key.Tenant, ID: b.key.ID}}
-	b.must(b.rel.CancelLaunched(ctx, row, "overlap"))
+	b.Must(b.rel.CancelLaunched(ctx, row, "overlap"))
 	b.create(def("a"))
-	b.must(b.rel.CancelLaunched(ctx, row, "overlap"))
+	b.Must(b.rel.CancelLaunched(ctx, row, "overlap"))
 	b.runIs(run.Cancelled)
 	if why := b.run().Reason; why.Message != "overlap" {
 		t.Errorf("the run says %+v", why)
 	}
-	b.must(b.rel.CancelLaunched(ctx, row, "overlap"))
+	b.Must(b.rel.CancelLaunched(ctx, row, "overlap"))
 }
 
 func TestEvents_SayWhoDidWhatAndWhy(t *testing.T) {
@@ -114,8 +114,8 @@ func TestEvents_SayWhoDidWhatAndWhy(t *testing.T) {
 	if why := b.current("b").Reason.Message; why != by.Reason {
 		t.Errorf("the skipped node says %q", why)
 	}
-	events, _, err := b.store.Events(ctx, b.key, "", 100)
-	b.must(err)
+	events, _, err := b.Store.Events(ctx, b.key, "", 100)
+	b.Must(err)
 	got := ""
 	for _, e := range events {
 		got += fmt.Sprintf("%s %s %s by %s, because %s, %s>%s\n", e.At.Sub(noon), e.Action, e.Node, e.By, e.Reason,

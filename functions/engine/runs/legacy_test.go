@@ -1,7 +1,6 @@
 package runs_test
 
 import (
-	"context"
 	"testing"
 
 	"punctual/shared/dag"
@@ -13,22 +12,21 @@ import (
 // the run) have slots.
 func (b *bench) older(node string) {
 	b.Helper()
-	ctx := context.Background()
-	b.must(b.store.Put(ctx, item.Write{Ref: b.key.Ref(), Set: map[string]any{"placed": nil}}))
+	b.Write(item.Write{Ref: b.key.Ref(), Set: map[string]any{"placed": nil}})
 	for no, row := range b.openRows() {
 		set := map[string]any{"place": nil, "node_place": nil}
 		if node == "" {
 			set["slot"] = int64(no) + 1
 		}
-		b.must(b.store.Put(ctx, item.Write{Ref: row.Ref(), Set: set}))
+		b.Write(item.Write{Ref: row.Ref(), Set: set})
 		slot := b.key.SlotRef(node, no)
-		b.must(b.store.Put(ctx, item.Write{Ref: slot, Set: map[string]any{"holder": string(row.ID), "no": int64(no)}}))
+		b.Write(item.Write{Ref: slot, Set: map[string]any{"holder": string(row.ID), "no": int64(no)}})
 	}
 	bucket := b.key.Ref()
 	bucket.SK = "place#" + node + "#0"
-	b.must(b.store.Put(ctx, item.Write{Ref: bucket, Delete: true}))
+	b.Write(item.Write{Ref: bucket, Delete: true})
 	next := b.key.NextRef(node, 1)
-	b.must(b.store.Put(ctx, item.Write{Ref: next, Delete: true}))
+	b.Write(item.Write{Ref: next, Delete: true})
 }
 
 // openRows are the rows of jobs that wait or run.

@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"punctual/functions/stagetest"
 	"punctual/shared/contract"
 	"punctual/shared/dag"
 	"punctual/shared/fault"
@@ -29,7 +30,7 @@ func TestMaxConcurrency_GivesASlotThatIsFreedJustBeforeANodeJoinsTheLine(t *test
 	b := setup(t)
 	d := def("a", "b")
 	d.MaxConcurrency = 1
-	b.before(run.WriteAddWaiters, func() {
+	b.Before(stagetest.Named(run.WriteAddWaiters), func() {
 		a := b.current("a")
 		b.start(a)
 		b.finish(a, true) // the line is still empty
@@ -68,13 +69,13 @@ func TestMaxParallel_HeedsAPauseAndACancel(t *testing.T) {
 		b := setup(t)
 		mapped(b)
 		_, err := b.rel.Pause(ctx, b.key, by)
-		b.must(err)
+		b.Must(err)
 		b.finish(b.items("m", 1)[0], true)
 		if n := len(b.items("m", 1)); n != 1 {
 			t.Errorf("%d items have a row", n)
 		}
 		_, err = b.rel.Resume(ctx, b.key, by)
-		b.must(err)
+		b.Must(err)
 		b.calm()
 		b.runIs(run.Succeeded)
 	})
@@ -83,7 +84,7 @@ func TestMaxParallel_HeedsAPauseAndACancel(t *testing.T) {
 		b := setup(t)
 		mapped(b)
 		_, err := b.rel.Cancel(ctx, b.key, by)
-		b.must(err)
+		b.Must(err)
 		b.finish(b.items("m", 1)[0], true)
 		items := b.items("m", 1)
 		got := fmt.Sprint(len(items))
@@ -112,7 +113,7 @@ func TestMapped_IsDeadIfItsRunWouldHaveTooManyJobs(t *testing.T) {
 			t.Parallel()
 			b := setup(t)
 			b.create(with(def("a", "m: a"), "m", func(n *dag.Node) { n.ForEach = "${[1,2,3]}" }))
-			b.must(b.store.Put(context.Background(), b.key.CountItems(c.others, dag.MaxJobs, time.Now())))
+			b.Write(b.key.CountItems(c.others, dag.MaxJobs, time.Now()))
 			a := b.current("a")
 			b.start(a)
 			b.finish(a, true)
@@ -199,7 +200,7 @@ func TestRetry_CarriesOverTheItemsThatSucceeded(t *testing.T) {
 			b.is("m", job.Dead, "x")
 			began := b.now
 			b.now = b.now.Add(1e9)
-			b.must(c.operate(b))
+			b.Must(c.operate(b))
 			b.calm()
 			b.runIs(run.Succeeded)
 			var starts []string
@@ -227,7 +228,7 @@ func TestRetry_RunsAllItemsAgainWithAParentThatFailed(t *testing.T) {
 	b.create(d)
 	b.calm()
 	_, err := b.rel.Retry(context.Background(), b.key, "", by)
-	b.must(err)
+	b.Must(err)
 	b.calm()
 	b.runIs(run.Succeeded)
 	for _, row := range b.items("m", 2) {
@@ -246,7 +247,8 @@ func TestMaxConcurrency_GivesAPlaceThatIsFreedAfterItsEndHasLookedIntoTheLine(t 
 	a, p := b.current("a"), b.current("p")
 	b.start(a)
 	b.start(p)
-	b.before(run.WriteFreeSlot, func() { b.finish(p, true) }) // one child gets the place of p, the other none
+	// one child gets the place of p, the other none
+	b.Before(stagetest.Named(run.WriteFreeSlot), func() { b.finish(p, true) })
 	b.finish(a, true)
 	b.is("c1", job.Scheduled, "")
 	b.is("c2", job.Scheduled, "")
@@ -267,7 +269,7 @@ func TestMaxParallel_GoesOnIfAnotherEndMeetsItsNodeAmongTheWaiters(t *testing.T)
 				b.start(row)
 			}
 			b.finish(p, true) // v gets its permit of the run, and w waits
-			b.before(write, func() { b.finish(a, true) })
+			b.Before(stagetest.Named(write), func() { b.finish(a, true) })
 			b.finish(first, true) // w gets its permit of the run, so m waits
 			b.is("v", job.Scheduled, "")
 			b.is("w", job.Scheduled, "")
@@ -288,8 +290,8 @@ func TestMaxConcurrency_FreesThePlacesOfEndedJobsWhenTheRunIsReconciled(t *testi
 	b.start(a)
 	b.finish(a, false)
 	// A process of the version before knows no buckets: it propagates the end and frees nothing.
-	b.must(b.store.Put(context.Background(), item.Write{Ref: a.Ref(), Set: map[string]any{"owes": nil}}))
-	b.must(b.rel.Reconcile(context.Background(), b.key))
+	b.Write(item.Write{Ref: a.Ref(), Set: map[string]any{"owes": nil}})
+	b.Must(b.rel.Reconcile(context.Background(), b.key))
 	b.is("b", job.Scheduled, "")
 }
 
@@ -342,7 +344,7 @@ func TestMaxConcurrency_ReleasesAWaiterAlsoIfTheLookAfterTheEndFailsAtFirst(t *t
 	b.start(a)
 	b.start(p)
 	freed, failed := false, false
-	b.world.SetFaults(func(c memory.Call) memory.Fault {
+	b.World.SetFaults(func(c memory.Call) memory.Fault {
 		switch {
 		case c.Name == run.WriteFreeSlot && !freed:
 			freed = true
@@ -369,12 +371,12 @@ func TestReconcile_ReleasesAWaiterThatJoinedAfterItsRead(t *testing.T) {
 	first, second := b.current("a"), b.current("b")
 	b.start(first)
 	b.start(second)
-	b.before(run.WriteAddWaiters, func() {
+	b.Before(stagetest.Named(run.WriteAddWaiters), func() {
 		b.finish(second, true) // w gets its place, and c waits
 		b.finish(first, false) // the reconcile frees its place, and takes c out of the line
 	})
-	b.must(b.rel.Reconcile(context.Background(), b.key))
-	b.must(b.rel.Ended(context.Background(), b.current("a")))
+	b.Must(b.rel.Reconcile(context.Background(), b.key))
+	b.Must(b.rel.Ended(context.Background(), b.current("a")))
 	b.is("w", job.Scheduled, "")
 	b.is("c", job.Scheduled, "")
 }
@@ -392,11 +394,11 @@ func TestMaxConcurrency_FindsAClaimedWaiterAgainThatFoundNoPlace(t *testing.T) {
 	b.start(a)
 	bucket := run.Bucket{Key: b.key}
 	claimed, failed := false, false
-	b.world.SetFaults(func(c memory.Call) memory.Fault {
+	b.World.SetFaults(func(c memory.Call) memory.Fault {
 		switch {
 		case c.Name == run.WriteClaimWaiter && !claimed: // the place of a goes to another
 			claimed = true
-			b.must(b.store.Put(ctx, bucket.Pass(a.ID, "other")))
+			b.Write(bucket.Pass(a.ID, "other"))
 		case c.Name == run.WriteAddWaiters && !failed:
 			failed = true
 			return memory.Fault{Fail: fault.Conflict}
@@ -404,8 +406,8 @@ func TestMaxConcurrency_FindsAClaimedWaiterAgainThatFoundNoPlace(t *testing.T) {
 		return memory.Fault{}
 	})
 	b.finish(a, true)
-	waiters, err := b.store.Waiters(ctx, b.key, len(d.Nodes))
-	b.must(err)
+	waiters, err := b.Store.Waiters(ctx, b.key, len(d.Nodes))
+	b.Must(err)
 	if !failed || waiters.Waiting[2] != 1 || len(waiters.Claimed) > 0 {
 		t.Errorf("the waiters are %+v, want c in generation 1 and no mark", waiters)
 	}
@@ -426,14 +428,10 @@ func TestRetry_ReleasesAWaiterThatAnEndFindsWhichReadTheRunBefore(t *testing.T) 
 	}
 	z := b.current("z")
 	b.start(z)
-	retried := false
-	b.world.SetFaults(func(c memory.Call) memory.Fault {
-		if c.Op == memory.TableGetMany && strings.HasPrefix(c.Ref.SK, "line#") && !retried {
-			retried = true
-			_, err := b.rel.Retry(context.Background(), b.key, "", by) // a gets the place of z, and b waits
-			b.must(err)
-		}
-		return memory.Fault{}
+	waiters := func(c memory.Call) bool { return c.Op == memory.TableGetMany && strings.HasPrefix(c.Ref.SK, "line#") }
+	b.Before(waiters, func() {
+		_, err := b.rel.Retry(context.Background(), b.key, "", by) // a gets the place of z, and b waits
+		b.Must(err)
 	})
 	b.finish(z, true)
 	b.calm()

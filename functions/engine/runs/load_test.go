@@ -26,7 +26,7 @@ func TestRun_GoesOnByItselfWithManyWorkers(t *testing.T) {
 		b.create(d)
 		work(b)
 		g, err := dag.Compile(d)
-		b.must(err)
+		b.Must(err)
 		is := b.run()
 		if !is.Status.Final() {
 			t.Errorf("seed %d: the run is %s without a sweep", seed, is.Status)
@@ -57,7 +57,7 @@ func work(b *bench) {
 				case <-stop:
 					return
 				case k := <-b.heard:
-					if rows, err := b.store.Nodes(ctx, []job.Key{k}); err == nil && b.start(rows[0]) {
+					if rows, err := b.Store.Nodes(ctx, []job.Key{k}); err == nil && b.start(rows[0]) {
 						b.finish(rows[0], true)
 					}
 					b.open.Done() // the jobs that it has released are fired by now

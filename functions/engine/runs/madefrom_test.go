@@ -8,7 +8,9 @@ import (
 	"testing"
 
 	"punctual/functions/engine/runs"
+	"punctual/functions/stagetest"
 	"punctual/shared/dag"
+	"punctual/shared/fault"
 	"punctual/shared/item"
 	"punctual/shared/job"
 	"punctual/shared/memory"
@@ -19,8 +21,8 @@ import (
 func (b *bench) payloads(node string, generation, n int64) (list []string) {
 	b.Helper()
 	for no := range n {
-		rows, err := b.store.Nodes(context.Background(), []job.Key{b.key.Job(node, generation, no+1)})
-		b.must(err)
+		rows, err := b.Store.Nodes(context.Background(), []job.Key{b.key.Job(node, generation, no+1)})
+		b.Must(err)
 		list = append(list, rows[0].Payload)
 	}
 	return list
@@ -73,7 +75,7 @@ func TestMapped_MakesAllItemsFromOneList(t *testing.T) {
 				b.create(d)
 				b.one()
 				b.one()
-				b.must(operate(b))
+				b.Must(operate(b))
 				b.settle()
 				own := b.current("m")
 				if own.Status != job.Succeeded || own.Generation != 1 || own.Items < 4 {
@@ -106,7 +108,7 @@ func TestMapped_CarriesOnlyItemsOverThatAreStillInItsList(t *testing.T) {
 	b.settle()
 	b.runIs(run.Failed)
 	_, err := b.rel.Retry(ctx, b.key, "", by)
-	b.must(err)
+	b.Must(err)
 	b.settle()
 	b.runIs(run.Succeeded)
 	for i, want := range []int{0, 1, 1} {
@@ -127,10 +129,10 @@ func TestMapped_OfARowWithoutItsListEndsIfTheListHasChanged(t *testing.T) {
 	b.fails = func(r job.Row) bool { return r.Node == "a" && r.Generation == 1 }
 	b.create(d)
 	b.one()
-	b.must(b.store.Put(ctx, item.Write{Ref: b.current("m").Ref(), Name: "test.older",
+	b.Must(b.Store.Put(ctx, item.Write{Ref: b.current("m").Ref(), Name: "test.older",
 		Set: map[string]any{"payload": nil, "payload_size": nil}}))
 	_, err := b.rel.RetryNode(ctx, b.key, "a", by)
-	b.must(err)
+	b.Must(err)
 	b.settle()
 	b.is("m", job.Dead, dag.ReasonExpressionFailed)
 	b.runIs(run.Failed)
@@ -158,7 +160,7 @@ func TestRelease_WaitsForEveryNodeThatItReads(t *testing.T) {
 			b.create(defined())
 			b.one() // a dies
 			_, err := b.rel.RetryNode(ctx, b.key, "a", by)
-			b.must(err)
+			b.Must(err)
 			bRow := b.current("b")
 			b.start(bRow)
 			b.finish(bRow, true)
@@ -166,12 +168,12 @@ func TestRelease_WaitsForEveryNodeThatItReads(t *testing.T) {
 		"that runs while the node between was completed": func(b *bench) {
 			b.create(defined())
 			_, err := b.rel.Complete(ctx, b.key, "b", nil, by)
-			b.must(err)
+			b.Must(err)
 		},
 		"that runs while the node between was skipped": func(b *bench) {
 			b.create(defined())
 			_, err := b.rel.Skip(ctx, b.key, "b", false, by)
-			b.must(err)
+			b.Must(err)
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -200,11 +202,11 @@ func TestRelease_WaitsForEveryNodeThatItReads(t *testing.T) {
 		b.create(d)
 		b.calm()
 		_, err := b.rel.Complete(ctx, b.key, "b", nil, by)
-		b.must(err)
+		b.Must(err)
 		b.settle()
 		b.runIs(run.Held)
 		_, err = b.rel.Skip(ctx, b.key, "a", false, by)
-		b.must(err)
+		b.Must(err)
 		b.calm()
 		if got := b.current("c").Payload; got != `"SKIPPED"` {
 			t.Errorf("c has the payload %s", got)
@@ -246,7 +248,7 @@ func TestMapped_OverAnEmptyListHasAnEmptyResult(t *testing.T) {
 		d.Nodes["m"], d.Nodes["z"] = m, z
 		b.create(d)
 		_, err := b.rel.Skip(context.Background(), b.key, "m", false, by)
-		b.must(err)
+		b.Must(err)
 		b.calm()
 		if got := b.current("z").Payload; got != "null" {
 			t.Errorf("z has the payload %s", got)
@@ -268,13 +270,13 @@ func TestRefusedOperation_LeavesNoContents(t *testing.T) {
 		of    func(b *bench) (string, error)
 	}{
 		"a complete of a node that waits": {"a", false, run.WriteTouch, func(b *bench) (string, error) {
-			return b.store.Content(ctx, b.key.Job("a", 1, 0), job.ResultContent)
+			return b.Store.Content(ctx, b.key.Job("a", 1, 0), job.ResultContent)
 		}},
 		"a complete of a blocked node": {"b", false, run.WriteTouch, func(b *bench) (string, error) {
-			return b.store.Content(ctx, b.key.Job("b", 1, 0), job.ResultContent)
+			return b.Store.Content(ctx, b.key.Job("b", 1, 0), job.ResultContent)
 		}},
 		"a complete of a node that failed": {"a", true, run.WriteBegin, func(b *bench) (string, error) {
-			return b.store.RunContent(ctx, b.key, "result#a#2")
+			return b.Store.RunContent(ctx, b.key, "result#a#2")
 		}},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -285,16 +287,11 @@ func TestRefusedOperation_LeavesNoContents(t *testing.T) {
 			if c.fails {
 				b.calm()
 			}
-			b.world.SetFaults(func(call memory.Call) memory.Fault {
-				if call.Name == c.write {
-					return memory.Fault{Fail: "unavailable"}
-				}
-				return memory.Fault{}
-			})
+			b.Fault(stagetest.Named(c.write), memory.Fault{Fail: fault.Unavailable})
 			if _, err := b.rel.Complete(ctx, b.key, c.node, large, by); err == nil {
 				t.Fatal("the complete was not refused")
 			}
-			b.world.SetFaults(nil)
+			b.World.SetFaults(nil)
 			if body, err := c.of(b); err == nil {
 				t.Errorf("its result is there: %d bytes", len(body))
 			}
@@ -312,7 +309,7 @@ func TestRefusedOperation_LeavesNoContents(t *testing.T) {
 		d.Params = map[string]json.RawMessage{"p": []byte(`""`)}
 		b.create(d, params("1"))
 		b.create(d, params("2"))
-		if got, err := b.store.Params(ctx, b.run()); err != nil || !strings.Contains(got, "1111") {
+		if got, err := b.Store.Params(ctx, b.run()); err != nil || !strings.Contains(got, "1111") {
 			t.Errorf("the run has the params of the second request, %v", err)
 		}
 	})
@@ -331,9 +328,9 @@ func TestRelease_KeepsThePayloadOfTheWinner(t *testing.T) {
 	for r, payload := range map[*job.Row]string{&winner: strings.Repeat("1", 2000), &loser: second} {
 		r.Hold(job.Contents{Payload: []byte(payload)})
 	}
-	b.must(b.store.KeepContents(ctx, winner, job.Contents{Payload: []byte(strings.Repeat("1", 2000))}))
-	b.must(b.store.KeepContents(ctx, loser, job.Contents{Payload: []byte(second)}))
-	if got, err := b.store.Payload(ctx, winner); err != nil || string(got[:1]) != "1" {
+	b.Must(b.Store.KeepContents(ctx, winner, job.Contents{Payload: []byte(strings.Repeat("1", 2000))}))
+	b.Must(b.Store.KeepContents(ctx, loser, job.Contents{Payload: []byte(second)}))
+	if got, err := b.Store.Payload(ctx, winner); err != nil || string(got[:1]) != "1" {
 		t.Errorf("the winner has the payload %.5s, %v", got, err)
 	}
 }

@@ -17,11 +17,11 @@ import (
 func TestRun_GivesAJobTheSettingsOfItsNode(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
-	_, err := b.store.UpdateTask(context.Background(), b.key.Tenant, "step", func(*job.Task) (job.Task, error) {
+	_, err := b.Store.UpdateTask(context.Background(), b.key.Tenant, "step", func(*job.Task) (job.Task, error) {
 		return job.Task{Name: "step", Executor: "go", Pool: "of-task", Priority: job.Low, Timeout: time.Minute,
 			Retry: job.DefaultRetry}, nil
 	})
-	b.must(err)
+	b.Must(err)
 	own := dag.Node{Task: "step", Pool: "of-node", Priority: job.High, Timeout: time.Hour, StartWithin: time.Second,
 		Retry: json.RawMessage(`{"max_attempts":2}`)}
 	never := own
@@ -160,7 +160,7 @@ func TestRun_WakesUp(t *testing.T) {
 			if c.cancel {
 				b.start(b.current("a"))
 				_, err := b.rel.Cancel(context.Background(), b.key, by)
-				b.must(err)
+				b.Must(err)
 			}
 			if at := b.run().WakeAt; !at.Equal(noon.Add(c.want)) {
 				t.Errorf("it wakes up after %s, want %s", at.Sub(noon), c.want)

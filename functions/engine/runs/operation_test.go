@@ -28,7 +28,7 @@ func TestOperations_SayWhichStateForbidsThem(t *testing.T) {
 	none := func(*bench) {}
 	begun := func(b *bench) {
 		begun, write := b.run().Begin(run.Operation{ID: "1", Kind: run.OperationRetryFrom, Node: "done"}, b.now)
-		b.must(b.store.WriteRun(ctx, begun, write))
+		b.Must(b.Store.WriteRun(ctx, begun, write))
 	}
 	stopping := func(b *bench) { b.dies(run.WriteStop, func() { _, _ = b.rel.Cancel(ctx, b.key, by) }) }
 	const busy, stops = "somebody else is changing the run just now", "the run is being stopped"

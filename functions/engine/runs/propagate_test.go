@@ -7,6 +7,7 @@ import (
 	"testing"
 	"testing/synctest"
 
+	"punctual/functions/stagetest"
 	"punctual/shared/dag"
 	"punctual/shared/fault"
 	"punctual/shared/job"
@@ -41,7 +42,7 @@ func TestPropagate_FinishesARunWhicheverCallFails(t *testing.T) {
 						b.create(d)
 						b.redelivered, calls = 3, 0
 						var mu sync.Mutex // calls may come together
-						b.world.SetFaults(func(c memory.Call) memory.Fault {
+						b.World.SetFaults(func(c memory.Call) memory.Fault {
 							if !b.propagating.Load() {
 								return memory.Fault{}
 							}
@@ -53,7 +54,7 @@ func TestPropagate_FinishesARunWhicheverCallFails(t *testing.T) {
 							return memory.Fault{}
 						})
 						b.calm()
-						b.world.SetFaults(nil)
+						b.World.SetFaults(nil)
 						if is := b.run(); is.Status != run.Succeeded {
 							t.Fatalf("the run is %s after call %d failed", is.Status, fails)
 						}
@@ -73,7 +74,7 @@ func TestRetryFrom_AMappedNodeWithWaitingItemsBeginsAtOnce(t *testing.T) {
 	b.start(a)
 	b.finish(a, true)
 	_, err := b.rel.Retry(context.Background(), b.key, "m", by)
-	b.must(err)
+	b.Must(err)
 	b.calm()
 	b.runIs(run.Succeeded)
 	if g := b.run().Generation("m"); g != 2 {
@@ -92,9 +93,9 @@ func TestCancelRun_StopsForAFailureBetweenTheTwoWritesOfARetry(t *testing.T) {
 	x, y := b.current("x"), b.current("y")
 	b.start(x)
 	b.start(y)
-	b.before(run.WriteFinish, func() { b.finish(x, true) })
+	b.Before(stagetest.Named(run.WriteFinish), func() { b.finish(x, true) })
 	_, err := b.rel.Retry(ctx, b.key, "a", by)
-	b.must(err)
+	b.Must(err)
 	if is := b.run(); is.Stop != run.StopFail {
 		t.Errorf("the run is %s and its stop %q", is.Status, is.Stop)
 	}
@@ -114,7 +115,7 @@ func TestCancelRun_IsDerivedInAnotherInvocationIfTheStopCannotGoOn(t *testing.T)
 	x := b.current("x")
 	b.start(x)
 	propagated, failed := false, false
-	b.world.SetFaults(func(c memory.Call) memory.Fault {
+	b.World.SetFaults(func(c memory.Call) memory.Fault {
 		if propagated && !failed && c.Op == memory.TableGet && c.Ref == b.key.Ref() {
 			failed = true
 			return memory.Fault{Fail: fault.Unavailable}

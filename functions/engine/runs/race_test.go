@@ -7,23 +7,11 @@ import (
 	"time"
 
 	"punctual/functions/engine/runs"
+	"punctual/functions/stagetest"
 	"punctual/shared/dag"
 	"punctual/shared/job"
-	"punctual/shared/memory"
 	"punctual/shared/run"
 )
-
-// before calls do once, just before the first write of that name.
-func (b *bench) before(name string, do func()) {
-	done := false
-	b.world.SetFaults(func(c memory.Call) memory.Fault {
-		if c.Name == name && !done {
-			done = true
-			do()
-		}
-		return memory.Fault{}
-	})
-}
 
 func TestRace_HasOneResult(t *testing.T) {
 	t.Parallel()
@@ -32,9 +20,9 @@ func TestRace_HasOneResult(t *testing.T) {
 		"a retry just before a child is cancelled gives the child a new generation": func(b *bench) {
 			b.fails = func(r job.Row) bool { return r.Generation == 1 }
 			b.create(def("a", "b: a"))
-			b.before(job.WriteAcceptEnded, func() {
+			b.Before(stagetest.Named(job.WriteAcceptEnded), func() {
 				_, err := b.rel.Retry(ctx, b.key, "", by)
-				b.must(err)
+				b.Must(err)
 			})
 			b.settle()
 			b.runIs(run.Succeeded)
@@ -42,9 +30,9 @@ func TestRace_HasOneResult(t *testing.T) {
 		},
 		"a cancel just before a release ends the released job": func(b *bench) {
 			b.create(def("a", "b: a"))
-			b.before(job.WriteAccept, func() {
+			b.Before(stagetest.Named(job.WriteAccept), func() {
 				_, err := b.rel.Cancel(ctx, b.key, by)
-				b.must(err)
+				b.Must(err)
 			})
 			b.settle()
 			b.runIs(run.Cancelled)
@@ -55,9 +43,9 @@ func TestRace_HasOneResult(t *testing.T) {
 		},
 		"a skip just before a release keeps the node skipped": func(b *bench) {
 			b.create(def("a", "b: a", "c: b"))
-			b.before(job.WriteAccept, func() {
+			b.Before(stagetest.Named(job.WriteAccept), func() {
 				_, err := b.rel.Skip(ctx, b.key, "b", true, by)
-				b.must(err)
+				b.Must(err)
 			})
 			b.settle()
 			b.runIs(run.Succeeded)
@@ -66,24 +54,24 @@ func TestRace_HasOneResult(t *testing.T) {
 		},
 		"a pause just before a release keeps the job from starting": func(b *bench) {
 			b.create(def("a", "b: a"))
-			b.before(job.WriteAccept, func() {
+			b.Before(stagetest.Named(job.WriteAccept), func() {
 				_, err := b.rel.Pause(ctx, b.key, by)
-				b.must(err)
+				b.Must(err)
 			})
 			b.settle()
 			if b.started[b.current("b").ID] > 0 {
 				b.Error("b has started")
 			}
 			_, err := b.rel.Resume(ctx, b.key, by)
-			b.must(err)
+			b.Must(err)
 			b.settle()
 			b.runIs(run.Succeeded)
 		},
 		"a cancel just before the run's end makes the run cancelled": func(b *bench) {
 			b.create(def("a"))
-			b.before(run.WriteEnd, func() {
+			b.Before(stagetest.Named(run.WriteEnd), func() {
 				_, err := b.rel.Cancel(ctx, b.key, by)
-				b.must(err)
+				b.Must(err)
 			})
 			b.settle()
 			b.runIs(run.Cancelled)
@@ -96,11 +84,11 @@ func TestRace_HasOneResult(t *testing.T) {
 			b.start(c)
 			b.finish(a, false)
 			b.finish(c, false)
-			b.before(job.WriteAccept, func() {
+			b.Before(stagetest.Named(job.WriteAccept), func() {
 				b.now = b.now.Add(time.Millisecond)
-				b.must(b.rel.Ended(ctx, b.current("c")))
+				b.Must(b.rel.Ended(ctx, b.current("c")))
 			})
-			b.must(b.rel.Ended(ctx, b.current("a")))
+			b.Must(b.rel.Ended(ctx, b.current("a")))
 			b.settle()
 			b.runIs(run.Succeeded)
 			if d := b.current("d").ID; b.started[d] != 1 || b.fired[d] != 1 {
@@ -110,12 +98,12 @@ func TestRace_HasOneResult(t *testing.T) {
 		"two retries from a node at once begin one generation": func(b *bench) {
 			b.create(def("a", "b: a"))
 			b.settle()
-			b.before(run.WriteBegin, func() {
+			b.Before(stagetest.Named(run.WriteBegin), func() {
 				_, err := b.rel.Retry(ctx, b.key, "a", by)
-				b.must(err)
+				b.Must(err)
 			})
 			is, err := b.rel.Retry(ctx, b.key, "a", by)
-			b.must(err)
+			b.Must(err)
 			if is.Generation("a") != 2 || is.Generation("b") != 2 {
 				b.Errorf("the nodes are %v", is.Nodes)
 			}
@@ -126,9 +114,9 @@ func TestRace_HasOneResult(t *testing.T) {
 			b.fails = func(r job.Row) bool { return r.Node == "a" && r.Generation == 1 }
 			b.create(def("a", "b: a"))
 			b.settle()
-			b.before(run.WriteBegin, func() {
+			b.Before(stagetest.Named(run.WriteBegin), func() {
 				_, err := b.rel.RetryNode(ctx, b.key, "a", by)
-				b.must(err)
+				b.Must(err)
 			})
 			var wrong *runs.WrongState
 			if _, err := b.rel.Retry(ctx, b.key, "a", by); !errors.As(err, &wrong) {
@@ -143,9 +131,9 @@ func TestRace_HasOneResult(t *testing.T) {
 			b.create(def("a", "x"))
 			b.start(b.current("a"))
 			b.finish(b.current("a"), true)
-			b.before(run.WriteFinish, func() {
+			b.Before(stagetest.Named(run.WriteFinish), func() {
 				_, err := b.rel.Cancel(ctx, b.key, by)
-				b.must(err)
+				b.Must(err)
 			})
 			if _, err := b.rel.Retry(ctx, b.key, "", by); err == nil {
 				b.Error("the retry was answered")
@@ -177,15 +165,15 @@ func TestRun_OpensAWideJoinOnce(t *testing.T) {
 	}
 	d.Nodes["z"] = all
 	b.create(d)
-	before := b.world.Counts().Tables
+	before := b.World.Counts().Tables
 	b.calm()
 	b.runIs(run.Succeeded)
 	if z := b.current("z").ID; b.started[z] != 1 || b.fired[z] != 1 {
 		t.Errorf("z was fired %d times and started %d times", b.fired[z], b.started[z])
 	}
-	runs := b.world.Counts().Tables["runs"]
+	runs := b.World.Counts().Tables["runs"]
 	edge := (runs.Write - before["runs"].Write) / wide
-	read := (b.world.Counts().Tables["jobs"].Read - before["jobs"].Read) / wide
+	read := (b.World.Counts().Tables["jobs"].Read - before["jobs"].Read) / wide
 	t.Logf("%.2f write units of the run and %.1f read units of rows an edge", edge, read)
 	if edge > 3 {
 		t.Errorf("%.2f write units an edge", edge)
@@ -218,10 +206,10 @@ func TestEnded_ReleasesAJoinThatWasCountedAcrossAResume(t *testing.T) {
 		b.finish(row, true)
 	}
 	_, err := b.rel.Pause(ctx, b.key, by)
-	b.must(err)
-	b.before(run.WriteCountEnd, func() { // p4 has read the paused run, and counts after p5
+	b.Must(err)
+	b.Before(stagetest.Named(run.WriteCountEnd), func() { // p4 has read the paused run, and counts after p5
 		_, err := b.rel.Resume(ctx, b.key, by)
-		b.must(err)
+		b.Must(err)
 		b.finish(rows[4], true)
 	})
 	b.finish(rows[3], true)

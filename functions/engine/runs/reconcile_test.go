@@ -4,6 +4,7 @@ import (
 	"context"
 	"testing"
 
+	"punctual/functions/stagetest"
 	"punctual/shared/dag"
 	"punctual/shared/fault"
 	"punctual/shared/job"
@@ -15,7 +16,7 @@ import (
 func (b *bench) dies(name string, do func()) {
 	b.Helper()
 	wrote := false
-	b.world.SetFaults(func(c memory.Call) memory.Fault {
+	b.World.SetFaults(func(c memory.Call) memory.Fault {
 		if wrote {
 			return memory.Fault{Fail: fault.Unavailable}
 		}
@@ -23,7 +24,7 @@ func (b *bench) dies(name string, do func()) {
 		return memory.Fault{}
 	})
 	do()
-	b.world.SetFaults(nil)
+	b.World.SetFaults(nil)
 	if !wrote {
 		b.Errorf("there was no write %s", name)
 	}
@@ -41,7 +42,7 @@ func TestReconcile_ClosesAMappedNodeOfWhichAllItemsHaveEnded(t *testing.T) {
 		b.start(row)
 		b.finish(row, false) // a crash keeps it from being announced
 	}
-	b.must(b.rel.Reconcile(context.Background(), b.key))
+	b.Must(b.rel.Reconcile(context.Background(), b.key))
 	b.is("m", job.Succeeded, "")
 	b.is("z", job.Scheduled, "")
 }
@@ -58,12 +59,12 @@ func TestEnded_ReleasesNothingBetweenTheTwoWritesOfAnAct(t *testing.T) {
 	a := b.current("a")
 	b.start(a)
 	begun, write := b.run().Begin(run.Operation{ID: "1", Kind: run.OperationRetryNode, Node: "x"}, b.now)
-	b.must(b.store.WriteRun(ctx, begun, write))
+	b.Must(b.Store.WriteRun(ctx, begun, write))
 	b.finish(a, true)
 	if row := b.current("b"); row.Status != "" {
 		t.Errorf("b is %s", row.Status)
 	}
-	b.must(b.rel.Reconcile(ctx, b.key))
+	b.Must(b.rel.Reconcile(ctx, b.key))
 	b.is("b", job.Scheduled, "")
 	b.calm()
 	b.runIs(run.Succeeded)
@@ -78,10 +79,10 @@ func TestReconcile_EvaluatesChildrenByTheRowThatWasFaster(t *testing.T) {
 	a := b.current("a")
 	b.start(a)
 	b.finish(a, false)
-	b.before(job.WriteAcceptEnded, func() { // b is about to be cancelled
+	b.Before(stagetest.Named(job.WriteAcceptEnded), func() { // b is about to be cancelled
 		b.dies(run.WriteTouch, func() { _, _ = b.rel.Skip(ctx, b.key, "b", false, by) })
 	})
-	b.must(b.rel.Reconcile(ctx, b.key))
+	b.Must(b.rel.Reconcile(ctx, b.key))
 	b.is("b", job.Skipped, dag.ReasonSkippedByOperator)
 	b.is("c", job.Scheduled, "")
 }
@@ -95,7 +96,7 @@ func TestCancel_LeavesNoPendingEffects(t *testing.T) {
 	d.Nodes["m"] = m
 	b.create(d)
 	_, err := b.rel.Cancel(context.Background(), b.key, by)
-	b.must(err)
+	b.Must(err)
 	b.runIs(run.Cancelled)
 	for _, row := range b.rows() {
 		if row.Status != job.Cancelled || row.PendingEffects != job.NoPendingEffects {
@@ -115,7 +116,7 @@ func TestCancel_KeepsWhatAnOperatorHasCompleted(t *testing.T) {
 	b.finish(a, true)
 	b.dies(run.WriteFinish, func() { _, _ = b.rel.Complete(ctx, b.key, "a", []byte("1"), by) })
 	_, err := b.rel.Cancel(ctx, b.key, by)
-	b.must(err)
+	b.Must(err)
 	b.runIs(run.Cancelled)
 	b.is("a", job.Succeeded, dag.ReasonCompletedByOperator)
 	b.is("x", job.Cancelled, run.ReasonCancelled)
@@ -128,13 +129,13 @@ func TestCancel_EndsAJobThatWasReleasedJustBefore(t *testing.T) {
 	b.create(def("a", "b: a"))
 	a := b.current("a")
 	b.start(a)
-	b.before(job.WriteAcceptEnded, func() {
+	b.Before(stagetest.Named(job.WriteAcceptEnded), func() {
 		late := a
 		late.Node, late.Key = "b", b.run().Job("b")
-		b.must(b.store.Accept(ctx, late))
+		b.Must(b.Store.Accept(ctx, late))
 	})
 	_, err := b.rel.Cancel(ctx, b.key, by)
-	b.must(err)
+	b.Must(err)
 	b.is("b", job.Cancelled, run.ReasonCancelled)
 }
 
@@ -146,7 +147,7 @@ func TestReconcile_WithdrawsAnOperationThatFindsNothingToDo(t *testing.T) {
 	b.start(a)
 	b.finish(a, true)
 	begun, write := b.run().Begin(run.Operation{ID: "1", Kind: run.OperationRetryNode, Node: "a"}, b.now)
-	b.must(b.store.WriteRun(context.Background(), begun, write))
+	b.Must(b.Store.WriteRun(context.Background(), begun, write))
 	b.settle()
 	b.runIs(run.Succeeded)
 	if is := b.run(); is.Generation("a") != 1 {
@@ -167,7 +168,7 @@ func TestEnded_KeepsAFailureForTheRunUnderAnAct(t *testing.T) {
 	b.finish(a, true)
 	b.start(x)
 	begun, write := b.run().Begin(run.Operation{ID: "1", Kind: run.OperationRetryFrom, Node: "a"}, b.now)
-	b.must(b.store.WriteRun(ctx, begun, write))
+	b.Must(b.Store.WriteRun(ctx, begun, write))
 	b.finish(x, true)
 	if is := b.run(); is.Stop != run.NoStop {
 		t.Errorf("the run is stopped under an act: %s", is.Stop)
@@ -175,8 +176,8 @@ func TestEnded_KeepsAFailureForTheRunUnderAnAct(t *testing.T) {
 	if x = b.current("x"); !x.PendingEffects.Children() {
 		t.Error("nobody will tell of the failure again")
 	}
-	b.must(b.rel.Reconcile(ctx, b.key))
-	b.must(b.rel.Ended(ctx, x))
+	b.Must(b.rel.Reconcile(ctx, b.key))
+	b.Must(b.rel.Ended(ctx, x))
 	b.settle()
 	b.runIs(run.Failed)
 	b.is("b", job.Cancelled, run.ReasonFailed)

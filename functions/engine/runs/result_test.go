@@ -191,12 +191,12 @@ func TestRetry_CarriesOverLargeAndPartialResults(t *testing.T) {
 	b.is("m", job.Dead, "x")
 	failing = false
 	_, err := b.rel.Retry(t.Context(), b.key, "", by)
-	b.must(err)
+	b.Must(err)
 	b.calm()
 	b.is("m", job.Succeeded, "")
-	items, err := b.store.Nodes(t.Context(), []job.Key{b.key.Job("m", 2, 1), b.key.Job("m", 2, 2)})
-	b.must(err)
-	if body, err := b.store.Result(t.Context(), items[0]); err != nil || body != rowsOf(5_000) {
+	items, err := b.Store.Nodes(t.Context(), []job.Key{b.key.Job("m", 2, 1), b.key.Job("m", 2, 2)})
+	b.Must(err)
+	if body, err := b.Store.Result(t.Context(), items[0]); err != nil || body != rowsOf(5_000) {
 		t.Errorf("an item has a result of %d bytes, %v", len(body), err)
 	}
 	if items[1].Partial != job.PartialSize {

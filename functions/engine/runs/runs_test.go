@@ -92,7 +92,7 @@ func TestRetry_RunsFailedNodesAndNothingElse(t *testing.T) {
 	b.calm()
 	b.runIs(run.Failed)
 	is, err := b.rel.Retry(context.Background(), b.key, "", by)
-	b.must(err)
+	b.Must(err)
 	if is.Status != run.Running || is.Generation("c") != 2 || is.Generation("d") != 2 || is.Generation("a") != 1 {
 		t.Errorf("the run is %s with %v", is.Status, is.Nodes)
 	}
@@ -133,12 +133,12 @@ func TestRetryNode_BringsBackWhatItsFailureStopped(t *testing.T) {
 			a := b.current("a")
 			b.start(a)
 			b.finish(a, true)
-			b.must(b.rel.Ended(ctx, b.current("a")))
+			b.Must(b.rel.Ended(ctx, b.current("a")))
 			b.settle()
 			b.runIs(run.Failed)
 			b.is("y", job.Cancelled, run.ReasonFailed)
 			_, err := operate(b)
-			b.must(err)
+			b.Must(err)
 			b.settle()
 			b.runIs(run.Succeeded)
 			for _, n := range []string{"y", "b", "c"} {
@@ -161,10 +161,10 @@ func TestRetryNode_OfANodeThatAFailureStoppedBringsBackNoOther(t *testing.T) {
 	a := b.current("a")
 	b.start(a)
 	b.finish(a, true)
-	b.must(b.rel.Ended(context.Background(), b.current("a")))
+	b.Must(b.rel.Ended(context.Background(), b.current("a")))
 	b.settle()
 	_, err := b.rel.RetryNode(context.Background(), b.key, "y", by)
-	b.must(err)
+	b.Must(err)
 	b.settle()
 	b.runIs(run.Failed)
 	b.is("c", job.Succeeded, "")
@@ -203,7 +203,7 @@ func TestRetry_StartsOnceAllThatRanBeforeHasStopped(t *testing.T) {
 			}
 			for range 2 { // the second generation has no row when the third begins
 				_, err := b.rel.Retry(ctx, b.key, "m", by)
-				b.must(err)
+				b.Must(err)
 				if row := b.current("m"); row.Status != "" {
 					t.Errorf("generation %d begins while the first one runs", row.Generation)
 				}
@@ -235,15 +235,15 @@ func TestComplete_ClosesTheOlderNodeOnceItsItemsHaveStopped(t *testing.T) {
 		b.start(row)
 	}
 	_, err := b.rel.Retry(ctx, b.key, "m", by)
-	b.must(err)
+	b.Must(err)
 	_, err = b.rel.Complete(ctx, b.key, "m", nil, by)
-	b.must(err)
+	b.Must(err)
 	b.runIs(run.Succeeded)
 	for _, row := range b.items("m", 1) {
 		b.finish(row, true)
 	}
-	rows, err := b.store.Nodes(ctx, []job.Key{older.Key})
-	b.must(err)
+	rows, err := b.Store.Nodes(ctx, []job.Key{older.Key})
+	b.Must(err)
 	if !rows[0].Status.Final() {
 		t.Errorf("the run is over, all items have ended, and their node is %s", rows[0].Status)
 	}
@@ -257,7 +257,7 @@ func TestSkip_LetsChildrenRunOrSkipsThem(t *testing.T) {
 	b.create(def("a", "b: a", "c: b"))
 	b.calm()
 	_, err := b.rel.Skip(context.Background(), b.key, "a", false, by)
-	b.must(err)
+	b.Must(err)
 	b.calm()
 	b.runIs(run.Succeeded)
 	b.is("a", job.Skipped, dag.ReasonSkippedByOperator)
@@ -266,7 +266,7 @@ func TestSkip_LetsChildrenRunOrSkipsThem(t *testing.T) {
 	b = setup(t)
 	b.create(def("a", "b: a", "c: b"))
 	_, err = b.rel.Skip(context.Background(), b.key, "b", true, by)
-	b.must(err)
+	b.Must(err)
 	b.calm()
 	b.runIs(run.Succeeded)
 	b.is("b", job.Skipped, dag.ReasonSkippedByOperator)
@@ -292,7 +292,7 @@ func TestComplete_GivesChildrenItsResult(t *testing.T) {
 		}
 		b.fails = func(job.Row) bool { return false }
 		_, err := b.rel.Complete(context.Background(), b.key, "a", []byte(`{"n":7}`), by)
-		b.must(err)
+		b.Must(err)
 		b.calm()
 		b.runIs(run.Succeeded)
 		if got := b.current("b").Payload; got != `{"forced":true,"x":7}` {
@@ -311,7 +311,7 @@ func TestCancel_EndsWaitingNodesAndAsksRunningOnes(t *testing.T) {
 		t.Fatal("a does not start")
 	}
 	_, err := b.rel.Cancel(context.Background(), b.key, by)
-	b.must(err)
+	b.Must(err)
 	b.is("x", job.Cancelled, run.ReasonCancelled)
 	b.is("b", job.Cancelled, run.ReasonCancelled)
 	b.runIs(run.Running)
@@ -325,7 +325,7 @@ func TestCancel_EndsWaitingNodesAndAsksRunningOnes(t *testing.T) {
 		t.Errorf("cancelling what is over: %v", err)
 	}
 	_, err = b.rel.Retry(context.Background(), b.key, "", by)
-	b.must(err)
+	b.Must(err)
 	b.calm()
 	b.runIs(run.Succeeded)
 }
@@ -336,13 +336,13 @@ func TestPause_KeepsNodesFromStarting(t *testing.T) {
 	b := setup(t)
 	b.create(def("a", "b: a"))
 	_, err := b.rel.Pause(context.Background(), b.key, by)
-	b.must(err)
+	b.Must(err)
 	b.settle()
 	if len(b.started) > 0 || b.run().Shown() != run.Paused {
 		t.Errorf("%d started, and the run is %s", len(b.started), b.run().Shown())
 	}
 	_, err = b.rel.Resume(context.Background(), b.key, by)
-	b.must(err)
+	b.Must(err)
 	b.settle()
 	b.runIs(run.Succeeded)
 }
@@ -364,7 +364,7 @@ func TestHold_WaitsForAnOperator(t *testing.T) {
 	}
 	b.fails = func(job.Row) bool { return false }
 	_, err = b.rel.RetryNode(context.Background(), b.key, "a", by)
-	b.must(err)
+	b.Must(err)
 	b.calm()
 	b.runIs(run.Succeeded)
 }
@@ -401,7 +401,7 @@ func TestRetry_RunsAfterExpireAfterHasPassed(t *testing.T) {
 			b.settle()
 			b.runIs(run.Failed)
 			_, err := b.rel.Retry(context.Background(), b.key, "", by)
-			b.must(err)
+			b.Must(err)
 			b.calm()
 			b.runIs(run.Succeeded)
 		})
@@ -504,15 +504,15 @@ func TestMapped_CountsTheJobsOfARunByItsNewestGenerations(t *testing.T) {
 	}
 	full("as many jobs as there may be")
 	_, err := b.rel.Cancel(ctx, b.key, by)
-	b.must(err)
+	b.Must(err)
 	_, err = b.rel.Retry(ctx, b.key, "", by)
-	b.must(err)
+	b.Must(err)
 	full("once more")
 }
 
 func contains(b *bench, want string) bool {
-	p, err := b.store.Payload(context.Background(), b.current("z"))
-	b.must(err)
+	p, err := b.Store.Payload(context.Background(), b.current("z"))
+	b.Must(err)
 	return len(p) > len(want) && strings.Contains(string(p), want)
 }
 
@@ -526,29 +526,29 @@ func TestAdmit_StopsAnOlderGenerationAndParksAPausedNode(t *testing.T) {
 		t.Errorf("of a run that goes on: %s, done %v, %v", step, done, err)
 	}
 	_, err := b.rel.Pause(ctx, b.key, by)
-	b.must(err)
+	b.Must(err)
 	if step, done, err := b.admit(row); step != job.StepPark || !done || err != nil || !b.current("a").Parked {
 		t.Errorf("of a paused run: %s, done %v, %v, parked %v", step, done, err, b.current("a").Parked)
 	}
 	before := b.fired[row.ID]
 	_, err = b.rel.Resume(ctx, b.key, by)
-	b.must(err)
+	b.Must(err)
 	if b.fired[row.ID] == before || b.current("a").Parked {
 		t.Error("a resume does not fire what is parked")
 	}
 	_, err = b.rel.Retry(ctx, b.key, "a", by)
-	b.must(err)
+	b.Must(err)
 	if old := b.rows()[0]; old.Generation != 1 || old.Status != job.Cancelled {
 		t.Errorf("the older generation is %s", old.Status)
 	}
 	late := row // a release by the old facts, just after the retry
 	late.Generation, late.Key = 1, b.key.Job("c", 1, 0)
-	b.must(b.store.Accept(ctx, late))
+	b.Must(b.Store.Accept(ctx, late))
 	if _, done, err := b.admit(late); !done || err != nil {
 		t.Errorf("of an older generation: done %v, %v", done, err)
 	}
-	rows, err := b.store.Nodes(ctx, []job.Key{late.Key})
-	b.must(err)
+	rows, err := b.Store.Nodes(ctx, []job.Key{late.Key})
+	b.Must(err)
 	if rows[0].Status != job.Cancelled {
 		t.Errorf("the job of the older generation is %s", rows[0].Status)
 	}
@@ -563,13 +563,13 @@ func TestRetry_LinksTheDeadJobToItsSuccessor(t *testing.T) {
 	first := b.current("a")
 	for range 2 {
 		_, err := b.rel.RetryNode(context.Background(), b.key, "a", by)
-		b.must(err)
+		b.Must(err)
 		b.calm()
 	}
 	b.runIs(run.Succeeded)
 	third := b.current("a")
-	rows, err := b.store.Nodes(context.Background(), []job.Key{first.Key, b.key.Job("a", 2, 0)})
-	b.must(err)
+	rows, err := b.Store.Nodes(context.Background(), []job.Key{first.Key, b.key.Job("a", 2, 0)})
+	b.Must(err)
 	if rows[0].RedrivenBy != rows[1].ID || rows[1].RedrivenBy != third.ID || third.RedriveOf != rows[1].ID {
 		t.Errorf("the jobs are %s by %s, %s by %s, and %s of %s", rows[0].ID, rows[0].RedrivenBy, rows[1].ID,
 			rows[1].RedrivenBy, third.ID, third.RedriveOf)
@@ -613,20 +613,20 @@ func TestRedrive_LinksTheDeadJobBeforeItsRunReleasesTheNewOne(t *testing.T) {
 	b.finish(b.current("a"), true)
 	dead := b.current("a")
 	_, err := b.rel.Pause(ctx, b.key, by)
-	b.must(err)
+	b.Must(err)
 	id, already, err := b.rel.Redrive(ctx, dead.Key)
-	b.must(err)
+	b.Must(err)
 	if already || b.current("a").Status != "" {
 		t.Errorf("already %v, and a paused run has released %+v", already, b.current("a"))
 	}
-	rows, err := b.store.Nodes(ctx, []job.Key{dead.Key})
-	b.must(err)
+	rows, err := b.Store.Nodes(ctx, []job.Key{dead.Key})
+	b.Must(err)
 	if rows[0].RedrivenBy != id || rows[0].PendingEffects.DeadLetter() {
 		t.Errorf("the dead job was redriven by %q, want %q, and its pending effects are %q", rows[0].RedrivenBy, id,
 			rows[0].PendingEffects)
 	}
 	_, err = b.rel.Resume(ctx, b.key, by)
-	b.must(err)
+	b.Must(err)
 	b.calm()
 	b.runIs(run.Succeeded)
 	if next := b.current("a"); next.ID != id || next.RedriveOf != dead.ID {
@@ -649,7 +649,7 @@ func TestRedrive_NamesAnItemThatTheNewListDoesNotHave(t *testing.T) {
 			b.create(d)
 			b.calm()
 			_, err := b.rel.Retry(context.Background(), b.key, "a", by)
-			b.must(err)
+			b.Must(err)
 			if after {
 				b.calm()
 			} else {
@@ -657,11 +657,11 @@ func TestRedrive_NamesAnItemThatTheNewListDoesNotHave(t *testing.T) {
 			}
 			dead := b.key.Job("m", 1, 2)
 			next, already, err := b.rel.Redrive(context.Background(), dead)
-			b.must(err)
+			b.Must(err)
 			b.calm()
 			b.runIs(run.Succeeded)
-			rows, err := b.store.Nodes(context.Background(), []job.Key{dead, {Tenant: dead.Tenant, ID: next}})
-			b.must(err)
+			rows, err := b.Store.Nodes(context.Background(), []job.Key{dead, {Tenant: dead.Tenant, ID: next}})
+			b.Must(err)
 			if !already || rows[0].RedrivenBy != next || rows[0].PendingEffects.DeadLetter() {
 				t.Errorf("redriven %v by %s, and the row says by %q", already, next, rows[0].RedrivenBy)
 			}
@@ -688,7 +688,7 @@ func TestRetry_KeepsTheHandlersKeyThroughAGenerationThatNeverRan(t *testing.T) {
 		b.rel.Pause, retry, b.rel.Cancel, retry, b.rel.Resume,
 	} {
 		_, err := operate(context.Background(), b.key, by)
-		b.must(err)
+		b.Must(err)
 	}
 	if last := b.current("a"); last.Generation != 3 || last.HandlerKey() != first.ID || last.RedriveOf != "" {
 		t.Errorf("generation %d has the key %s and replaces %q", last.Generation, last.HandlerKey(), last.RedriveOf)
@@ -708,20 +708,20 @@ func TestRun_EndsWithAJobInEachGenerationThatWasPassedOver(t *testing.T) {
 		{ID: "3", Kind: run.OperationRetryFrom},
 	} { // no process reconciles the run between them
 		begun, write := b.run().Begin(operate, b.now)
-		b.must(b.store.WriteRun(ctx, begun, write))
+		b.Must(b.Store.WriteRun(ctx, begun, write))
 		finished, write := begun.Finish(map[string]run.Before{"a": {}}, b.now)
-		b.must(b.store.WriteRun(ctx, finished, write))
+		b.Must(b.Store.WriteRun(ctx, finished, write))
 	}
-	b.must(b.rel.Reconcile(ctx, b.key))
-	rows, err := b.store.Nodes(ctx, []job.Key{b.key.Job("a", 3, 0)})
-	b.must(err)
+	b.Must(b.rel.Reconcile(ctx, b.key))
+	rows, err := b.Store.Nodes(ctx, []job.Key{b.key.Job("a", 3, 0)})
+	b.Must(err)
 	if rows[0].Status != job.Cancelled {
 		t.Errorf("while the run goes on the newest that was passed over is %q", rows[0].Status)
 	}
 	b.settle()
 	b.runIs(run.Succeeded)
-	rows, err = b.store.Nodes(ctx, []job.Key{b.key.Job("a", 2, 0), b.key.Job("a", 3, 0), b.key.Job("a", 4, 0)})
-	b.must(err)
+	rows, err = b.Store.Nodes(ctx, []job.Key{b.key.Job("a", 2, 0), b.key.Job("a", 3, 0), b.key.Job("a", 4, 0)})
+	b.Must(err)
 	for n, want := range []job.Status{job.Cancelled, job.Cancelled, job.Succeeded} {
 		row := rows[n]
 		if row.Status != want || row.HandlerKey() != dead.ID || row.PendingEffects != job.NoPendingEffects {
@@ -738,9 +738,9 @@ func TestRetry_RunsANodeWhoseDeadJobIsForgotten(t *testing.T) {
 	b.create(def("a"))
 	b.calm()
 	dead := b.current("a")
-	b.must(b.store.Put(context.Background(), job.Forget(dead, b.now)))
+	b.Write(job.Forget(dead, b.now))
 	_, err := b.rel.RetryNode(context.Background(), b.key, "a", by)
-	b.must(err)
+	b.Must(err)
 	if next := b.current("a"); next.Status != job.Scheduled || next.HandlerKey() != dead.ID || next.RedriveOf != "" {
 		t.Errorf("it is %s with the key %s and replaces %q", next.Status, next.HandlerKey(), next.RedriveOf)
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"testing"
 
+	"punctual/functions/stagetest"
 	"punctual/shared/fault"
 	"punctual/shared/item"
 	"punctual/shared/job"
@@ -24,11 +25,11 @@ func TestAdmit_SaysWhyAJobMayNotStart(t *testing.T) {
 			Code: run.ReasonCancelled, Message: "the run is over",
 		}},
 		"its run is forgotten": {func(b *bench) {
-			b.must(b.store.Put(ctx, item.Write{Ref: b.run().Ref(), Name: "test.forget", Delete: true}))
+			b.Write(item.Write{Ref: b.run().Ref(), Name: "test.forget", Delete: true})
 		}, job.Reason{Code: run.ReasonCancelled}},
 		"its node has a newer generation": {func(b *bench) {
 			_, err := b.rel.Retry(ctx, b.key, "a", by)
-			b.must(err)
+			b.Must(err)
 		}, job.Reason{Code: job.CodeCancelled, Message: "a newer generation of the node counts"}},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -38,13 +39,13 @@ func TestAdmit_SaysWhyAJobMayNotStart(t *testing.T) {
 			late := b.current("a") // one that was released by the old facts
 			late.Key, late.ItemNo = b.key.Job("a", 1, 7), 7
 			c.change(b)
-			b.must(b.store.Accept(ctx, late))
+			b.Must(b.Store.Accept(ctx, late))
 			step, done, err := b.admit(late)
 			if step != job.StepFinishStop || !done || err != nil {
 				t.Errorf("%s, done %v, %v", step, done, err)
 			}
-			rows, err := b.store.Nodes(ctx, []job.Key{late.Key})
-			b.must(err)
+			rows, err := b.Store.Nodes(ctx, []job.Key{late.Key})
+			b.Must(err)
 			if rows[0].Status != job.Cancelled || rows[0].Reason != c.want {
 				t.Errorf("it is %s: %+v", rows[0].Status, rows[0].Reason)
 			}
@@ -62,16 +63,16 @@ func TestRedrive_SaysWhetherItIsWorthRepeating(t *testing.T) {
 	}{
 		"while an act is begun": {"a", func(b *bench) {
 			begun, write := b.run().Begin(run.Operation{ID: "1", Kind: run.OperationRetryFrom, Node: "z"}, b.now)
-			b.must(b.store.WriteRun(ctx, begun, write))
+			b.Must(b.Store.WriteRun(ctx, begun, write))
 		}, fault.Conflict},
 		"while the run is being stopped": {"a", func(b *bench) {
 			b.dies(run.WriteStop, func() { _, _ = b.rel.Cancel(ctx, b.key, by) })
 		}, fault.Conflict},
 		"of a job that succeeded": {"z", func(*bench) {}, fault.Refused},
 		"just after somebody else's": {"a", func(b *bench) {
-			b.before(run.WriteBegin, func() {
+			b.Before(stagetest.Named(run.WriteBegin), func() {
 				_, err := b.rel.RetryNode(ctx, b.key, "a", by)
-				b.must(err)
+				b.Must(err)
 			})
 		}, ""},
 	} {
@@ -94,7 +95,7 @@ func TestRedrive_SaysWhetherItIsWorthRepeating(t *testing.T) {
 				}
 				return
 			}
-			b.must(err)
+			b.Must(err)
 			if !already || next != b.key.Job("a", 2, 0).ID || b.run().Generation("a") != 2 {
 				t.Errorf("already %v, by %s, and a is of generation %d", already, next, b.run().Generation("a"))
 			}
@@ -108,7 +109,7 @@ func TestAdmit_LetsADeadlineEndWhatAPausedRunHolds(t *testing.T) {
 	b := setup(t)
 	b.create(def("a"))
 	_, err := b.rel.Pause(ctx, b.key, by)
-	b.must(err)
+	b.Must(err)
 	step, done, err := b.admitFor(b.current("a"), job.StepExpire)
 	if step != job.StepExpire || done || err != nil {
 		t.Errorf("%s, done %v, %v", step, done, err)

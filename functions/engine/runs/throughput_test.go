@@ -53,9 +53,9 @@ type played struct {
 func (b *bench) claim(k job.Key) (row job.Row, ok bool) {
 	ctx := context.Background()
 	owner := job.Owner{Worker: "w", Nonce: string(k.ID), LeaseUntil: b.Now().Add(contract.Lease), DueAt: b.Now()}
-	_, err := b.store.WriteClaim(ctx, job.ClaimNew(k, 1, owner))
-	is, err2 := b.store.Run(ctx, b.key)
-	rows, err3 := b.store.Nodes(ctx, []job.Key{k})
+	_, err := b.Store.WriteClaim(ctx, job.ClaimNew(k, 1, owner))
+	is, err2 := b.Store.Run(ctx, b.key)
+	rows, err3 := b.Store.Nodes(ctx, []job.Key{k})
 	if err != nil || err2 != nil || err3 != nil || !rows[0].Status.Open() || is.MayStart(rows[0], b.Now()) != "" {
 		return row, false
 	}
@@ -68,7 +68,7 @@ func (b *bench) claim(k job.Key) (row job.Row, ok bool) {
 // succeed settles a job with the calls that the status consumer makes, and propagates its end.
 func (b *bench) succeed(row job.Row) {
 	ctx := context.Background()
-	rows, err := b.store.Nodes(ctx, []job.Key{row.Key})
+	rows, err := b.Store.Nodes(ctx, []job.Key{row.Key})
 	if err != nil {
 		b.Error(err)
 		return
@@ -76,7 +76,7 @@ func (b *bench) succeed(row job.Row) {
 	d, err := job.Settle(&rows[0], 1, job.Outcome{Kind: job.OutcomeSucceeded, StartedAt: b.Now(), FinishedAt: b.Now(),
 		Worker: "w"}, b.Now())
 	if err == nil {
-		err = b.store.PutRow(ctx, d.After, d.Write)
+		err = b.Store.PutRow(ctx, d.After, d.Write)
 	}
 	if err == nil {
 		err = b.rel.Ended(ctx, d.After)
@@ -118,7 +118,7 @@ func play(t *testing.T, d dag.Definition, faults func() func(memory.Call) memory
 		b := setup(t)
 		b.live = true
 		b.heard = make(chan job.Key, 10*jobs)
-		b.world.SetFaults(faults())
+		b.World.SetFaults(faults())
 		var open, most, last atomic.Int64
 		over := make(chan struct{})
 		go func() {
@@ -153,7 +153,7 @@ func play(t *testing.T, d dag.Definition, faults func() func(memory.Call) memory
 			open:  most.Load(),
 			later: b.reconcileLater + len(b.endedLater),
 		}
-		b.world.SetFaults(nil)
+		b.World.SetFaults(nil)
 		if is := b.run(); is.Status != run.Succeeded {
 			t.Errorf("the run is %s", is.Status)
 		}
@@ -264,7 +264,7 @@ func TestLimits_CostTheSameAtAnyWidth(t *testing.T) {
 		began := time.Now()
 		b.create(d, func(r *runs.Request) { r.Params = []byte(`{"l":` + string(list) + `}`) })
 		created := time.Since(began)
-		made := b.world.Counts()
+		made := b.World.Counts()
 		open := map[int]int{0: 1000}
 		if n > 0 {
 			open[0] = n

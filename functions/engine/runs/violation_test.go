@@ -15,13 +15,13 @@ import (
 // task puts a task with the given payload_schema.
 func (b *bench) task(name, schema string) {
 	b.Helper()
-	_, err := b.store.UpdateTask(context.Background(), b.key.Tenant, name, func(*job.Task) (job.Task, error) {
+	_, err := b.Store.UpdateTask(context.Background(), b.key.Tenant, name, func(*job.Task) (job.Task, error) {
 		return job.Task{
 			Name: name, Executor: "go", Pool: contract.DefaultPool, Priority: job.Normal,
 			Timeout: contract.DefaultTimeout, Retry: job.DefaultRetry, PayloadSchema: json.RawMessage(schema),
 		}, nil
 	})
-	b.must(err)
+	b.Must(err)
 }
 
 // nodes changes nodes of a definition.
@@ -165,7 +165,7 @@ func TestPayload_IsJudgedByTheCurrentTask(t *testing.T) {
 	b.gives = func(job.Row) string { return "" }
 	b.task("small", small)
 	_, err := b.rel.RetryNode(context.Background(), b.key, "b", by)
-	b.must(err)
+	b.Must(err)
 	b.calm()
 	b.is("b", job.Succeeded, "")
 	b.runIs(run.Succeeded)

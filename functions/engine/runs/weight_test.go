@@ -43,8 +43,8 @@ func listOf(n int) string {
 
 // drawn is how many requests a tenant has drawn.
 func (b *bench) drawn() int64 {
-	n, err := b.store.UsedByRequests(context.Background(), "acme", b.rate, b.now)
-	b.must(err)
+	n, err := b.Store.UsedByRequests(context.Background(), "acme", b.rate, b.now)
+	b.Must(err)
 	return n
 }
 
@@ -70,7 +70,7 @@ func TestWeight_BoundsThePayloadsOfARun(t *testing.T) {
 			b.settle()
 			b.is("m", job.Dead, code)
 			b.runIs(run.Failed)
-			if n := b.world.Counts().Total().Write; n > 2000 {
+			if n := b.World.Counts().Total().Write; n > 2000 {
 				t.Errorf("the run wrote %v units", n)
 			}
 		})
@@ -109,7 +109,7 @@ func TestWeight_BoundsThePayloadsOfARun(t *testing.T) {
 		b.settle()
 		for range 3 {
 			_, err := b.rel.Retry(context.Background(), b.key, "", by)
-			b.must(err)
+			b.Must(err)
 			b.settle()
 		}
 		b.is("a", job.Succeeded, "")
@@ -137,7 +137,7 @@ func TestWeight_DrawsOnTheRateLimitOfTheTenant(t *testing.T) {
 			if got := b.drawn(); got != c.want {
 				t.Errorf("it draws %d requests, want %d", got, c.want)
 			}
-			b.must(b.rel.Reconcile(context.Background(), b.key))
+			b.Must(b.rel.Reconcile(context.Background(), b.key))
 			if got := b.drawn(); got != c.want {
 				t.Errorf("derived once more it draws %d requests, want %d", got, c.want)
 			}
@@ -150,8 +150,8 @@ func TestWeight_DefersAReleaseWhileItsTenantIsInDebt(t *testing.T) {
 	t.Parallel()
 	indebted := func(t *testing.T, overdraft int) *bench {
 		b := limited(t, 10, 20)
-		_, _, err := b.store.DrawWeight(context.Background(), "acme", b.rate, 20+overdraft, store.AnyDeficit, b.now)
-		b.must(err)
+		_, _, err := b.Store.DrawWeight(context.Background(), "acme", b.rate, 20+overdraft, store.AnyDeficit, b.now)
+		b.Must(err)
 		b.create(sees(def("m", "small", "end: m"), "m", listOf(40), "${item}"))
 		return b
 	}
@@ -205,12 +205,12 @@ func TestWeight_FinishesADeferredRunWhicheverCallFails(t *testing.T) {
 				calls := 0
 				for fails := 0; fails == 0 || fails <= calls; fails++ {
 					b := limited(t, 10, 20)
-					_, _, err := b.store.DrawWeight(t.Context(), "acme", b.rate, 1020, store.AnyDeficit, b.now)
-					b.must(err)
+					_, _, err := b.Store.DrawWeight(t.Context(), "acme", b.rate, 1020, store.AnyDeficit, b.now)
+					b.Must(err)
 					b.create(sees(def("a", "m: a", "z: m"), "m", listOf(12), "${item}"))
 					b.redelivered, calls, b.refuseAfter = 3, 0, fails == 0
 					var mu sync.Mutex // calls may come together
-					b.world.SetFaults(func(memory.Call) memory.Fault {
+					b.World.SetFaults(func(memory.Call) memory.Fault {
 						mu.Lock()
 						defer mu.Unlock()
 						if !b.propagating.Load() {
@@ -228,7 +228,7 @@ func TestWeight_FinishesADeferredRunWhicheverCallFails(t *testing.T) {
 					}
 					b.now = b.now.Add(2 * time.Minute)
 					b.calm()
-					b.world.SetFaults(nil)
+					b.World.SetFaults(nil)
 					if is := b.run(); is.Status != run.Succeeded {
 						t.Fatalf("the run is %s after call %d failed", is.Status, fails)
 					}

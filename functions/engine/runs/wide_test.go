@@ -59,7 +59,7 @@ func (b *bench) endsAndWaits(root int) bool {
 func (b *bench) permits() int {
 	b.Helper()
 	g, err := b.rel.Graph(context.Background(), b.run())
-	b.must(err)
+	b.Must(err)
 	return g.MaxConcurrency
 }
 
@@ -82,7 +82,7 @@ func (b *bench) wakesUp(root int) {
 		b.Errorf("the run wakes up %s later", wait)
 	}
 	b.now = at
-	b.must(b.rel.Due(context.Background(), b.key))
+	b.Must(b.rel.Due(context.Background(), b.key))
 	if n := b.waiting(root); n > 0 {
 		b.Errorf("%d nodes wait after the wake-up of the run", n)
 	}
