@@ -32,12 +32,12 @@ var echoKind = Kind{
 
 // checkEcho checks the two fields that echo understands; anything else it repeats.
 func checkEcho(r Reader, v Value, _ Site) {
-	for name, node := range r.Members(v) {
+	for name, member := range r.Members(v) {
 		switch name {
 		case "sleep":
-			r.Span(r.Member(v, name, node))
+			r.Span(member)
 		case "fail":
-			r.Whole(r.Member(v, name, node), 0, maxFails)
+			r.Whole(member, 0, maxFails)
 		}
 	}
 }

@@ -82,7 +82,7 @@ func checkHTTP(r Reader, v Value, s Site) {
 		return
 	}
 	if v, ok := f["method"]; ok {
-		r.OneOf(v, HTTPMethods)
+		r.OneOf(v, CodeInvalidValue, HTTPMethods)
 	}
 	clear := inClear(r, f["url"], s.HTTPAllow)
 	if v, ok := f["headers"]; ok {
@@ -93,14 +93,14 @@ func checkHTTP(r Reader, v Value, s Site) {
 		if b, ok := auth["bearer"]; ok {
 			sentSecret(r, b, s, clear)
 		} else if auth != nil {
-			r.Missing(v, "bearer")
+			r.Missing(v.Pointer, "bearer")
 		}
 	}
 	if v, ok := f["sign_with"]; ok {
 		secret(r, v, s)
 	}
 	if u, ok := f["url"]; !ok {
-		r.Missing(v, "url")
+		r.Missing(v.Pointer, "url")
 	} else if text, ok := r.Text(u); ok {
 		checkURL(r, u, text, s)
 	}
@@ -120,10 +120,10 @@ func inClear(r Reader, v Value, allow []netip.Prefix) bool {
 // checkURL checks a target as far as its text goes; what a name resolves to is checked when connecting.
 func checkURL(r Reader, v Value, text string, s Site) {
 	const allowed = "an absolute http or https URL to a public address"
-	refuse := func(detail string) { r.Violation(v, CodeTargetRefused, allowed, detail) }
-	invalid := func(detail string) { r.Violation(v, CodeInvalidValue, allowed, detail) }
+	refuse := func(detail string) { r.Violation(v.Pointer, CodeTargetRefused, allowed, detail) }
+	invalid := func(detail string) { r.Violation(v.Pointer, CodeInvalidValue, allowed, detail) }
 	if len(text) > maxURL {
-		r.Violation(v, CodeOutOfRange, fmt.Sprintf("at most %d bytes", maxURL), "the URL is too long")
+		r.Violation(v.Pointer, CodeOutOfRange, fmt.Sprintf("at most %d bytes", maxURL), "the URL is too long")
 		return
 	}
 	u, err := url.Parse(text)
@@ -216,38 +216,38 @@ func checkHeaders(r Reader, v Value, of Site, inClear bool) {
 	seen := map[string]bool{}
 	bytes, secrets := 0, 0
 	repeated := r.Repeated(v) // noted elsewhere
-	for name, node := range r.Members(v) {
+	for name, at := range r.Members(v) {
 		if len(seen) > maxHeaders {
 			break
 		}
-		at := r.Member(v, name, node)
 		lower := strings.ToLower(name)
-		text, ok := r.Text(at)
-		bytes += len(name) + len(text)
+		value, ok := r.Text(at)
+		bytes += len(name) + len(value)
 		switch {
 		case !headerName().MatchString(name):
-			r.Violation(at, CodeInvalidValue, "letters, digits and - as in HTTP", "this is not the name of a header")
+			r.Violation(at.Pointer, CodeInvalidValue, "letters, digits and - as in HTTP",
+				"this is not the name of a header")
 		case ours(lower):
-			violationf(r, at, CodeInvalidValue, "any header but those that Punctual or the connection sets",
-				"the header %s is set by Punctual or by the connection", r.Quoted(name))
-		case seen[lower] && !repeated(node):
-			violationf(r, at, CodeDuplicateField, "", "the header %s is given more than once", r.Quoted(name))
-		case ok && namesSecret(text):
+			r.Violation(at.Pointer, CodeInvalidValue, "any header but those that Punctual or the connection sets",
+				"the header %s is set by Punctual or by the connection", text.Quoted(name))
+		case seen[lower] && !repeated(at):
+			r.Violation(at.Pointer, CodeDuplicateField, "", "the header %s is given more than once", text.Quoted(name))
+		case ok && namesSecret(value):
 			sentSecret(r, at, of, inClear) // the worker puts the secret in its place
 			secrets++
-		case ok && !headerValue.MatchString(text):
-			r.Violation(at, CodeInvalidValue, "printable characters on one line",
+		case ok && !headerValue.MatchString(value):
+			r.Violation(at.Pointer, CodeInvalidValue, "printable characters on one line",
 				"the value of a header has control characters")
 		}
 		seen[lower] = true
 	}
 	const most = MaxSecrets - 2 // auth.bearer and sign_with may name one each
 	if secrets > most {
-		r.Violation(v, CodeOutOfRange, fmt.Sprintf("at most %d headers that are secrets", most),
+		r.Violation(v.Pointer, CodeOutOfRange, fmt.Sprintf("at most %d headers that are secrets", most),
 			"too many headers are secrets")
 	}
 	if len(seen) > maxHeaders || bytes > maxHeaderBytes {
-		r.Violation(v, CodeOutOfRange,
+		r.Violation(v.Pointer, CodeOutOfRange,
 			fmt.Sprintf("at most %d headers of %d bytes together", maxHeaders, maxHeaderBytes),
 			"there are too many headers, or too long ones")
 	}

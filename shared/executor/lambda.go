@@ -38,9 +38,9 @@ func checkLambda(r Reader, v Value, _ Site) {
 		return
 	}
 	if fn, ok := f["function"]; !ok {
-		r.Missing(v, "function")
+		r.Missing(v.Pointer, "function")
 	} else if s, ok := r.Text(fn); ok && !function().MatchString(s) {
-		r.Violation(fn, CodeInvalidValue, "the name of a function, name:alias, or its ARN",
+		r.Violation(fn.Pointer, CodeInvalidValue, "the name of a function, name:alias, or its ARN",
 			"this is not a Lambda function")
 	}
 }

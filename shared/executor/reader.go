@@ -1,8 +1,8 @@
 package executor
 
 import (
-	"fmt"
 	"iter"
+	"time"
 )
 
 // Codes of violations, as the API's catalogue of problems explains them.
@@ -30,32 +30,24 @@ type Reader interface {
 	IsObject(v Value, allowed string) bool
 	// Members iterates over the fields of an object by name, those that repeat a name included;
 	// of anything else there are none.
-	Members(v Value) iter.Seq2[string, int]
-	// Member is a field that Members gave.
-	Member(of Value, name string, node int) Value
-	// Repeated returns a function that says which of the fields of an object repeat a name.
-	Repeated(v Value) func(node int) bool
+	Members(v Value) iter.Seq2[string, Value]
+	// Repeated returns a function that says which of the members of an object repeat a name.
+	Repeated(v Value) func(member Value) bool
 	// Text reads a string.
 	Text(v Value) (string, bool)
 	// Peek returns a string and notes nothing: ok is false for what is none or is not there.
 	Peek(v Value) (s string, ok bool)
 	// Size is how many bytes a value has as compact JSON.
 	Size(v Value) int
-	// OneOf reads one of a few words.
-	OneOf(v Value, words []string)
+	// OneOf reads one of a few words; code is that of any other.
+	OneOf(v Value, code string, words []string) (string, bool)
 	// Whole reads a whole number within limits, both included.
-	Whole(v Value, least, most int)
+	Whole(v Value, least, most int) (int, bool)
 	// Span reads a length of time.
-	Span(v Value)
-	// Missing notes that an object lacks a field.
-	Missing(v Value, name string)
-	// Violation notes any other violation: its code, what would be taken, what is wrong.
-	Violation(v Value, code, allowed, detail string)
-	// Quoted writes a name of the payload so that it can be a part of a detail.
-	Quoted(name string) string
-}
-
-// violationf is Reader.Violation with a detail that is formatted.
-func violationf(r Reader, v Value, code, allowed, detail string, args ...any) {
-	r.Violation(v, code, allowed, fmt.Sprintf(detail, args...))
+	Span(v Value) (time.Duration, bool)
+	// Missing notes that the object at a pointer lacks a field.
+	Missing(pointer, name string)
+	// Violation notes any other violation: its code, what would be taken, what is wrong. If there are args, detail is a
+	// format.
+	Violation(pointer, code, allowed, detail string, args ...any)
 }

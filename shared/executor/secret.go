@@ -94,7 +94,8 @@ func textOf(raw json.RawMessage) (s string) {
 func sentSecret(r Reader, v Value, of Site, inClear bool) {
 	secret(r, v, of)
 	if inClear {
-		r.Violation(v, CodeConflictingFields, "an https URL", "a secret is sent over https only; the URL is http")
+		r.Violation(v.Pointer, CodeConflictingFields, "an https URL",
+			"a secret is sent over https only; the URL is http")
 	}
 }
 
@@ -109,11 +110,11 @@ func secret(r Reader, v Value, of Site) {
 	m := secretARN().FindStringSubmatch(s)
 	switch {
 	case m == nil && !anyARN().MatchString(s):
-		r.Violation(v, CodeSecretInPayload, allowed, "a secret is given by its ARN, never itself")
+		r.Violation(v.Pointer, CodeSecretInPayload, allowed, "a secret is given by its ARN, never itself")
 	case m == nil:
-		r.Violation(v, CodeInvalidValue, allowed, "this is not the ARN of such a secret")
+		r.Violation(v.Pointer, CodeInvalidValue, allowed, "this is not the ARN of such a secret")
 	case "punctual/"+m[1]+"/"+m[2]+"/" != Secrets(of.Deployment, of.Tenant):
-		r.Violation(v, CodeInvalidValue, "a secret under "+Secrets(of.Deployment, of.Tenant),
+		r.Violation(v.Pointer, CodeInvalidValue, "a secret under "+Secrets(of.Deployment, of.Tenant),
 			"the secret is not one of this tenant's")
 	}
 }

@@ -56,20 +56,20 @@ func checkSQS(r Reader, v Value, _ Site) {
 		return
 	}
 	if q, ok := f["queue"]; !ok {
-		r.Missing(v, "queue")
+		r.Missing(v.Pointer, "queue")
 	} else if s, ok := r.Text(q); ok && !queueName().MatchString(s) {
-		r.Violation(q, CodeInvalidValue, "the name of a queue, without its URL or ARN",
+		r.Violation(q.Pointer, CodeInvalidValue, "the name of a queue, without its URL or ARN",
 			"this is not the name of an SQS queue")
 	}
 	if g, ok := f["group"]; ok {
 		if s, ok := r.Text(g); ok && !groupName().MatchString(s) {
-			r.Violation(g, CodeInvalidValue, "1 to 128 letters, digits and punctuation marks of ASCII",
+			r.Violation(g.Pointer, CodeInvalidValue, "1 to 128 letters, digits and punctuation marks of ASCII",
 				"this is not the name of a message group")
 		}
 	}
 	m, ok := f["message"]
 	if !ok {
-		r.Missing(v, "message")
+		r.Missing(v.Pointer, "message")
 		return
 	}
 	s, isText := r.Peek(m)
@@ -79,10 +79,11 @@ func checkSQS(r Reader, v Value, _ Site) {
 	}
 	switch {
 	case isText && !text.Allowed(s):
-		r.Violation(m, CodeInvalidValue, "a text that is not empty, without control characters, U+FFFE and U+FFFF",
-			"SQS does not take this text")
+		r.Violation(m.Pointer, CodeInvalidValue,
+			"a text that is not empty, without control characters, U+FFFE and U+FFFF", "SQS does not take this text")
 	case size > MaxMessage:
-		r.Violation(m, CodeOutOfRange, fmt.Sprintf("at most %d bytes", MaxMessage), "the message is too long for SQS")
+		r.Violation(m.Pointer, CodeOutOfRange, fmt.Sprintf("at most %d bytes", MaxMessage),
+			"the message is too long for SQS")
 	}
 }
 

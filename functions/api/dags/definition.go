@@ -207,13 +207,12 @@ func (s *Handler) readNodes(
 			count)
 		return nil
 	}
-	twice := r.Doc.Repeated(v.Node)
-	for name, n := range r.Doc.Members(v.Node) {
-		at := rest.Value{Node: n, Pointer: v.Pointer + "/" + text.EscapePointer(name)}
+	repeated := r.Repeated(v)
+	for name, at := range r.Members(v) {
 		switch {
 		case len(r.Wrong) >= rest.MaxViolations:
 			return nil
-		case twice[int32(n-1)]:
+		case repeated(at):
 			r.Violation(at.Pointer, rest.CodeDuplicateField, "", "the node %s is given more than once",
 				text.Quoted(name))
 			continue

@@ -95,7 +95,7 @@ func (o *Object) Names() []string { return o.names }
 // Read reads the object's fields. Any other value, an unknown field and a repeated field are errors; the fields are nil
 // if the value is no object.
 func (o *Object) Read(r *rest.Reader, v rest.Value) rest.Fields {
-	return r.Object(v.Node, v.Pointer, o.names)
+	return r.Object(v, o.names)
 }
 
 // Body reads the object as a whole body.

@@ -2,6 +2,7 @@ package rest
 
 import (
 	"fmt"
+	"iter"
 	"math"
 	"regexp"
 	"slices"
@@ -65,7 +66,7 @@ func (r *Reader) Violation(pointer, code, allowed, detail string, args ...any) {
 type Value = executor.Value
 
 // Fields are the values of an object by name.
-type Fields map[string]Value
+type Fields = map[string]Value
 
 // Templates has NoSecrets leave out the strings with ${, and note them in templates; nil: it leaves out none.
 func (r *Reader) Templates(templates map[int]bool) { r.secrets.Templates = templates }
@@ -79,30 +80,55 @@ func (r *Reader) Is(v Value, want document.Kind) bool {
 	return got == want
 }
 
+// IsObject reports whether a value is an object; any other is a violation, with what is allowed.
+func (r *Reader) IsObject(v Value, allowed string) bool {
+	got := r.Doc.Kind(v.Node)
+	if got != document.KindObject {
+		r.Violation(v.Pointer, CodeInvalidValue, allowed, "%s is given where an object belongs", got)
+	}
+	return got == document.KindObject
+}
+
+// Members iterates over the fields of an object by name, repeated ones included; any other value has none.
+func (r *Reader) Members(v Value) iter.Seq2[string, Value] {
+	return func(yield func(string, Value) bool) {
+		for name, n := range r.Doc.Members(v.Node) {
+			if !yield(name, Value{Node: n, Pointer: v.Pointer + "/" + text.EscapePointer(name)}) {
+				return
+			}
+		}
+	}
+}
+
+// Repeated returns a function that reports whether a member of an object has the name of another.
+func (r *Reader) Repeated(v Value) func(member Value) bool {
+	repeated := r.Doc.Repeated(v.Node)
+	return func(member Value) bool { return repeated[int32(member.Node-1)] } // the node before a value is its name
+}
+
 // Object reads an object and returns its known fields. A value of another kind, an unknown field and a repeated field
 // are violations.
-func (r *Reader) Object(n int, pointer string, known []string) Fields {
-	if !r.Is(Value{Node: n, Pointer: pointer}, document.KindObject) {
+func (r *Reader) Object(v Value, known []string) Fields {
+	if !r.Is(v, document.KindObject) {
 		return nil
 	}
-	twice := r.Doc.Repeated(n)
-	found := Fields{}
-	for name, v := range r.Doc.Members(n) {
+	repeated, found := r.Repeated(v), Fields{}
+	for name, member := range r.Members(v) {
 		if len(r.Wrong) >= MaxViolations {
 			break
 		}
-		at := pointer + "/" + text.EscapePointer(name)
 		switch {
-		case twice[int32(v-1)]:
-			r.Violation(at, CodeDuplicateField, "", "the field %s is given more than once", text.Quoted(name))
+		case repeated(member):
+			r.Violation(member.Pointer, CodeDuplicateField, "", "the field %s is given more than once",
+				text.Quoted(name))
 		case !slices.Contains(known, name):
 			detail := fmt.Sprintf("no field %s is known here", text.Quoted(name))
 			if near := text.Nearest(name, known); near != "" {
 				detail += fmt.Sprintf("; did you mean %q?", near)
 			}
-			r.Violation(at, CodeUnknownField, strings.Join(known, ", "), "%s", detail)
+			r.Violation(member.Pointer, CodeUnknownField, strings.Join(known, ", "), "%s", detail)
 		default:
-			found[name] = Value{Node: v, Pointer: at}
+			found[name] = member
 		}
 	}
 	return found
@@ -126,6 +152,17 @@ func (r *Reader) Text(v Value) (string, bool) {
 	}
 	return r.Doc.Text(v.Node), true
 }
+
+// Peek returns a string without a violation for anything else.
+func (r *Reader) Peek(v Value) (s string, ok bool) {
+	if v.Pointer == "" || r.Doc.Kind(v.Node) != document.KindString {
+		return "", false
+	}
+	return r.Doc.Text(v.Node), true
+}
+
+// Size returns how many bytes a value has as compact JSON.
+func (r *Reader) Size(v Value) int { return len(r.Doc.Compact(v.Node)) }
 
 // Name reads a name; see IsName.
 func (r *Reader) Name(v Value) (string, bool) {
@@ -151,8 +188,8 @@ func (r *Reader) OneOf(v Value, code string, words []string) (string, bool) {
 	return s, ok
 }
 
-// Duration reads a length of time from least to most. Anything else is a violation, and false.
-func (r *Reader) Duration(v Value, least, most time.Duration) (time.Duration, bool) {
+// Span reads a length of time.
+func (r *Reader) Span(v Value) (time.Duration, bool) {
 	if r.BareSeconds(v) {
 		return 0, false
 	}
@@ -163,14 +200,19 @@ func (r *Reader) Duration(v Value, least, most time.Duration) (time.Duration, bo
 	d, err := span.Parse(s)
 	if err != nil {
 		r.Violation(v.Pointer, CodeInvalidValue, span.Allowed, "%s", err.Error())
-		return 0, false
 	}
-	if d < least || d > most {
+	return d, err == nil
+}
+
+// Duration reads a length of time from least to most. Anything else is a violation, and false.
+func (r *Reader) Duration(v Value, least, most time.Duration) (time.Duration, bool) {
+	d, ok := r.Span(v)
+	if ok && (d < least || d > most) {
 		r.Violation(v.Pointer, CodeOutOfRange, Between(span.Format(least), span.Format(most)), "%s is out of range",
 			span.Format(d))
 		return 0, false
 	}
-	return d, true
+	return d, ok
 }
 
 // BareSeconds reports a number where a length of time belongs. Most people who write 30 mean "30s".
@@ -254,18 +296,4 @@ func listed(names map[string]bool) string {
 
 func sortViolations(m fault.Violations) {
 	slices.SortFunc(m, func(a, b fault.Field) int { return strings.Compare(a.Pointer, b.Pointer) })
-}
-
-// Span reads any length of time.
-func (r *Reader) Span(v Value) {
-	if r.BareSeconds(v) {
-		return
-	}
-	s, ok := r.Text(v)
-	if !ok {
-		return
-	}
-	if _, err := span.Parse(s); err != nil {
-		r.Violation(v.Pointer, CodeInvalidValue, span.Allowed, "%s", err.Error())
-	}
 }

@@ -418,6 +418,6 @@ func expectNoBody(ctx context.Context) error {
 		return err
 	}
 	r := NewReader(d)
-	r.Object(0, "", nil)
+	r.Object(Value{}, nil)
 	return r.Wrong.Err()
 }

@@ -28,13 +28,13 @@ func ReadParams(r *rest.Reader, v rest.Value, allowed []string) map[string]json.
 	r.AllDuplicates(v.Node)
 	r.NoSecrets(v, allowed)
 	params := map[string]json.RawMessage{}
-	for name, n := range r.Doc.Members(v.Node) {
+	for name, at := range r.Members(v) {
 		if !rest.IsName(name) {
-			r.Violation(v.Pointer+"/"+text.EscapePointer(name), rest.CodeInvalidValue, rest.NameAllowed,
+			r.Violation(at.Pointer, rest.CodeInvalidValue, rest.NameAllowed,
 				"this is not a name for a param")
 			continue
 		}
-		params[name] = slices.Clone(r.Doc.Compact(n))
+		params[name] = slices.Clone(r.Doc.Compact(at.Node))
 	}
 	return params
 }

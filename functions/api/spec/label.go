@@ -112,16 +112,13 @@ func ViewLabels(l job.Labels) (v LabelsView) {
 
 // readTags reads tags.
 func readTags(r *rest.Reader, v rest.Value) (tags map[string]string, ok bool) {
-	if got := r.Doc.Kind(v.Node); got != document.KindObject {
-		r.Violation(v.Pointer, rest.CodeInvalidValue, "an object of strings", "%s is given where an object belongs",
-			got)
+	if !r.IsObject(v, "an object of strings") {
 		return nil, true
 	}
 	r.AllDuplicates(v.Node)
 	tags = map[string]string{}
 	count := 0
-	for name, n := range r.Doc.Members(v.Node) {
-		at := rest.Value{Node: n, Pointer: v.Pointer + "/" + text.EscapePointer(name)}
+	for name, at := range r.Members(v) {
 		if count++; count > contract.MaxTags {
 			r.Violation(v.Pointer, rest.CodeOutOfRange, fmt.Sprintf("at most %d", contract.MaxTags),
 				"there are more than %d tags", contract.MaxTags)

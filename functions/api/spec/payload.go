@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"iter"
 	"slices"
 	"sync/atomic"
 
@@ -17,7 +16,6 @@ import (
 	"punctual/shared/job"
 	"punctual/shared/schema"
 	"punctual/shared/tenant"
-	"punctual/shared/text"
 )
 
 // ReadPayload checks a payload by the general rules, by those of its executor and by its task's schema. It returns the
@@ -54,7 +52,7 @@ func (s *Core) ReadPayload(ctx context.Context, r *rest.Reader, v rest.Value, gi
 	r.AllDuplicates(v.Node)
 	if of.Check != nil {
 		site := executor.Site{Tenant: t, Deployment: s.Deployment, HTTPAllow: s.HTTPAllow, OwnPorts: s.OwnPorts}
-		of.Check(payloadReader{r}, v, site)
+		of.Check(r, v, site)
 	}
 	r.NoSecrets(v, Under(pointer, literals))
 	if len(task.PayloadSchema) > 0 && len(r.Wrong) == before {
@@ -120,52 +118,3 @@ func AllWrong(r *rest.Reader, pointer string, wrong fault.Violations) {
 		r.Violation(pointer+m.Pointer, m.Code, m.Allowed, "%s", m.Detail)
 	}
 }
-
-// payloadReader is an executor.Reader, for executors that check payloads.
-type payloadReader struct{ *rest.Reader }
-
-func (p payloadReader) Object(v rest.Value, known []string) map[string]rest.Value {
-	return p.Reader.Object(v.Node, v.Pointer, known)
-}
-
-func (p payloadReader) IsObject(v rest.Value, allowed string) bool {
-	got := p.Doc.Kind(v.Node)
-	if got != document.KindObject {
-		p.Reader.Violation(v.Pointer, rest.CodeInvalidValue, allowed, "%s is given where an object belongs", got)
-	}
-	return got == document.KindObject
-}
-
-func (p payloadReader) Members(v rest.Value) iter.Seq2[string, int] { return p.Doc.Members(v.Node) }
-
-func (payloadReader) Member(of rest.Value, name string, node int) rest.Value {
-	return rest.Value{Node: node, Pointer: of.Pointer + "/" + text.EscapePointer(name)}
-}
-
-func (p payloadReader) Repeated(v rest.Value) func(node int) bool {
-	repeated := p.Doc.Repeated(v.Node)
-	return func(node int) bool { return repeated[int32(node-1)] } // the node before a value is its name
-}
-
-func (p payloadReader) Peek(v rest.Value) (s string, ok bool) {
-	if v.Pointer == "" || p.Doc.Kind(v.Node) != document.KindString {
-		return "", false
-	}
-	return p.Doc.Text(v.Node), true
-}
-
-func (p payloadReader) Size(v rest.Value) int { return len(p.Doc.Compact(v.Node)) }
-
-func (p payloadReader) OneOf(v rest.Value, allowed []string) {
-	p.Reader.OneOf(v, rest.CodeInvalidValue, allowed)
-}
-
-func (p payloadReader) Whole(v rest.Value, least, most int) { p.Reader.Whole(v, least, most) }
-
-func (p payloadReader) Missing(v rest.Value, name string) { p.Reader.Missing(v.Pointer, name) }
-
-func (p payloadReader) Violation(v rest.Value, code, allowed, detail string) {
-	p.Reader.Violation(v.Pointer, code, allowed, "%s", detail)
-}
-
-func (payloadReader) Quoted(name string) string { return text.Quoted(name) }
