@@ -124,6 +124,9 @@ type Pause struct {
 	Unreadable bool `json:"-"`
 }
 
+// Ended reports whether the pause has ended by its until.
+func (p Pause) Ended(now time.Time) bool { return !p.Until.IsZero() && !now.Before(p.Until) }
+
 // PausesKey is the partition of a tenant's pauses.
 func PausesKey(t tenant.ID) string { return "pause#" + string(t) }
 
@@ -172,7 +175,7 @@ type Pauses []Pause
 // Hold returns the pause that holds a task now: false if none does.
 func (ps Pauses) Hold(task string, now time.Time) (Pause, bool) {
 	for _, p := range ps {
-		if !p.Until.IsZero() && !now.Before(p.Until) {
+		if p.Ended(now) {
 			continue
 		}
 		if p.Scope == PauseAll || strings.TrimPrefix(p.Scope, PauseTaskPrefix) == task && p.Scope != task {

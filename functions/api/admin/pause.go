@@ -2,16 +2,12 @@ package admin
 
 import (
 	"context"
-	"net/http"
 	"slices"
 	"strings"
 	"time"
 
 	"punctual/functions/api/rest"
 	"punctual/functions/api/spec"
-	"punctual/functions/engine/pause"
-	"punctual/shared/contract"
-	"punctual/shared/fault"
 	"punctual/shared/job"
 	"punctual/shared/tenant"
 )
@@ -70,39 +66,13 @@ func (s *Handler) putPause(ctx context.Context, who tenant.Identity, in *ByScope
 	if err != nil {
 		return nil, err
 	}
-	p.Scope, p.By, p.Since, p.EffectiveAt = in.Scope, who.Subject, now, now.Add(contract.EffectiveAfter)
-	old, err := s.Store.Pause(ctx, who.Tenant, in.Scope)
-	status := http.StatusOK
-	switch {
-	case fault.KindOf(err) == fault.NotFound, err == nil && spec.Passed(old, now):
-		status = http.StatusCreated
-	case old.Unreadable: // this PUT repairs it
-	case err != nil:
-		return nil, err
-	default: // it holds jobs already, since its own time
-		p.Since, p.EffectiveAt = old.Since, old.EffectiveAt
-	}
-	err = s.Store.PutPause(ctx, who.Tenant, p)
-	s.Pauses.Drop(who.Tenant)
-	if err != nil {
-		return nil, err
-	}
-	if p.Since.Equal(now) {
-		p.EffectiveAt = pause.EffectiveAt(p.EffectiveAt, s.Now())
-	}
-	if !p.Until.IsZero() {
-		s.Wake.Parked(ctx, who.Tenant, p.Until)
-	}
-	return &pauseAnswer{Status: status, Body: viewPause(p)}, nil
+	p.Scope, p.By = in.Scope, who.Subject
+	p, created, err := s.Pauses.Put(ctx, who.Tenant, p, now)
+	return rest.Created(created, viewPause(p)), err
 }
 
 func (s *Handler) liftPause(ctx context.Context, who tenant.Identity, in *ByScope) (*rest.NoContent, error) {
-	err := s.Store.DeletePause(ctx, who.Tenant, in.Scope, s.Now())
-	s.Pauses.Drop(who.Tenant)
-	if err == nil || fault.KindOf(err) == fault.NotFound { // an earlier request may have failed after its delete
-		s.Wake.Parked(ctx, who.Tenant, s.Now())
-	}
-	return &rest.NoContent{}, rest.Absent(err, "pause")
+	return &rest.NoContent{}, rest.Absent(s.Pauses.Lift(ctx, who.Tenant, in.Scope), "pause")
 }
 
 // listPauses reads all pauses, because the store does, and answers one page of them.
@@ -118,7 +88,7 @@ func (s *Handler) listPauses(
 	for i, p := range pauses {
 		at := pausePosition(pauses, i)
 		switch {
-		case spec.Passed(p, now) || at <= after:
+		case p.Ended(now) || at <= after:
 		case len(found.Items) == limit:
 			found.Next = after
 			return found, nil

@@ -139,9 +139,9 @@ func (s *Handler) cancelJob(ctx context.Context, who tenant.Identity, in *ByID) 
 }
 
 func (s *Handler) redriveJob(ctx context.Context, who tenant.Identity, in *ByID) (*spec.JobAnswer, error) {
-	by, err := s.redrive(ctx, in.Key)
+	by, err := s.Jobs.Redrive(ctx, in.Key)
 	if err != nil {
-		return nil, err
+		return nil, spec.JobProblem(err)
 	}
 	row, err := s.Store.Row(ctx, job.Key{Tenant: who.Tenant, ID: by})
 	if fault.KindOf(err) == fault.NotFound { // a node's run is paused or full: it makes the new job when it goes on
@@ -155,33 +155,6 @@ func (s *Handler) redriveJob(ctx context.Context, who tenant.Identity, in *ByID)
 		out.Location = "/v1/jobs/" + string(by)
 	}
 	return out, err
-}
-
-// redrive brings a dead job back as a new job and returns its id. If it was redriven before, the error is a problem
-// with redriven_by, and the id is the one of that time.
-func (s *Handler) redrive(ctx context.Context, k job.Key) (job.ID, error) {
-	by, already, err := s.Engine.Redrive(ctx, k)
-	switch {
-	case already:
-		p := rest.NewProblem(spec.CodeWrongState, "the job was redriven before, as %s", by)
-		p.RedrivenBy = string(by)
-		return by, p
-	case fault.KindOf(err) == fault.NotFound:
-		return "", rest.NoSuch("job")
-	case fault.KindOf(err) == fault.Refused:
-		row, rowErr := s.row(ctx, k)
-		switch {
-		case rowErr != nil:
-			return "", rowErr
-		case !row.Status.Final():
-			return "", rest.NewProblem(spec.CodeNotFinished, "only a DEAD job is redriven; this one has not ended")
-		}
-		return "", rest.NewProblem(spec.CodeWrongState, "only a DEAD job is redriven; this one is %s", row.Status)
-	}
-	if err == nil {
-		s.Jobs.Collect(ctx)
-	}
-	return by, err
 }
 
 func (s *Handler) deleteJob(ctx context.Context, who tenant.Identity, in *ByID) (*rest.NoContent, error) {

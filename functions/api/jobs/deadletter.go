@@ -138,9 +138,9 @@ func (s *Handler) redriveLetters(
 	ctx context.Context, who tenant.Identity, _ *rest.NoInput,
 ) (*deadLetterOutcomesAnswer, error) {
 	return s.eachLetter(ctx, who, "redrive", func(k job.Key) deadLetterOutcome {
-		by, err := s.redrive(ctx, k)
+		by, err := s.Jobs.Redrive(ctx, k)
 		if err != nil && by == "" {
-			return deadLetterOutcome{JobID: k.ID, Problem: s.Router.Refuse(ctx, err)}
+			return deadLetterOutcome{JobID: k.ID, Problem: s.Router.Refuse(ctx, spec.JobProblem(err))}
 		}
 		return deadLetterOutcome{JobID: k.ID, NewJobID: by}
 	})

@@ -180,7 +180,7 @@ func (s *Handler) submit(
 
 // viewNew shows a job that is just accepted, without its contents.
 func (s *Handler) viewNew(ctx context.Context, r job.Row, now time.Time) spec.JobView {
-	v := spec.ViewJob(show.Job{Row: r, Paused: s.Held(ctx, r, now), At: now})
+	v := spec.ViewJob(show.Job{Row: r, Paused: s.Pauses.Holds(ctx, r, now), At: now})
 	v.JobDetail = spec.DetailOf(r)
 	return v
 }

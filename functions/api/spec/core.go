@@ -13,16 +13,14 @@ import (
 	"punctual/functions/engine/decide"
 	"punctual/functions/engine/edit"
 	"punctual/functions/engine/limit"
+	"punctual/functions/engine/pause"
 	"punctual/functions/engine/show"
 	"punctual/functions/engine/submit"
-	"punctual/shared/cache"
 	"punctual/shared/clock"
-	"punctual/shared/job"
 	"punctual/shared/message"
 	"punctual/shared/schema"
 	"punctual/shared/store"
 	"punctual/shared/telemetry"
-	"punctual/shared/tenant"
 )
 
 // Deps holds what the stage needs.
@@ -62,18 +60,16 @@ type Core struct {
 	Entropy *accept.Entropy
 	Engine  *engine.Engine
 	Read    *show.Reader
-	Wake    arm.Waker
 	Editor  *amend.Editor // of schedules
 	Jobs    *edit.Editor
 	Submit  *submit.Submitter
 	Limit   *limit.Limiter
-	Pauses  *cache.Cache[tenant.ID, job.Pauses]
+	Pauses  *pause.Editor // of all jobs, or of one task
 }
 
 // NewCore returns a Core, without its Router.
 func NewCore(d Deps) *Core {
 	c := &Core{Deps: d, Schemas: schema.NewCache(), Entropy: &accept.Entropy{R: d.Entropy}}
-	c.Pauses = cache.New[tenant.ID](cache.Options[job.Pauses]{Age: pausesFor, Most: maxPausesSeen, Now: c.Now})
 	c.Engine = engine.New(engine.Deps{Store: d.Store, Queue: d.Queues, Clock: d.Clock, Log: d.Log, Meter: d.Meter,
 		Shards: d.Shards, Schemas: c.Schemas, RateLimit: d.RateLimit})
 	if c.Runs == nil {
@@ -81,13 +77,14 @@ func NewCore(d Deps) *Core {
 	}
 	c.Read = &show.Reader{Store: d.Store, Nodes: c.Runs.Nodes, Clock: d.Clock, Log: d.Log, Meter: d.Meter,
 		Shards: d.Shards}
-	c.Wake = arm.Waker{Queue: d.Queues, Timers: d.Timers, Clock: d.Clock, Log: d.Log}
-	c.Editor = &amend.Editor{Store: d.Store, Engine: c.Engine, Read: c.Read, Wake: c.Wake, Entropy: c.Entropy,
+	wake := arm.Waker{Queue: d.Queues, Timers: d.Timers, Clock: d.Clock, Log: d.Log}
+	c.Editor = &amend.Editor{Store: d.Store, Engine: c.Engine, Read: c.Read, Wake: wake, Entropy: c.Entropy,
 		Log: d.Log, Quota: d.ScheduleQuota}
-	c.Jobs = &edit.Editor{Store: d.Store, Read: c.Read, Accept: c.Engine.Accept, Cancels: c.Engine,
+	c.Jobs = &edit.Editor{Store: d.Store, Read: c.Read, Accept: c.Engine.Accept, Decisions: c.Engine,
 		Queue: d.Queues, Log: d.Log}
 	c.Submit = &submit.Submitter{Store: d.Store, Accept: c.Engine.Accept, Runs: c.Engine.Runs, Entropy: c.Entropy,
 		Clock: d.Clock, Log: d.Log, Meter: d.Meter, Shards: d.Shards}
+	c.Pauses = pause.NewEditor(d.Store, wake, d.Clock)
 	c.Limit = &limit.Limiter{Store: d.Store, Clock: d.Clock, Log: d.Log, RateLimit: d.RateLimit, Waiting: d.Waiting}
 	return c
 }

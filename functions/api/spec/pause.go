@@ -20,9 +20,6 @@ var (
 		pauseUntil, pauseMissed)
 )
 
-// Passed reports whether a pause has ended by its until.
-func Passed(p job.Pause, now time.Time) bool { return !p.Until.IsZero() && !now.Before(p.Until) }
-
 // ReadPause reads the body of a pause; without a body it is a pause without an end.
 func ReadPause(ctx context.Context, now time.Time) (p job.Pause, err error) {
 	err = OptionalBody(ctx, PauseRequest, func(r *rest.Reader, f rest.Fields) {
@@ -40,26 +37,4 @@ func ReadPause(ctx context.Context, now time.Time) (p job.Pause, err error) {
 		pauseMissed.Into(r, f, &p.Missed)
 	})
 	return p, err
-}
-
-// pausesFor is how long the pauses of a tenant are cached. The view of an accepted job shows whether a pause holds it,
-// and reading the pauses for every job would put all reads on one partition.
-const pausesFor = time.Second
-
-// maxPausesSeen is how many tenants are cached.
-const maxPausesSeen = 1000
-
-// Held reports whether a pause seems to hold a job that is about to be accepted. It is only for the view.
-func (s *Core) Held(ctx context.Context, r job.Row, now time.Time) bool {
-	if !job.StartsSoon(r, now) {
-		return false
-	}
-	pauses, err := s.Pauses.Get(ctx, r.Tenant, func(ctx context.Context) (job.Pauses, error) {
-		return s.Store.Pauses(ctx, r.Tenant)
-	})
-	if err != nil {
-		return false
-	}
-	_, held := pauses.Hold(r.Task, now)
-	return held
 }

@@ -128,7 +128,9 @@ func Limited(err error) error {
 func JobProblem(err error) error {
 	var e *edit.State
 	if errors.As(err, &e) {
-		return rest.NewProblem(string(e.Code), "%s", e.Detail)
+		p := rest.NewProblem(string(e.Code), "%s", e.Detail)
+		p.RedrivenBy = string(e.RedrivenBy)
+		return p
 	}
 	return rest.Absent(err, "job")
 }

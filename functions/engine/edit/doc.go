@@ -1,4 +1,4 @@
-// Package edit changes, cancels and forgets single jobs, and forgets runs, on request.
+// Package edit changes, cancels, redrives and forgets single jobs, and forgets runs, on request.
 //
 // What always holds: every change is one of package job's named writes, decided from the row as it is; where another
 // writer comes first, it is decided once more from the new row. A job that its schedule has given up cannot be changed.

@@ -26,20 +26,24 @@ type Store interface {
 	store.Writes
 }
 
-// Cancels asks a job to end as cancelled, unless may returns an error for its row, and returns it as it then is.
-type Cancels interface {
+// Decisions carries out what has consequences beyond the row of a job.
+type Decisions interface {
+	// Cancel asks a job to end as cancelled, unless may returns an error for its row, and returns it as it then is.
 	Cancel(ctx context.Context, k job.Key, may func(job.Row, time.Time) error) (job.Row, error)
+	// Redrive brings a DEAD job back as a new one; already says that it was redriven before, as by. A job in another
+	// state is a fault.Refused.
+	Redrive(ctx context.Context, k job.Key) (by job.ID, already bool, err error)
 }
 
-// Editor changes, cancels and forgets jobs on request. An absent or forgotten job is a fault.NotFound, and one whose
-// state does not allow the change a *State.
+// Editor changes, cancels, redrives and forgets jobs on request. An absent or forgotten job is a fault.NotFound, and
+// one whose state does not allow the change a *State.
 type Editor struct {
-	Store   Store
-	Read    *show.Reader
-	Accept  *accept.Acceptor
-	Cancels Cancels
-	Queue   message.Sender
-	Log     *slog.Logger
+	Store     Store
+	Read      *show.Reader
+	Accept    *accept.Acceptor
+	Decisions Decisions
+	Queue     message.Sender
+	Log       *slog.Logger
 
 	collected collected
 }
@@ -58,14 +62,15 @@ const (
 
 // State is the error of a change that the state does not allow.
 type State struct {
-	Code   Code
-	Detail string // in words for a user
+	Code       Code
+	Detail     string // in words for a user
+	RedrivenBy job.ID // of a redrive: the job that repeats this one already; "" for none
 }
 
 func (e *State) Error() string { return e.Detail }
 
 func state(code Code, detail string, args ...any) error {
-	return &State{code, fmt.Sprintf(detail, args...)}
+	return &State{Code: code, Detail: fmt.Sprintf(detail, args...)}
 }
 
 // Change holds the new values of an edit.

@@ -15,7 +15,7 @@ import (
 
 // Cancel asks a job to end as cancelled, and returns it: it is CANCELLED, or the worker that runs it was asked to stop.
 func (e *Editor) Cancel(ctx context.Context, k job.Key) (job.Row, error) {
-	row, err := e.Cancels.Cancel(ctx, k,
+	row, err := e.Decisions.Cancel(ctx, k,
 		func(row job.Row, now time.Time) error { return e.Changeable(ctx, row, now) })
 	switch {
 	case err != nil:
@@ -33,7 +33,7 @@ func (e *Editor) Cancel(ctx context.Context, k job.Key) (job.Row, error) {
 func (e *Editor) cancelItems(ctx context.Context, row job.Row) error {
 	k := run.Of(row)
 	for i := range row.Items {
-		_, err := e.Cancels.Cancel(ctx, k.Job(row.Node, row.Generation, i+1),
+		_, err := e.Decisions.Cancel(ctx, k.Job(row.Node, row.Generation, i+1),
 			func(job.Row, time.Time) error { return nil })
 		if err != nil && fault.KindOf(err) != fault.NotFound {
 			return err
