@@ -1,6 +1,6 @@
 // Package layout holds the shape of the repository as a test, as far as a
 // linter cannot: the fixed top level, the list of folders, a doc.go in every
-// package, no waiting while a lock is held, files of the engine that use each
+// package, no waiting while a lock is held, files that use each
 // other in one direction, ports that are declared once, names and descriptions
 // without the words of words.txt, and decisions that are listed. What a linter
 // can hold is a rule in .golangci.yml.

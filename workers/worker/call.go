@@ -11,8 +11,6 @@ import (
 )
 
 const (
-	// callTime bounds one call; a claim that took longer would leave little of its lease.
-	callTime = 10 * time.Second
 	// noteIfLonger is how long a firing must stay away to be noted. The sweeper decides about no job
 	// sooner than contract.Grace after it was due, and shorter stays have ended by then.
 	noteIfLonger = 30 * time.Second
@@ -21,6 +19,9 @@ const (
 	// unansweredRetries is how often a claim that got no answer is retried.
 	unansweredRetries = 5
 )
+
+// aliveRetries are the waits before a claim is retried that another worker holds. It may end soon.
+var aliveRetries = []time.Duration{200 * time.Millisecond, time.Second}
 
 func (w *Worker) call() (context.Context, context.CancelFunc) {
 	return context.WithTimeout(w.ctx, callTime)
@@ -70,17 +71,6 @@ func (w *Worker) unanswered(f *firing, kind access, doing string, err error) {
 func (w *Worker) reached(f *firing) {
 	w.intake.reached()
 	w.troubles.answered(f.key)
-}
-
-// ofOneKey says whether a fault concerns only the key that was asked for: a transaction holds it,
-// its partition is hot, or its item is broken. Anything else, such as an outage or a missing grant,
-// may concern the store.
-func ofOneKey(kind fault.Kind) bool {
-	switch kind {
-	case fault.Conflict, fault.Throttled, fault.Undecodable, fault.Invalid, fault.TooLarge:
-		return true
-	}
-	return false
 }
 
 // later tries the message again after d. One that was tried often enough goes back to the queue.

@@ -7,23 +7,9 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"punctual/shared/contract"
-	"punctual/shared/job"
-	runs "punctual/shared/run" // run is a word of this package
+	"punctual/shared/job" // run is a word of this package
 	"punctual/shared/schedule"
 )
-
-// facts is what an attempt's start is decided by, and since when that is known (monotonic). They
-// are passed by pointer. A row is large: by value it makes the stack of every attempt grow, and
-// growing copies the stack.
-type facts struct {
-	row      job.Row
-	pauses   job.Pauses
-	lifted   job.Pauses         // of a schedule's job that starts late: those that it may have fallen due under
-	schedule *schedule.Schedule // that the row belongs to; nil for none
-	run      *runs.Run          // that the row is a node of; nil for none
-	at       time.Time
-	clock    time.Time // the worker's clock when the row was asked for
-}
 
 // check reads what the start of a claimed attempt is decided by, and decides.
 func (w *Worker) check(a *attempt) disposition {

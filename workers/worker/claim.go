@@ -21,23 +21,6 @@ const (
 	claimTries = 4
 )
 
-// aliveRetries are the waits before a claim is retried that another worker holds. It may end soon.
-var aliveRetries = []time.Duration{200 * time.Millisecond, time.Second}
-
-// lease is the hold that this worker has on an attempt.
-type lease struct {
-	token     int64
-	takeovers int64
-	cancel    bool
-	lost      []job.Attempt // starts of this attempt whose workers ended
-	from      time.Time     // monotonic, from before the claim or heartbeat was asked for
-}
-
-// left is how much of the lease is sure to be left, on any clock.
-func (l lease) left() time.Duration {
-	return contract.Lease - contract.SkewMargin - time.Since(l.from)
-}
-
 // preflight reads the row before the claim. It gives back a task that this worker does not know, and
 // drops a stale firing. Neither can change later: versions and attempts only grow, and a final status
 // stays. Everything else is decided after the claim.

@@ -5,12 +5,22 @@
 //	                                                                           └ heartbeats: lease, visibility,
 //	                                                                             progress; they see the cancel flag
 //
-// The steps are in one list (attempt.go): row, place of the task, claim, facts, payload, due time, last check,
+// The steps are in one list (attend.go): row, place of the task, claim, facts, payload, due time, last check,
 // admission to the schedule, run. Each goes on to the next or returns a disposition (give the message back, delete it,
 // settle the attempt …), and one switch carries it out.
 //
 // The first read of the row decides nothing that a claim could change. A task that this fleet does
 // not know must be given back before it is claimed, and only the row names the task.
+//
+// The files call downwards only; integration/layout holds that:
+//
+//	work · poll                        Run and its drain; one loop for each queue, one for the slots of each pool
+//	attend                             the steps of an attempt, and what becomes of it
+//	run · schedule · check · claim     the steps that need more than a few lines
+//	settle · flush · call              outcomes, reports in batches, calls and what follows one without an answer
+//	giveback · deletes · report        what becomes of a message
+//	worker · attempt                   what all of these belong to
+//	intake · polls · pause · trouble   what the worker knows of slots, receives, pauses and failed calls
 //
 // What always holds:
 //   - The worker writes claims and nothing else. A job's row is settled by the status stage,

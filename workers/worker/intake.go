@@ -322,14 +322,6 @@ func (in *intake) reached() {
 	}
 }
 
-// doubled is first·2ⁿ, at most last.
-func doubled(first time.Duration, n int, last time.Duration) time.Duration {
-	for ; n > 0 && first < last; n-- {
-		first *= 2
-	}
-	return min(first, last)
-}
-
 // byTime is a heap: the earliest first.
 type byTime []*firing
 

@@ -11,6 +11,17 @@ import (
 	"punctual/workers/executor"
 )
 
+// ended is how the handler returned.
+type ended struct {
+	result json.RawMessage
+	err    error
+	cause  error // of its context's end, at the moment it returned; nil if that had not ended
+	at     time.Time
+
+	shortens  bool // the executor keeps its results within their limit itself
+	shortened bool // and has shortened this one
+}
+
 // outcomeOf says what a handler's return means. What it costs the job is for the status stage
 // to decide.
 func outcomeOf(end ended, keeps keeping) job.Outcome {

@@ -6,7 +6,9 @@ import (
 	"time"
 
 	"punctual/shared/cache"
+	"punctual/shared/fault"
 	"punctual/shared/job"
+	"punctual/shared/schedule"
 	"punctual/shared/tenant"
 )
 
@@ -78,5 +80,27 @@ func (p *pauses) lifted(ctx context.Context, t tenant.ID, task string, now time.
 func (p *pauses) owned(ctx context.Context, owner tenant.ID, age time.Duration) (job.Pauses, time.Time, error) {
 	return p.known.Within(ctx, owner, age, func(ctx context.Context) (job.Pauses, error) {
 		return p.store.PausesOf(ctx, owner)
+	})
+}
+
+// schedules reads a schedule at most once a second, however many of its jobs ask.
+type schedules struct {
+	store Store
+	known *cache.Cache[schedule.Key, *schedule.Schedule] // nil for one that is not there
+}
+
+func newSchedules(s Store) *schedules {
+	return &schedules{store: s, known: newCache[schedule.Key, *schedule.Schedule]()}
+}
+
+// of returns the schedule, nil if there is none, read less than age ago, and since when that is
+// known (monotonic).
+func (s *schedules) of(ctx context.Context, k schedule.Key, age time.Duration) (*schedule.Schedule, time.Time, error) {
+	return s.known.Within(ctx, k, age, func(ctx context.Context) (*schedule.Schedule, error) {
+		read, err := s.store.Schedule(ctx, k)
+		if fault.KindOf(err) == fault.NotFound {
+			return nil, nil
+		}
+		return &read, err
 	})
 }

@@ -1,7 +1,6 @@
 package worker
 
 import (
-	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -14,7 +13,6 @@ import (
 	"time"
 
 	"punctual/shared/contract"
-	"punctual/shared/fault"
 	"punctual/shared/job"
 	"punctual/shared/message"
 	"punctual/shared/store"
@@ -32,6 +30,8 @@ const (
 	// lateReturn is how long a handler may take to return after its timeout before the outcome is
 	// recorded without it. The next attempt then rarely starts while it still runs.
 	lateReturn = time.Second
+	// drainGrace is how long a cancelled handler may take to return before it is given up.
+	drainGrace = 2 * time.Second
 )
 
 // run is one attempt under way.
@@ -53,17 +53,6 @@ type run struct {
 	reported bool // RUNNING was reported
 	lost     bool // another process fenced us
 	gone     bool // the message was deleted, its visibility being used up
-}
-
-// ended is how the handler returned.
-type ended struct {
-	result json.RawMessage
-	err    error
-	cause  error // of its context's end, at the moment it returned; nil if that had not ended
-	at     time.Time
-
-	shortens  bool // the executor keeps its results within their limit itself
-	shortened bool // and has shortened this one
 }
 
 // progress is the handler's latest note.
@@ -360,80 +349,4 @@ func (r *run) broken(end ended) job.Attempt {
 		LatenessMS: r.lateness.Milliseconds(), Outcome: job.OutcomeLost,
 		Error: &job.Reason{Code: job.CodeWorkerLost, Message: "the worker shut down before the attempt ended"},
 	}
-}
-
-// settle records the outcome on the claim, reports it, and has the message deleted. An outcome
-// that names no worker is this one's.
-func (w *Worker) settle(f *firing, l lease, o job.Outcome, log *slog.Logger) {
-	o.Worker, o.Lost = cmp.Or(o.Worker, w.opts.Name), l.lost
-	if len(o.Result) > contract.MaxClaimResult && !w.storeResult(f, l, &o, log) {
-		return
-	}
-	write := job.RecordOutcome(f.key, f.attempt, l.token, o)
-	for failures := 0; ; failures++ {
-		err := w.put(write)
-		if err == nil {
-			break
-		}
-		if refused := store.Refused(err); refused != nil {
-			old, err := store.OldClaim(refused, 0)
-			if err == nil && old.Attempt == f.attempt && old.Token == l.token && old.Nonce == f.nonce &&
-				old.Outcome != nil {
-				break // it was recorded; only the answer was lost
-			}
-			w.meter.Count(telemetry.ClaimsLost, 1)
-			log.Warn("lost the lease before the outcome was recorded")
-			return
-		}
-		w.fault("recording an outcome", err)
-		if !fault.Retryable(err) && l.left() <= 0 {
-			log.Error("gave up recording an outcome; the attempt will be rerun", telemetry.Err, err)
-			return
-		}
-		// For as long as it takes: unless another process has taken over, the condition still holds.
-		select {
-		case <-time.After(doubled(100*time.Millisecond, failures, 5*time.Second)):
-		case <-w.ctx.Done():
-			return
-		}
-	}
-	w.reached(f)
-	w.ended(f, l.token)
-}
-
-// storeResult puts a result that is too large for the claim into an object, before the outcome names it. The object's
-// name has the token, so that another owner of the attempt never overwrites it. Where it cannot be stored in the time
-// of the lease, the outcome keeps a preview: the work is done, and must not be done once more. false: the worker stops.
-func (w *Worker) storeResult(f *firing, l lease, o *job.Outcome, log *slog.Logger) bool {
-	ref := job.ResultRef(f.attempt, l.token)
-	for failures := 0; ; failures++ {
-		ctx, cancel := w.call()
-		err := w.store.PutResult(ctx, f.key, ref, o.Result)
-		cancel()
-		if err == nil {
-			o.Result, o.ResultRef = nil, ref
-			return true
-		}
-		w.fault("storing a result", err)
-		wait := doubled(100*time.Millisecond, failures, 5*time.Second)
-		if !fault.Retryable(err) || l.left() < wait+callTime {
-			log.Error("kept only a preview of a result that could not be stored", telemetry.Err, err)
-			o.Result, o.Partial = preview(o.Result, contract.MaxPreview), job.PartialLost
-			return true
-		}
-		select {
-		case <-time.After(wait):
-		case <-w.ctx.Done():
-			return false
-		}
-	}
-}
-
-// ended reports that an outcome is recorded; the message is deleted once that is sent. What the outcome is
-// is on the claim: a report of a large result costs no more than any other.
-func (w *Worker) ended(f *firing, token int64) {
-	w.reports.add(message.Report{
-		Kind: message.Ended, Tenant: string(f.key.Tenant), JobID: string(f.key.ID),
-		Version: f.version, Attempt: f.attempt, Token: token,
-	}, f)
 }

@@ -2,36 +2,12 @@ package worker
 
 import (
 	"context"
-	"time"
 
-	"punctual/shared/cache"
 	"punctual/shared/fault"
 	"punctual/shared/job"
 	"punctual/shared/schedule"
 	"punctual/shared/store"
 )
-
-// schedules reads a schedule at most once a second, however many of its jobs ask.
-type schedules struct {
-	store Store
-	known *cache.Cache[schedule.Key, *schedule.Schedule] // nil for one that is not there
-}
-
-func newSchedules(s Store) *schedules {
-	return &schedules{store: s, known: newCache[schedule.Key, *schedule.Schedule]()}
-}
-
-// of returns the schedule, nil if there is none, read less than age ago, and since when that is
-// known (monotonic).
-func (s *schedules) of(ctx context.Context, k schedule.Key, age time.Duration) (*schedule.Schedule, time.Time, error) {
-	return s.known.Within(ctx, k, age, func(ctx context.Context) (*schedule.Schedule, error) {
-		read, err := s.store.Schedule(ctx, k)
-		if fault.KindOf(err) == fault.NotFound {
-			return nil, nil
-		}
-		return &read, err
-	})
-}
 
 // catchesUp lets an attempt that is late start where catch-up starts one of those that are late. false: another one
 // has started.

@@ -19,6 +19,9 @@ import (
 // A call that gets no answer concerns its key, its tenant or the store. A call for a key that no process has separates
 // the store from the others: if it is answered, the store works, and polling goes on.
 
+// callTime bounds one call; a claim that took longer would leave little of its lease.
+const callTime = 10 * time.Second
+
 // access is the kind of a call that the worker makes for a firing.
 type access bool
 
@@ -129,4 +132,15 @@ func (t *troubles) answered(k job.Key) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	delete(t.known, k.Tenant)
+}
+
+// ofOneKey says whether a fault concerns only the key that was asked for: a transaction holds it,
+// its partition is hot, or its item is broken. Anything else, such as an outage or a missing grant,
+// may concern the store.
+func ofOneKey(kind fault.Kind) bool {
+	switch kind {
+	case fault.Conflict, fault.Throttled, fault.Undecodable, fault.Invalid, fault.TooLarge:
+		return true
+	}
+	return false
 }

@@ -2,42 +2,19 @@ package worker
 
 import (
 	"context"
-	"crypto/rand"
-	"encoding/hex"
-	"fmt"
 	"log/slog"
-	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
 
 	"punctual/shared/clock"
-	"punctual/shared/contract"
+	"punctual/shared/fault"
 	"punctual/shared/job"
 	"punctual/shared/message" // run is a word of this package
 	"punctual/shared/store"
 	"punctual/shared/telemetry"
 	"punctual/workers/executor"
 )
-
-// Queues is what a worker needs of the queues.
-type Queues interface {
-	message.Sender
-	message.Receiver
-}
-
-// Store is what a worker reads and writes. It writes claims and results; rows are the stages' to write.
-type Store interface {
-	store.JobReader
-	store.Claims
-	store.ContentReader
-	store.ResultWriter
-	store.RunReader
-	store.ScheduleReader
-	store.PauseReader
-	store.RestoredTables
-	store.Writes
-}
 
 // Deps is what a worker works with.
 type Deps struct {
@@ -48,67 +25,6 @@ type Deps struct {
 	Clock     clock.Clock                  // nil: the system's
 	Log       *slog.Logger                 // nil: silent
 	Meter     *telemetry.Meter             // nil drops everything
-}
-
-// Options is how much a worker does at once. The zero Options serve the pool "short" with 25 slots.
-type Options struct {
-	// Name is the worker's name in claims and attempts; it must be its own. Default: a random one.
-	Name string
-	// Pools are the pools served, each with slots of its own: no job waits for those of another
-	// pool. Default: short.
-	Pools []string
-	// Slots is how many attempts of each pool run at once. An attempt takes its slot when it is
-	// claimed, at most 500 ms before it is due. Default 25.
-	Slots int
-	// Reserve is how many of a pool's slots only critical jobs may take. Default: a tenth, at least one
-	// from four slots on. Negative: none.
-	Reserve int
-	// Hold is how many messages of each pool may be held for their due time, or for a slot, beyond
-	// those in slots. Firings come two to three seconds early, so a worker needs about three seconds' worth.
-	// Up to 10 for each queue may come too many. About 1 KB each. Default: 20 for each slot.
-	Hold int
-	// Drain is how long running attempts may go on once Run's context has ended. What then still
-	// runs is cancelled and given back, which takes up to 5 s more. Default 25 s.
-	Drain time.Duration
-	// Poll is how long a receive waits for a message, up to 20 s. The last receives before
-	// shutting down are waited for, because a broken-off one may take messages out of sight;
-	// so this must stay under 5 s for messages to be back that soon. Default 4 s.
-	Poll time.Duration
-	// CancelCheck is how often a running attempt looks for a cancel between its heartbeats, which bring one too.
-	// Default contract.CancelCheckEvery. Each costs half a read unit; in one process it is free, and may be shorter.
-	CancelCheck time.Duration
-}
-
-func (o Options) withDefaults() Options {
-	if o.Name == "" {
-		o.Name = "worker-" + newNonce()
-	}
-	if len(o.Pools) == 0 {
-		o.Pools = []string{contract.DefaultPool}
-	}
-	if o.Slots <= 0 {
-		o.Slots = 25
-	}
-	switch {
-	case o.Reserve < 0:
-		o.Reserve = 0
-	case o.Reserve == 0 && o.Slots >= 4:
-		o.Reserve = max(1, o.Slots/10)
-	}
-	o.Reserve = min(o.Reserve, o.Slots-1)
-	if o.Hold <= 0 {
-		o.Hold = 20 * o.Slots
-	}
-	if o.Drain <= 0 {
-		o.Drain = 25 * time.Second
-	}
-	if o.Poll <= 0 {
-		o.Poll = 4 * time.Second
-	}
-	if o.CancelCheck <= 0 {
-		o.CancelCheck = contract.CancelCheckEvery
-	}
-	return o
 }
 
 // Worker runs jobs. Use New, then Run once.
@@ -171,42 +87,84 @@ func New(d Deps, o Options) *Worker {
 	return w
 }
 
-// newNonce names one receive of one message. Two never meet.
-func newNonce() string {
-	var b [8]byte
-	_, _ = rand.Read(b[:]) // never fails
-	return hex.EncodeToString(b[:])
+const (
+	// reportsWaiting bounds what waits to be sent; beyond it, attempts keep their slots.
+	reportsWaiting = 500
+	// flushLast is the time for the last reports and deletes when the worker stops.
+	flushLast = 5 * time.Second
+)
+
+// note is one report, and the message that may be deleted once it was sent; nil for none.
+type note struct {
+	out    message.Outgoing
+	delete *firing
 }
 
-// Run works until ctx ends, and then drains: it stops polling at once, gives back what it holds,
-// lets running attempts finish within Options.Drain, cancels and gives back what does not, sends
-// what is left to report, and returns nil. It returns an error at once if a pool is unknown.
-func (w *Worker) Run(ctx context.Context) error {
-	for _, pool := range w.opts.Pools {
-		if !slices.Contains(contract.Pools, pool) {
-			return fmt.Errorf("starting worker %s: pool %q is unknown; there are %v", w.opts.Name, pool, contract.Pools)
-		}
-	}
-	var stop context.CancelFunc
-	w.ctx, stop = context.WithCancel(context.WithoutCancel(ctx))
-	defer stop()
+// reports sends reports in batches: at once when none was sent lately, otherwise at whichever
+// comes first of contract.ReportFlushEvery, or contract.ReportFlushNodes where the end of a node waits,
+// and contract.ReportFlushJobs.
+type reports struct {
+	w  *Worker
+	in chan note
+	// hurry: the worker stops, what waits goes now.
+	hurry chan struct{}
+	// givenBack are the messages on their way back whose reports cannot be sent.
+	givenBack sync.WaitGroup
+}
 
-	var polling, flushing sync.WaitGroup
+func newReports(w *Worker) *reports {
+	return &reports{w: w, in: make(chan note, reportsWaiting), hurry: make(chan struct{})}
+}
+
+// deletes deletes messages in batches: ten of one queue, or what there is after a moment.
+// A delete that fails is not retried: the message is received again, and the recorded outcome is
+// found.
+type deletes struct {
+	w         *Worker
+	mu        sync.Mutex
+	waiting   map[string][]string // receipts by queue
+	timed     bool
+	calls     sync.WaitGroup
+	callSlots chan struct{} // bounds the calls under way
+}
+
+// deletesAtOnce is how many delete calls are under way at most.
+const deletesAtOnce = 8
+
+func newDeletes(w *Worker) *deletes {
+	return &deletes{w: w, waiting: map[string][]string{}, callSlots: make(chan struct{}, deletesAtOnce)}
+}
+
+// Gauge measures how many slots of each pool are taken: the worker's sign of life. The process that flushes the
+// meter calls it before, so that an idle worker gives one, too. A pool that cannot receive gives none.
+func (w *Worker) Gauge() {
+	now := time.Now()
 	for _, in := range w.intake {
-		for _, s := range in.sources {
-			polling.Go(func() { w.poll(s) })
+		if !w.polls.receives(in.sources, now) {
+			continue
 		}
-		polling.Go(func() { w.admit(in) })
+		w.meter.Gauge(telemetry.SlotsBusy, float64(in.taken()), telemetry.Dim{Key: "pool", Value: in.sources[0].pool})
 	}
-	flushing.Go(w.reports.run)
-	w.log.Info("started working", "pools", w.opts.Pools, "slots", w.opts.Slots)
+}
 
-	<-ctx.Done()
-	w.drain(&polling)
+// fault logs and counts a failed call. It is called once, where the work goes on without the answer.
+func (w *Worker) fault(doing string, err error) {
+	kind := fault.KindOf(err)
+	if kind == "" {
+		kind = "unknown"
+	}
+	w.meter.Count(telemetry.Faults, 1, telemetry.Dim{Key: "kind", Value: string(kind)})
+	w.log.Warn("failed "+doing, telemetry.Err, err)
+}
 
-	w.reports.close()
-	flushing.Wait()
-	w.deletes.flush()
-	w.log.Info("stopped working")
-	return nil
+// pause waits for d; false: the worker drains meanwhile.
+func (w *Worker) pause(d time.Duration) bool {
+	t := time.NewTimer(d)
+	defer t.Stop()
+	select {
+	case <-t.C:
+		return true
+	case <-w.draining:
+		return false
+	}
 }
