@@ -10,9 +10,7 @@ import (
 	"punctual/functions/engine"
 	"punctual/functions/stagetest"
 	"punctual/shared/contract"
-	"punctual/shared/fault"
 	"punctual/shared/job"
-	"punctual/shared/memory"
 	"punctual/shared/telemetry"
 )
 
@@ -261,7 +259,7 @@ func TestIdempotencyKey_DecidesAboutABlockedJobWhenRepeated(t *testing.T) {
 	b.Before(stagetest.Named(job.WriteFollow), func() {
 		b.World.SetFaults(nil)
 		b.settled(t, parent, success)
-		b.Fault(stagetest.Named(job.WriteRelease), memory.Fault{Fail: fault.Unavailable})
+		b.Fail(stagetest.Named(job.WriteRelease))
 	})
 	body := comingAfter("", parent)
 	r := b.want(t, 202, "POST", "/v1/jobs", body, "Idempotency-Key", "k")

@@ -14,7 +14,6 @@ import (
 	"punctual/functions/stagetest"
 	"punctual/shared/clock"
 	"punctual/shared/contract"
-	"punctual/shared/fault"
 	"punctual/shared/item"
 	"punctual/shared/job"
 	"punctual/shared/memory"
@@ -452,7 +451,7 @@ func TestCreateJob_RecordsATaskOncePerStretchOfTime(t *testing.T) {
 			t.Errorf("%d notes were written for 500 jobs, want at most one for each partition", notes)
 		}
 	}
-	b.Fault(stagetest.Named(store.WriteTaskNote), memory.Fault{Fail: fault.Unavailable})
+	b.Fail(stagetest.Named(store.WriteTaskNote))
 	b.clock.at = b.clock.at.Add(contract.TaskStretch)
 	b.want(t, 503, "POST", "/v1/jobs", `{"task":"echo"}`)
 	b.World.SetFaults(nil)

@@ -175,7 +175,7 @@ func TestCreateJob_KeepsPayloadsWithoutWhiteSpace(t *testing.T) {
 func TestCreateJob_AcceptsWhenTheFiringCannotBeSent(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
-	b.Fail(memory.QueueSend, "")
+	b.Fail(stagetest.Every(memory.QueueSend))
 	if id := b.post(t, `{"task":"echo"}`); b.row(t, id).WakeAt.IsZero() {
 		t.Error("the job has no wake-up")
 	}
@@ -270,7 +270,7 @@ func TestIdempotencyKey_SendsAMissingFiringWhenRepeated(t *testing.T) {
 	} {
 		b := setup(t)
 		queue := stagetest.FiringQueue
-		b.Fail(memory.QueueSend, "")
+		b.Fail(stagetest.Every(memory.QueueSend))
 		ask(b, "k")
 		b.World.SetFaults(nil)
 		ask(b, "k")

@@ -236,7 +236,7 @@ func TestPutPause_HoldsWhenItsWakeUpCannotBeSent(t *testing.T) {
 	b := setup(t)
 	b.want(t, 201, "PUT", "/v1/pauses/all", "")
 	fires := func(c memory.Call) bool { return c.Op == memory.QueueSend || c.Op == memory.TimerArm }
-	b.Fault(fires, memory.Fault{Fail: fault.Unavailable})
+	b.Fail(fires)
 	b.want(t, 200, "PUT", "/v1/pauses/all", `{"until":"2027-03-02T00:00:00Z"}`)
 	b.want(t, 204, "DELETE", "/v1/pauses/all", "")
 	if strings.Count(b.log.String(), "wait for the sweeper") != 2 {

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"punctual/functions/api"
+	"punctual/functions/stagetest"
 	"punctual/shared/contract"
 	"punctual/shared/memory"
 	"punctual/shared/store"
@@ -95,7 +96,7 @@ func TestRateLimit_BoundsTheRequestsOfATenant(t *testing.T) {
 	t.Run("answers every request while the table is unavailable", func(t *testing.T) {
 		t.Parallel()
 		b := setup(t, bounded)
-		b.Fail(memory.TableWrite, "")
+		b.Fail(stagetest.Every(memory.TableWrite))
 		if got := b.answered(t, 500); got[200] != 500 {
 			t.Errorf("answered %v", got)
 		}

@@ -776,7 +776,7 @@ func TestGetSchedule_ShowsAStoredScheduleWithABadCalendar(t *testing.T) {
 func TestPutSchedule_WritesNothingWithoutItsPayload(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
-	b.Fail(memory.TableWrite, store.WriteSchedulePayload)
+	b.Fail(stagetest.Writes(store.WriteSchedulePayload))
 	body := `{"calendar":{"cron":"0 10 * * *"},"job":{"task":"echo","payload":` + text(5000) + `}}`
 	b.want(t, 503, "PUT", "/v1/schedules/s", body)
 	b.World.SetFaults(nil)
@@ -811,7 +811,7 @@ func TestPutSchedule_ReadsAnExclusionOnceMoreIfItChanges(t *testing.T) {
 func TestPutSchedule_IsAcceptedWhenNearJobsCannotBeMade(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
-	b.Fault(stagetest.Named(schedule.WriteAdvance), memory.Fault{Fail: fault.Unavailable})
+	b.Fail(stagetest.Named(schedule.WriteAdvance))
 	b.want(t, 201, "PUT", "/v1/schedules/s", `{"calendar":{"cron":"*/5 * * * *"},"job":{"task":"echo"}}`)
 	if s := b.schedule(t, "s"); s.WakeAt.After(noon) || strings.Contains(b.log.String(), "wait for the sweeper") {
 		t.Errorf("it wakes at %v, logged %s", s.WakeAt, b.log)

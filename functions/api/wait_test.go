@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"punctual/functions/api"
+	"punctual/functions/stagetest"
 	"punctual/shared/clock"
 	"punctual/shared/contract"
 	"punctual/shared/fault"
@@ -39,7 +40,7 @@ func TestWait_BoundsTheWaitingRequestsOfATenant(t *testing.T) {
 		}
 		for round := range 3 { // slots that are given back, or were not, are free for the next round
 			if round == 2 {
-				b.Fail(memory.TableWrite, store.WriteWaitingGive)
+				b.Fail(stagetest.Writes(store.WriteWaitingGive))
 			}
 			for i := range 2 {
 				go func() {

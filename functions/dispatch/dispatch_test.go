@@ -298,7 +298,7 @@ func TestDispatch_MakesATimerForASlice(t *testing.T) {
 	})
 	bubble(t, "a slice gets its timer once one can be made", func(b *bench) {
 		slice := b.crowd(20*time.Minute, 3)
-		b.Fail(memory.TimerArm, "")
+		b.Fail(stagetest.Every(memory.TimerArm))
 		asked(b, slice)
 		b.World.SetFaults(nil)
 		b.pump(b.Context(), time.Minute)

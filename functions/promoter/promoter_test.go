@@ -214,7 +214,7 @@ func TestPromoter_LosesNothingWhenAQueueFails(t *testing.T) {
 	})
 	bubble(t, "keeps its watermark before a slice that could not be asked for", func(b *bench) {
 		r := b.Due(0, 20*time.Minute)
-		b.Fail(memory.QueueSend, contract.DispatchQueue)
+		b.Fail(stagetest.To(memory.QueueSend, contract.DispatchQueue))
 		if sum := b.promote(); sum.Failed != 1 || sum.Came["failed"] != 1 {
 			b.Errorf("the pass says %+v", sum)
 		}

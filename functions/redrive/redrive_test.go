@@ -110,7 +110,7 @@ func TestRedrive_BuriesANewDeadLetter(t *testing.T) {
 	bubble(t, "a dead letter reaches the DLQ after a crash between its burial and its answer", func(b *bench) {
 		r := b.dead(1)
 		b.send(r)
-		b.Fail(memory.QueueVisibility, "")
+		b.Fail(stagetest.Every(memory.QueueVisibility))
 		b.pump()
 		if b.Row(r.Key).BuriedAt.IsZero() {
 			b.Fatal("it was not buried: the test is about nothing")
@@ -219,7 +219,7 @@ func TestRedrive_MakesANewJobForARedrivenDeadLetter(t *testing.T) {
 	bubble(t, "a dead letter goes back to the DLQ when its redrive fails, and works the next time", func(b *bench) {
 		buried(b, 1)
 		b.redriveToSource()
-		b.Fail(memory.TableCommit, "")
+		b.Fail(stagetest.Every(memory.TableCommit))
 		for range contract.DeadLetterMaxReceives + 1 {
 			b.pump()
 			time.Sleep(contract.DeadLetterVisibility)

@@ -63,14 +63,8 @@ func (s *Bench) FailEntries(kinds map[int]fault.Kind) {
 	s.FaultFirst(1, Every(memory.QueueSend), memory.Fault{Entries: kinds})
 }
 
-// Fail makes every call of that operation and name fail; an empty name is any.
-func (s *Bench) Fail(op, name string) {
-	chosen := To(op, name)
-	if name == "" {
-		chosen = Every(op)
-	}
-	s.Fault(chosen, memory.Fault{Fail: fault.Unavailable})
-}
+// Fail makes the chosen calls fail, without effect.
+func (s *Bench) Fail(chosen Calls) { s.Fault(chosen, memory.Fault{Fail: fault.Unavailable}) }
 
 // Before does something once, before the next of the chosen calls; its caller knows nothing of it yet.
 func (s *Bench) Before(chosen Calls, do func()) {

@@ -6,6 +6,7 @@ import (
 
 	"punctual/functions/batch"
 	"punctual/functions/engine/runs"
+	"punctual/functions/stagetest"
 	"punctual/shared/contract"
 	"punctual/shared/dag"
 	"punctual/shared/job"
@@ -88,7 +89,7 @@ func TestStatus_SendsTheDeadLetterOfANodeThatNeverRan(t *testing.T) {
 			b.Must(err)
 			a := b.Row(is.Job("a"))
 			if fails {
-				b.Fail(memory.QueueSend, contract.RedriveQueue)
+				b.Fail(stagetest.To(memory.QueueSend, contract.RedriveQueue))
 			}
 			if failed := b.handle(1, b.ended(a, 1, success())); failed != "" {
 				b.Fatal("the report is redelivered")

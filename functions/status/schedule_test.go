@@ -6,11 +6,9 @@ import (
 
 	"punctual/functions/stagetest"
 	"punctual/shared/calendar"
-	"punctual/shared/fault"
 	"punctual/shared/item"
 	"punctual/shared/job"
 	"punctual/shared/job/jobtest"
-	"punctual/shared/memory"
 	"punctual/shared/schedule"
 )
 
@@ -54,7 +52,7 @@ func TestStatus_NotifiesTheScheduleOfAnEnd(t *testing.T) {
 	bubble(t, "a redelivered report notifies the schedule that an earlier try did not reach", func(b *bench) {
 		s := rule(b)
 		r := put(b, s, 0, func(*job.Row) {})
-		b.Fault(stagetest.Named(schedule.WriteCountDead), memory.Fault{Fail: fault.Unavailable})
+		b.Fail(stagetest.Named(schedule.WriteCountDead))
 		body := b.ended(r, 1, failure(permanent))
 		if failed := b.handle(1, body); failed != "0" {
 			b.Fatal("the report was done although its schedule does not know")

@@ -132,7 +132,7 @@ func TestStatus_SettlesASuccess(t *testing.T) {
 	bubble(t, "a large result is written before the row that refers to it", func(b *bench) {
 		r := b.running(1)
 		body := `"` + strings.Repeat("x", 5000) + `"`
-		b.Fail(memory.TableWrite, job.WriteSucceed)
+		b.Fail(stagetest.Writes(job.WriteSucceed))
 		o := success()
 		o.Result = json.RawMessage(body)
 		if failed := b.handle(1, b.ended(r, 1, o)); failed != "0" {
@@ -203,7 +203,7 @@ func TestStatus_SettlesAFailure(t *testing.T) {
 	})
 	bubble(t, "the report of a retry whose firing cannot be sent is redelivered", func(b *bench) {
 		r := b.running(1)
-		b.Fail(memory.QueueSend, stagetest.FiringQueue)
+		b.Fail(stagetest.To(memory.QueueSend, stagetest.FiringQueue))
 		if failed := b.handle(1, b.ended(r, 1, failure())); failed != "0" {
 			b.Fatal("the firing is lost")
 		}
@@ -317,7 +317,7 @@ func TestStatus_SettlesADeadJob(t *testing.T) {
 	//proof:of 111
 	bubble(t, "the report of a dead job whose dead letter cannot be sent is redelivered", func(b *bench) {
 		r := b.running(1)
-		b.Fail(memory.QueueSend, contract.RedriveQueue)
+		b.Fail(stagetest.To(memory.QueueSend, contract.RedriveQueue))
 		if failed := b.handle(1, b.ended(r, 1, failure(permanent))); failed != "0" {
 			b.Fatal("the dead letter is left to the sweeper")
 		}

@@ -103,7 +103,7 @@ func TestSweeper_RecoversLostJobs(t *testing.T) {
 				Log: telemetry.Silent(), Meter: b.Meter, Shards: stagetest.Shards, Alone: true})
 			old, young := b.lost(1, -time.Minute), b.lost(2, 0)
 			time.Sleep(time.Second)
-			b.Fault(stagetest.Every(memory.TableQuery), memory.Fault{Fail: fault.Unavailable})
+			b.Fail(stagetest.Every(memory.TableQuery))
 			_, _ = b.stage.Handle(b.Context(), nil) // a pass that fails is not the first
 			b.World.SetFaults(nil)
 			b.sweep()

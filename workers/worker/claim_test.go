@@ -193,9 +193,9 @@ func TestSettle_RetriesUntilTheOutcomeIsRecorded(t *testing.T) {
 		r := b.put(0)
 		b.fire(r, 0)
 		begun := time.Now()
-		b.Fault(func(c memory.Call) bool {
+		b.Fail(func(c memory.Call) bool {
 			return stagetest.Writes(job.WriteClaimOutcome)(c) && time.Since(begun) < 20*time.Second
-		}, memory.Fault{Fail: fault.Unavailable})
+		})
 		b.start("a")
 		b.sleep(19 * time.Second)
 		if len(b.reports()) != 0 {

@@ -248,7 +248,7 @@ func TestRun_CancelsTheHandlerBeforeItsLeaseEnds(t *testing.T) {
 			ended = time.Now()
 			return nil, context.Cause(ctx)
 		}
-		b.Fault(stagetest.Writes(job.WriteClaimHeartbeat), memory.Fault{Fail: fault.Unavailable})
+		b.Fail(stagetest.Writes(job.WriteClaimHeartbeat))
 		b.start("a")
 		r := b.put(0)
 		b.fire(r, 0)

@@ -146,7 +146,7 @@ func TestWorker_ResumesAfterAnOutageWhileALongAttemptRuns(t *testing.T) {
 					others = append(others, b.put(0))
 				}
 				table := func(c memory.Call) bool { return strings.HasPrefix(c.Op, "table.") }
-				b.Fault(table, memory.Fault{Fail: fault.Unavailable})
+				b.Fail(table)
 				for _, r := range others {
 					b.fire(r, 0)
 				}

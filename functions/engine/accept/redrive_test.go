@@ -61,7 +61,7 @@ func TestAcceptor_Redrives(t *testing.T) {
 	})
 	bubble(t, "a second redrive sends the firing again until a worker has claimed the new job", func(b *bench) {
 		r := b.Overdue(1, time.Hour, stagetest.Dead)
-		b.Fail(memory.QueueSend, stagetest.FiringQueue)
+		b.Fail(stagetest.To(memory.QueueSend, stagetest.FiringQueue))
 		by, _ := redrive(b, r)
 		b.World.SetFaults(nil)
 		redrive(b, r)
@@ -119,7 +119,7 @@ func TestAcceptor_Redrives(t *testing.T) {
 	}
 	bubble(t, "a new job whose firing cannot be sent waits for the sweeper", func(b *bench) {
 		r := b.Overdue(1, time.Hour, stagetest.Dead)
-		b.Fail(memory.QueueSend, stagetest.FiringQueue)
+		b.Fail(stagetest.To(memory.QueueSend, stagetest.FiringQueue))
 		by, _ := redrive(b, r)
 		if next := b.Row(job.Key{Tenant: jobtest.Tenant, ID: by}); !next.WakeAt.Equal(time.Now()) || next.Near {
 			b.Errorf("it wakes at %s", next.WakeAt)

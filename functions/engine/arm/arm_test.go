@@ -50,7 +50,7 @@ func TestArmer_SendsFirings(t *testing.T) {
 		}
 	})
 	bubble(t, "a queue that fails returns errors for its own firings only", func(b *stagetest.Bench) {
-		b.Fail(memory.QueueSend, stagetest.FiringQueue)
+		b.Fail(stagetest.To(memory.QueueSend, stagetest.FiringQueue))
 		other := jobtest.Row(9, time.Now(), time.Now(), func(r *job.Row) { r.Priority = job.Critical })
 		errs := armer(b).FireAll(b.Context(), "direct", append(firings(2), other.Firing()), time.Now())
 		if errs[0] == nil || errs[1] == nil || errs[2] != nil {

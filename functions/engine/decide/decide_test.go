@@ -200,7 +200,7 @@ func TestDecider_KeepsAWakeUpWhenTheFiringCannotBeSent(t *testing.T) {
 	t.Parallel()
 	bubble(t, "a firing that cannot be sent is repeated by the next sweep", func(b *bench) {
 		r := b.Overdue(1, stagetest.Late)
-		b.Fail(memory.QueueSend, stagetest.FiringQueue)
+		b.Fail(stagetest.To(memory.QueueSend, stagetest.FiringQueue))
 		if _, err := b.engine.Entry(b.Context(), stagetest.Entry(r)); !fault.Retryable(err) {
 			b.Fatalf("got %v", err)
 		}

@@ -15,7 +15,6 @@ import (
 	"punctual/shared/item"
 	"punctual/shared/job"
 	"punctual/shared/job/jobtest"
-	"punctual/shared/memory"
 	"punctual/shared/message"
 	"punctual/shared/run"
 	"punctual/shared/schedule"
@@ -309,7 +308,7 @@ func TestRecurrer_EndsTheRowsOfRuns(t *testing.T) {
 		s := b.Rule(ofRuns)
 		r := b.overdueRun(0, s)
 		b.RequireStep(b.sweep(r), recur.Began)
-		b.Fail(memory.TableWrite, job.WriteCloseRun)
+		b.Fail(stagetest.Writes(job.WriteCloseRun))
 		b.end(r)
 		b.World.SetFaults(nil)
 		is := b.run(r)

@@ -441,7 +441,7 @@ func TestRecurrer_RecordsNoTimeThatACrashedPromotionMade(t *testing.T) {
 			b.promote(s)
 			from := b.Schedule(s.Key).Next
 			time.Sleep(90 * time.Minute)
-			b.Fault(stagetest.Named(schedule.WriteAdvance), memory.Fault{Fail: fault.Unavailable})
+			b.Fail(stagetest.Named(schedule.WriteAdvance))
 			if _, err := b.Engine().Recur.Promote(b.Context(), s.Key); err == nil {
 				b.Fatal("it did not crash")
 			}

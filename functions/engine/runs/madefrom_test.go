@@ -10,10 +10,8 @@ import (
 	"punctual/functions/engine/runs"
 	"punctual/functions/stagetest"
 	"punctual/shared/dag"
-	"punctual/shared/fault"
 	"punctual/shared/item"
 	"punctual/shared/job"
-	"punctual/shared/memory"
 	"punctual/shared/run"
 )
 
@@ -287,7 +285,7 @@ func TestRefusedOperation_LeavesNoContents(t *testing.T) {
 			if c.fails {
 				b.calm()
 			}
-			b.Fault(stagetest.Named(c.write), memory.Fault{Fail: fault.Unavailable})
+			b.Fail(stagetest.Named(c.write))
 			if _, err := b.rel.Complete(ctx, b.key, c.node, large, by); err == nil {
 				t.Fatal("the complete was not refused")
 			}

@@ -222,7 +222,7 @@ func TestPass_WalksSlices(t *testing.T) {
 		}
 	})
 	bubble(t, "visits nothing when no watermark can be read", func(b *stagetest.Bench) {
-		b.Fail(memory.TableGet, "")
+		b.Fail(stagetest.Every(memory.TableGet))
 		w := &walker{}
 		if _, err := pass(b).Run(b.Context(), scan.Range{Shards: 1, From: fromMark, To: time.Now()},
 			w.visit); !fault.Retryable(err) || len(w.seen) != 0 {
