@@ -14,6 +14,7 @@ import (
 
 	"punctual/functions/api"
 	"punctual/functions/forecast"
+	"punctual/functions/stagetest"
 	"punctual/integration/story"
 	"punctual/shared/clock"
 	"punctual/shared/contract"
@@ -29,26 +30,25 @@ var update = flag.Bool("update", false, "write the list anew")
 // list is the golden file.
 const list = "../../infra/testdata/access.txt"
 
-// world is the product over memory, with separate ports for each part.
-type world struct {
-	*memory.World
+// bench is the product over memory, with separate ports for each part.
+type bench struct {
+	*stagetest.Bench
 	did ledger
 	api *story.API
 }
 
 // live runs the product in virtual time while do drives it, and adds its calls to the ledger.
-func live(t *testing.T, into *ledger, do func(t *testing.T, w *world)) {
+func live(t *testing.T, into *ledger, do func(t *testing.T, w *bench)) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
-		w := &world{World: memory.New(memory.Options{})}
-		defer w.Close()
+		w := &bench{Bench: stagetest.New(t, memory.Options{})}
 		registry := worker.NewRegistry()
 		worker.Register(registry, "slow", func(context.Context, worker.Job[json.RawMessage]) (struct{}, error) {
 			return struct{}{}, nil
 		})
 		sys := system.Compose(system.Ports{Of: func(stage string) system.Ports {
 			return w.did.ports(w.World, stage)
-		}, Table: w.Table(), Blobs: w.Blobs()},
+		}, Table: w.World.Table(), Blobs: w.World.Blobs()},
 			system.Options{Shards: 1, NoAPI: true, Worker: worker.Options{Name: "w", Slots: 20, Pools: contract.Pools},
 				Registry: registry})
 		ctx, stop := context.WithCancel(t.Context())
@@ -83,7 +83,7 @@ func live(t *testing.T, into *ledger, do func(t *testing.T, w *world)) {
 }
 
 // split is the API as it is deployed: one function for reads, one for writes.
-func (w *world) split() http.Handler {
+func (w *bench) split() http.Handler {
 	half := func(part string) http.Handler {
 		p := w.did.ports(w.World, part)
 		return api.New(api.Deps{
@@ -97,16 +97,6 @@ func (w *world) split() http.Handler {
 			return
 		}
 		writes.ServeHTTP(rw, r)
-	})
-}
-
-// drop makes calls fail for which when returns true; nil ends that.
-func (w *world) drop(when func(memory.Call) bool) {
-	w.SetFaults(func(c memory.Call) memory.Fault {
-		if when != nil && when(c) {
-			return memory.Fault{Fail: "unavailable"}
-		}
-		return memory.Fault{}
 	})
 }
 

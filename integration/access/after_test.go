@@ -4,13 +4,14 @@ import (
 	"testing"
 	"time"
 
+	"punctual/functions/stagetest"
 	"punctual/shared/contract"
 	"punctual/shared/job"
 	"punctual/shared/memory"
 )
 
 // ofAfter makes every part end jobs that others come after, and evaluate those.
-func ofAfter(t *testing.T, w *world) {
+func ofAfter(t *testing.T, w *bench) {
 	a := w.api
 	after := func(more object, ids ...string) string {
 		body := object{"task": "echo", "after": ids}
@@ -40,20 +41,18 @@ func ofAfter(t *testing.T, w *world) {
 	after(nil, good)
 
 	// One is released by its own wake-up.
-	w.drop(func(c memory.Call) bool { return c.Name == job.WriteRelease })
+	w.Fail(stagetest.Named(job.WriteRelease))
 	late := after(nil, a.Post(object{"task": "echo", "delay": "1m"}))
 	time.Sleep(2 * time.Minute)
-	w.drop(nil)
+	w.World.SetFaults(nil)
 	time.Sleep(2 * time.Hour)
 	a.WantStatus(late, "SUCCEEDED")
 
 	// The sweeper ends one that no worker started.
-	w.drop(func(c memory.Call) bool {
-		return c.Op == memory.QueueSend && c.Name == contract.FiringQueue("short", "normal")
-	})
+	w.Fail(stagetest.To(memory.QueueSend, contract.FiringQueue("short", "normal")))
 	follows := after(object{"run_if": "all_failed"}, a.Post(object{"task": "echo", "start_within": "1m"}))
 	time.Sleep(15 * time.Minute)
-	w.drop(nil)
+	w.World.SetFaults(nil)
 	time.Sleep(time.Hour)
 	a.WantStatus(follows, "SUCCEEDED")
 

@@ -8,6 +8,7 @@ import (
 
 	"punctual/functions/engine"
 	"punctual/functions/engine/runs"
+	"punctual/functions/stagetest"
 	"punctual/integration/story"
 	"punctual/shared/clock"
 	"punctual/shared/contract"
@@ -21,7 +22,7 @@ import (
 )
 
 // controller is what the function of writes does with runs.
-func (w *world) controller() *engine.Runs {
+func (w *bench) controller() *engine.Runs {
 	p := w.did.ports(w.World, "api-write")
 	return engine.New(engine.Deps{
 		Store: store.New(p.Table, p.Blobs), Queue: p.Queues, Clock: clock.System{}, Log: telemetry.Silent(), Shards: 1,
@@ -58,7 +59,7 @@ func everyKind(priority string) dag.Definition {
 }
 
 // ofRuns are what happens to runs: each of them is a story that all parts take part in.
-func ofRuns(t *testing.T, w *world) {
+func ofRuns(t *testing.T, w *bench) {
 	ctx := t.Context()
 	a := w.api
 	a.Want(201, "PUT", "/tasks/fails", story.Object{"executor": "http", "retry": story.Object{"max_attempts": 1}})
@@ -105,7 +106,7 @@ func ofRuns(t *testing.T, w *world) {
 		}
 		time.Sleep(10 * time.Minute)
 	}
-	if _, err := w.Queues().StartMoveTask(ctx, contract.DeadLetters, ""); err != nil {
+	if _, err := w.World.Queues().StartMoveTask(ctx, contract.DeadLetters, ""); err != nil {
 		t.Error(err)
 	}
 	// Later than now, paused, resumed, cancelled, expired.
@@ -127,19 +128,19 @@ func ofRuns(t *testing.T, w *world) {
 	time.Sleep(2 * time.Hour)
 	// The process that propagates dies: the sweeper does all of it.
 	for _, what := range []string{run.WriteCreate, job.WriteAccept, job.WriteNotify, run.WriteEnd} {
-		w.drop(func(c memory.Call) bool { return c.Name == what })
+		w.Fail(stagetest.Named(what))
 		_, _, _ = r.Create(ctx, runs.Request{
 			Key:        run.Key{Tenant: tenant.Local, ID: job.DeterministicID(time.Now(), what)},
 			Definition: everyKind("normal"), By: by,
 		})
 		time.Sleep(5 * time.Minute)
-		w.drop(nil)
+		w.World.SetFaults(nil)
 		time.Sleep(30 * time.Minute)
 	}
 }
 
 // ofDags is every call of REST about dags and runs.
-func ofDags(_ *testing.T, w *world) {
+func ofDags(_ *testing.T, w *bench) {
 	a := w.api
 	chain := object{"nodes": object{
 		"a":    object{"task": "echo", "payload": payload(2_000)},
@@ -181,7 +182,7 @@ func ofDags(_ *testing.T, w *world) {
 
 // ofScheduledRuns is what happens to schedules of dags: their runs begin by every way, wait in line, and are used
 // up.
-func ofScheduledRuns(t *testing.T, w *world) {
+func ofScheduledRuns(t *testing.T, w *bench) {
 	a := w.api
 	a.Want(201, "PUT", "/tasks/fails", object{"executor": "http", "retry": object{"max_attempts": 1}})
 	definition := func(text string) object {
@@ -215,9 +216,9 @@ func ofScheduledRuns(t *testing.T, w *world) {
 		}
 		a.Want(409, "DELETE", "/dags/chain", nil)
 		// Dispatch hears of nothing: the sweeper begins what is due.
-		w.drop(func(c memory.Call) bool { return c.Op == memory.QueueSend && c.Name == contract.DispatchQueue })
+		w.Fail(stagetest.To(memory.QueueSend, contract.DispatchQueue))
 		time.Sleep(20 * time.Minute)
-		w.drop(nil)
+		w.World.SetFaults(nil)
 		a.Want(204, "DELETE", "/schedules/"+name, nil)
 		time.Sleep(time.Hour)
 	}
@@ -236,9 +237,9 @@ func ofScheduledRuns(t *testing.T, w *world) {
 	a.Want(204, "DELETE", "/schedules/line", nil)
 	a.Want(204, "DELETE", "/pauses/task:echo", nil)
 	// The end of a run is propagated by the process that reads it next.
-	w.drop(func(c memory.Call) bool { return c.Name == job.WriteCloseRun })
+	w.Fail(stagetest.Named(job.WriteCloseRun))
 	a.Want(202, "POST", "/schedules/failing/run-now", nil)
 	time.Sleep(5 * time.Minute)
-	w.drop(nil)
+	w.World.SetFaults(nil)
 	time.Sleep(30 * time.Minute)
 }

@@ -5,6 +5,7 @@ import (
 	"testing"
 	"time"
 
+	"punctual/functions/stagetest"
 	"punctual/integration/story"
 	"punctual/shared/contract"
 	"punctual/shared/horizon"
@@ -26,9 +27,9 @@ var sizes = []int{10, 2_000, 300_000} // in the row, in an item, in the bucket
 // stories make every part do everything that it may do. Each begins in an empty world.
 var stories = []struct {
 	name string
-	run  func(t *testing.T, w *world)
+	run  func(t *testing.T, w *bench)
 }{
-	{"jobs of all lanes, sizes, pools and priorities, and every way to look at them", func(t *testing.T, w *world) {
+	{"jobs of all lanes, sizes, pools and priorities, and every way to look at them", func(t *testing.T, w *bench) {
 		a := w.api
 		var ids []string
 		for _, delay := range []string{"0s", "30s", "20m", "50m"} {
@@ -64,7 +65,7 @@ var stories = []struct {
 			a.Call("DELETE", "/jobs/"+id, nil)
 		}
 	}},
-	{"a crowded slice", func(t *testing.T, w *world) {
+	{"a crowded slice", func(t *testing.T, w *bench) {
 		jobs := make([]object, contract.MaxBatchJobs)
 		for i := range jobs {
 			jobs[i] = object{"task": "echo", "delay": "45m"}
@@ -74,7 +75,7 @@ var stories = []struct {
 		}
 		time.Sleep(time.Hour)
 	}},
-	{"more jobs than a list of running ones looks through", func(t *testing.T, w *world) {
+	{"more jobs than a list of running ones looks through", func(t *testing.T, w *bench) {
 		jobs := make([]object, contract.MaxBatchJobs)
 		for i := range jobs {
 			jobs[i] = object{"task": "echo", "delay": "30d"}
@@ -84,7 +85,7 @@ var stories = []struct {
 		}
 		w.api.Call("GET", "/jobs?status=RUNNING", nil)
 	}},
-	{"jobs that are changed, run early and cancelled", func(t *testing.T, w *world) {
+	{"jobs that are changed, run early and cancelled", func(t *testing.T, w *bench) {
 		a := w.api
 		for _, size := range sizes {
 			id := a.Post(object{"task": "echo", "delay": "40m"})
@@ -106,7 +107,7 @@ var stories = []struct {
 		a.Call("POST", "/jobs/"+id+"/cancel", nil)
 		time.Sleep(10 * time.Minute)
 	}},
-	{"failures, dead letters, and every redrive", func(t *testing.T, w *world) {
+	{"failures, dead letters, and every redrive", func(t *testing.T, w *bench) {
 		a := w.api
 		a.Post(object{"task": "echo", "payload": object{"fail": 2}})
 		dead := func() string {
@@ -124,7 +125,7 @@ var stories = []struct {
 		a.Call("POST", "/jobs/"+ids[0]+"/redrive", nil)
 		a.Call("POST", "/dead-letters/redrive", object{"job_ids": []string{ids[1]}})
 		a.Call("POST", "/dead-letters/redrive", object{"filter": object{"task": "echo"}, "dry_run": true})
-		if _, err := w.Queues().StartMoveTask(t.Context(), contract.DeadLetters, ""); err != nil {
+		if _, err := w.World.Queues().StartMoveTask(t.Context(), contract.DeadLetters, ""); err != nil {
 			t.Error(err)
 		}
 		time.Sleep(20 * time.Minute)
@@ -133,7 +134,7 @@ var stories = []struct {
 		a.Call("POST", "/dead-letters/purge", object{"filter": object{"task": "echo"}})
 		a.Call("POST", "/dead-letters/purge", object{"job_ids": ids})
 	}},
-	{"tasks and pauses", func(t *testing.T, w *world) {
+	{"tasks and pauses", func(t *testing.T, w *bench) {
 		a := w.api
 		a.Want(201, "PUT", "/tasks/slow", object{"executor": "go", "pool": "long"})
 		a.Call("PUT", "/tasks/slow", object{"executor": "go", "pool": "short"})
@@ -154,7 +155,7 @@ var stories = []struct {
 		}
 		a.Call("DELETE", "/tasks/slow", nil)
 	}},
-	{"schedules", func(t *testing.T, w *world) {
+	{"schedules", func(t *testing.T, w *bench) {
 		a := w.api
 		a.Call("PUT", "/exclusions/never", object{"dates": []string{"2000-06-06"}})
 		a.Call("GET", "/exclusions", nil)
@@ -193,7 +194,7 @@ var stories = []struct {
 		time.Sleep(time.Hour)
 		a.Call("DELETE", "/exclusions/never", nil)
 	}},
-	{"schedules that pause and resume", func(t *testing.T, w *world) {
+	{"schedules that pause and resume", func(t *testing.T, w *bench) {
 		a := w.api
 		const instant = "2006-01-02T15:04:05.000Z"
 		put := func(name string, size int, exclude ...string) {
@@ -217,20 +218,20 @@ var stories = []struct {
 		// The message that wakes parked jobs is lost: the sweeper wakes them.
 		a.Call("PUT", "/pauses/all", object{"reason": "to see", "missed": "drop"})
 		time.Sleep(time.Hour)
-		w.drop(func(c memory.Call) bool { return c.Op == memory.QueueSend && c.Name == contract.DispatchQueue })
+		w.Fail(stagetest.To(memory.QueueSend, contract.DispatchQueue))
 		a.Call("DELETE", "/pauses/all", nil)
 		time.Sleep(10 * time.Minute)
 		// Neither promoter nor sweeper runs: times are missed.
-		w.drop(func(c memory.Call) bool { return c.Op == memory.TableQuery && c.Ref.Table == contract.Schedules })
+		w.Fail(func(c memory.Call) bool { return c.Op == memory.TableQuery && c.Ref.Table == contract.Schedules })
 		time.Sleep(3 * time.Hour)
-		w.drop(nil)
+		w.World.SetFaults(nil)
 		time.Sleep(2 * time.Hour)
 		// Few times are missed, and the promoter is the first to run.
-		w.drop(func(c memory.Call) bool { return c.Op == memory.TableQuery && c.Ref.Table == contract.Schedules })
+		w.Fail(func(c memory.Call) bool { return c.Op == memory.TableQuery && c.Ref.Table == contract.Schedules })
 		time.Sleep(contract.Horizon + 3*time.Minute)
-		w.drop(func(c memory.Call) bool { return strings.HasSuffix(c.Ref.PK, "#"+string(store.Swept)) })
+		w.Fail(func(c memory.Call) bool { return strings.HasSuffix(c.Ref.PK, "#"+string(store.Swept)) })
 		time.Sleep(5 * time.Minute)
-		w.drop(nil)
+		w.World.SetFaults(nil)
 		// What the calendar skips is recorded as it passes.
 		soon := time.Now().UTC().Add(time.Hour)
 		a.Call("PUT", "/exclusions/soon", object{"ranges": []object{{"from": soon.Format(instant),
@@ -241,7 +242,7 @@ var stories = []struct {
 		time.Sleep(8 * time.Hour)
 	}},
 	{"schedules of dags", ofScheduledRuns},
-	{"lost messages are sent once more", func(t *testing.T, w *world) {
+	{"lost messages are sent once more", func(t *testing.T, w *bench) {
 		a := w.api
 		lost := func(op, queue string) func(memory.Call) bool {
 			return func(c memory.Call) bool { return c.Op == op && strings.HasPrefix(c.Name, queue) }
@@ -249,7 +250,7 @@ var stories = []struct {
 		const outage = 15 * time.Minute
 		a.Post(object{"task": "echo", "delay": "25m"}) // its timer fires during the outage
 		time.Sleep(15 * time.Minute)
-		w.drop(lost(memory.QueueSend, "firing-"))
+		w.Fail(lost(memory.QueueSend, "firing-"))
 		for _, pool := range contract.Pools {
 			for _, priority := range contract.Priorities {
 				a.Post(object{"task": "echo", "pool": pool, "priority": priority})
@@ -258,23 +259,23 @@ var stories = []struct {
 		a.Post(object{"task": "echo", "start_within": "1m"})
 		a.Post(object{"task": "echo", "expire_after": "2m"})
 		time.Sleep(outage)
-		w.drop(nil)
+		w.World.SetFaults(nil)
 		time.Sleep(time.Hour)
 		for _, queue := range []string{contract.ReportQueue, contract.RedriveQueue, contract.DispatchQueue} {
-			w.drop(lost(memory.QueueSend, queue))
+			w.Fail(lost(memory.QueueSend, queue))
 			a.Post(object{"task": "echo"})
 			a.Post(object{"task": "echo", "payload": object{"fail": 9}, "retry": object{"max_attempts": 1}})
 			time.Sleep(outage)
-			w.drop(nil)
+			w.World.SetFaults(nil)
 			time.Sleep(time.Hour)
 		}
-		w.drop(func(c memory.Call) bool { return c.Op == memory.TimerArm })
+		w.Fail(stagetest.Every(memory.TimerArm))
 		a.Post(object{"task": "echo", "delay": "20m"})
 		time.Sleep(time.Minute)
-		w.drop(nil)
+		w.World.SetFaults(nil)
 		time.Sleep(time.Hour)
 	}},
-	{"an index that does not answer for most of an hour", func(t *testing.T, w *world) {
+	{"an index that does not answer for most of an hour", func(t *testing.T, w *bench) {
 		for _, pool := range contract.Pools {
 			for _, priority := range contract.Priorities {
 				w.api.Post(object{"task": "echo", "pool": pool, "priority": priority, "delay": "50m"})
@@ -287,12 +288,12 @@ var stories = []struct {
 		for range 3 {
 			w.api.Want(200, "POST", "/jobs/batch", object{"jobs": jobs})
 		}
-		w.drop(func(c memory.Call) bool { return c.Op == memory.TableQuery })
+		w.Fail(stagetest.Every(memory.TableQuery))
 		time.Sleep(40 * time.Minute)
-		w.drop(nil)
+		w.World.SetFaults(nil)
 		time.Sleep(time.Hour)
 	}},
-	{"the first of a line is cancelled while it waits for a retry", func(t *testing.T, w *world) {
+	{"the first of a line is cancelled while it waits for a retry", func(t *testing.T, w *bench) {
 		a := w.api
 		a.Call("PUT", "/schedules/line", object{"calendar": object{"every": "1m"}, "overlap": "buffer_all",
 			"job": object{"task": "echo", "payload": object{"fail": 9},
@@ -305,7 +306,7 @@ var stories = []struct {
 		}
 		time.Sleep(time.Minute)
 	}},
-	{"expired rows are deleted with their items and blobs", func(t *testing.T, w *world) {
+	{"expired rows are deleted with their items and blobs", func(t *testing.T, w *bench) {
 		a := w.api
 		var ids []string
 		for _, size := range sizes {
@@ -314,24 +315,24 @@ var stories = []struct {
 		time.Sleep(5 * time.Minute)
 		for _, id := range ids {
 			ref := job.Key{Tenant: tenant.Local, ID: job.ID(id)}.Ref()
-			if _, err := w.Table().Write(t.Context(), item.Write{Ref: ref, Name: "test.expire",
+			if _, err := w.World.Table().Write(t.Context(), item.Write{Ref: ref, Name: "test.expire",
 				Set: map[string]any{contract.AttrExpiresAt: time.Now().Unix()}}); err != nil {
 				t.Error(err)
 			}
 		}
 		time.Sleep(time.Minute)
-		w.Table().Expire()
+		w.World.Table().Expire()
 		time.Sleep(5 * time.Minute)
 		for _, id := range ids {
-			if left := w.Blobs().Keys(contract.JobBlobs + string(tenant.Local) + "/" + id); len(left) > 0 {
+			if left := w.World.Blobs().Keys(contract.JobBlobs + string(tenant.Local) + "/" + id); len(left) > 0 {
 				t.Errorf("left are %v", left)
 			}
 		}
 	}},
-	{"unreadable rows are set aside", func(t *testing.T, w *world) {
+	{"unreadable rows are set aside", func(t *testing.T, w *bench) {
 		bad := func(n int, wake time.Time) {
 			ref := job.Key{Tenant: "acme", ID: job.DeterministicID(wake, "bad", string(rune('a'+n)))}.Ref()
-			if _, err := w.Table().Write(t.Context(), item.Write{Ref: ref, Name: "test.put", Put: item.Item{
+			if _, err := w.World.Table().Write(t.Context(), item.Write{Ref: ref, Name: "test.put", Put: item.Item{
 				contract.AttrPK: ref.PK, contract.AttrJobID: ref.SK, "schema_v": int64(99), "status": "SCHEDULED",
 				contract.AttrNear: "1",
 				"version":         int64(1), "attempt": int64(1), "pool": "short", "priority": "normal",
@@ -344,12 +345,12 @@ var stories = []struct {
 		w.api.Call("PUT", "/schedules/slot", object{"calendar": object{"every": "1m"}, "overlap": "skip",
 			"job": object{"task": "echo"}})
 		time.Sleep(5 * time.Minute)
-		slot, err := store.New(w.Table(), w.Blobs()).Slot(t.Context(), schedule.Key{Tenant: tenant.Local, Name: "slot"})
+		slot, err := w.Store.Slot(t.Context(), schedule.Key{Tenant: tenant.Local, Name: "slot"})
 		if err != nil || slot.Holder == "" {
 			t.Fatal(slot, err)
 		}
 		holder := job.Key{Tenant: tenant.Local, ID: slot.Holder}.Ref()
-		if _, err := w.Table().Write(t.Context(), item.Write{Ref: holder, Name: "test.spoil",
+		if _, err := w.World.Table().Write(t.Context(), item.Write{Ref: holder, Name: "test.spoil",
 			Set: map[string]any{"schema_v": int64(99)}}); err != nil {
 			t.Error(err)
 		}

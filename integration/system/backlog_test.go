@@ -78,22 +78,22 @@ func TestSystem_HoldsOneFiringForEachWaitingJob(t *testing.T) {
 				for range jobs {
 					b.Post(object{"task": "slow"})
 				}
-				for begun := time.Now(); runs < jobs || held(t, b.world) > 0; {
+				for begun := time.Now(); runs < jobs || held(t, b.World) > 0; {
 					time.Sleep(30 * time.Minute)
 					synctest.Wait()
-					if n, most := held(t, b.world), c.copies*jobs; n > most {
+					if n, most := held(t, b.World), c.copies*jobs; n > most {
 						t.Fatalf("%d jobs wait after %s, and queues hold %d firings of them, want at most %d",
 							jobs-runs, time.Since(begun), n, most)
 					}
 					if time.Since(begun) > 12*time.Hour {
-						t.Fatalf("%d of %d ran in %s; queues hold %d", runs, jobs, time.Since(begun), held(t, b.world))
+						t.Fatalf("%d of %d ran in %s; queues hold %d", runs, jobs, time.Since(begun), held(t, b.World))
 					}
 				}
-				d, err := b.world.Queues().Depth(context.Background(), contract.FiringDead)
+				d, err := b.World.Queues().Depth(context.Background(), contract.FiringDead)
 				if err != nil || d.Visible != 0 || runs != jobs {
 					t.Errorf("%d runs of %d jobs; %d messages were given up, %v", runs, jobs, d.Visible, err)
 				}
-				if n := b.meter.Total(telemetry.DeadLetters); n != 0 {
+				if n := b.Meter.Total(telemetry.DeadLetters); n != 0 {
 					t.Errorf("%v jobs died", n)
 				}
 			})

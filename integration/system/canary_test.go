@@ -74,7 +74,7 @@ func raw(t *testing.T, b *bench, method, path, body string, header ...string) in
 	for i := 0; i+1 < len(header); i += 2 {
 		r.Header.Set(header[i], header[i+1])
 	}
-	resp, err := b.Send(r)
+	resp, err := b.API.Send(r)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -113,7 +113,7 @@ func TestSystem_LogsNoBodyNoPayloadAndNoToken(t *testing.T) {
 				}
 				var calls atomic.Uint64
 				if fails > 0 {
-					b.world.SetFaults(func(c memory.Call) memory.Fault {
+					b.World.SetFaults(func(c memory.Call) memory.Fault {
 						h := fnv.New64a()
 						fmt.Fprint(h, c.Op, c.N)
 						if n := calls.Add(1); h.Sum64()%fails == 0 {
@@ -147,17 +147,17 @@ func TestSystem_LogsNoBodyNoPayloadAndNoToken(t *testing.T) {
 						`{"v":1,"tenant":"local","job_id":"` + canary + `","version":1,` +
 							`"attempt":1,"kind":"ended","outcome":{"result":"` + canary +
 							`"},"dead_at":"2027-01-01T00:00:00Z"}`} {
-						_ = b.world.Queues().Send(t.Context(), q, message.Outgoing{Body: text})
+						_ = b.World.Queues().Send(t.Context(), q, message.Outgoing{Body: text})
 					}
 				}
 				for n, attr := range []string{"payload", "schema_v", "retry", "due_at"} {
 					key := job.Key{Tenant: tenant.Local, ID: job.NewID(time.Now(), [10]byte{byte(n)})}
 					i := item.Item{contract.AttrPK: key.Ref().PK, contract.AttrJobID: key.Ref().SK,
 						contract.AttrNear: "1", "payload": canary, attr: canary}
-					_, _ = b.world.Table().Write(t.Context(), item.Write{Ref: key.Ref(), Name: "test.spoilt", Put: i})
+					_, _ = b.World.Table().Write(t.Context(), item.Write{Ref: key.Ref(), Name: "test.spoilt", Put: i})
 				}
 				time.Sleep(40 * time.Minute)
-				b.world.SetFaults(nil)
+				b.World.SetFaults(nil)
 				time.Sleep(20 * time.Minute)
 				b.stop()
 				if leaked.Load() == 0 || panicked.Load() == 0 {

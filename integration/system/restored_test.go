@@ -18,7 +18,7 @@ func TestSystem_StartsNothingFromARestoredTableUntilItIsReleased(t *testing.T) {
 		defer b.stop()
 		soon, far := b.Post(object{"task": "echo", "delay": "5m"}), b.Post(object{"task": "echo", "delay": "2h"})
 		time.Sleep(4 * time.Minute)
-		b.world.Table().Restored(contract.Jobs)
+		b.World.Table().Restored(contract.Jobs)
 		time.Sleep(3 * time.Hour) // longer than any grace
 		late := b.Post(object{"task": "echo"})
 		time.Sleep(time.Hour)
@@ -32,7 +32,7 @@ func TestSystem_StartsNothingFromARestoredTableUntilItIsReleased(t *testing.T) {
 		}
 		// Before that, the operator can cancel jobs.
 		b.Want(200, "POST", "/jobs/"+far+"/cancel", nil)
-		is, err := b.world.Table().Identity(context.Background(), contract.Jobs)
+		is, err := b.World.Table().Identity(context.Background(), contract.Jobs)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -64,7 +64,7 @@ func TestDeadLetters_LeaveTheirQueueWhenTheyAreRedrivenOrPurgedByREST(t *testing
 				b.Post(object{"task": "echo", "payload": object{"fail": 9}, "retry": object{"max_attempts": 1}}))
 		}
 		deadLetters := func() int {
-			d, err := b.world.Queues().Depth(context.Background(), contract.DeadLetters)
+			d, err := b.World.Queues().Depth(context.Background(), contract.DeadLetters)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -91,7 +91,7 @@ func TestDeadLetters_LeaveTheirQueueWhenTheyAreRedrivenOrPurgedByREST(t *testing
 			t.Errorf("another was deleted, and %d are left", n)
 		}
 		// The console's redrive works on what is left.
-		if _, err := b.world.Queues().StartMoveTask(context.Background(), contract.DeadLetters, ""); err != nil {
+		if _, err := b.World.Queues().StartMoveTask(context.Background(), contract.DeadLetters, ""); err != nil {
 			t.Fatal(err)
 		}
 		time.Sleep(5 * time.Minute)

@@ -38,7 +38,7 @@ func TestRun_OpensAJoinOnceWhenAllItsParentsEndAtOnce(t *testing.T) {
 			g.Errorf("the join started %d times, and all 201 nodes %d times", joins, len(g.started))
 		}
 		for _, q := range []string{contract.DeadLetters, contract.FiringDead} {
-			d, err := g.world.Queues().Depth(context.Background(), q)
+			d, err := g.World.Queues().Depth(context.Background(), q)
 			g.must(err)
 			if d.Visible+d.InFlight+d.Delayed > 0 {
 				g.Errorf("%s holds %+v", q, d)

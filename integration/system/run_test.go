@@ -72,7 +72,7 @@ func ofGraphs(t *testing.T, do func(g *graphs)) {
 		defer g.stop()
 		g.Want(201, "PUT", "/tasks/step", object{"executor": "go", "timeout": "1h", "retry": object{"max_attempts": 1}})
 		g.rel = engine.New(engine.Deps{
-			Store: g.sys.Store, Queue: g.world.Queues(), Clock: clock.System{}, Log: telemetry.Silent(), Shards: 4,
+			Store: g.sys.Store, Queue: g.World.Queues(), Clock: clock.System{}, Log: telemetry.Silent(), Shards: 4,
 		}).Runs
 		g.key = run.Key{Tenant: tenant.Local, ID: job.DeterministicID(time.Now(), t.Name())}
 		do(g)
@@ -179,7 +179,7 @@ func TestRun_RunsAGraphThroughTheWholeProduct(t *testing.T) {
 			if row := g.row("c"); row.Payload != `{"node":"c","of":"by a"}` {
 				g.Errorf("c has the payload %s", row.Payload)
 			}
-			if n := g.meter.Total(telemetry.RunsEnded); n != 1 {
+			if n := g.Meter.Total(telemetry.RunsEnded); n != 1 {
 				g.Errorf("counted %v ends", n)
 			}
 		})
@@ -191,7 +191,7 @@ func TestRun_RunsAGraphThroughTheWholeProduct(t *testing.T) {
 			g.create(graph("a", "x", "b: a", "c: x"))
 			time.Sleep(5 * time.Second)
 			g.want("FAILED a=DEAD x=SUCCEEDED b=CANCELLED c=SUCCEEDED")
-			got, err := g.world.Queues().Receive(
+			got, err := g.World.Queues().Receive(
 				context.Background(), contract.DeadLetters, 10, 5*time.Second, time.Minute)
 			g.must(err)
 			if len(got) != 1 {

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"punctual/functions/engine/recur"
+	"punctual/functions/stagetest"
 	"punctual/integration/story"
 	"punctual/shared/calendar"
 	"punctual/shared/clock"
@@ -32,8 +33,6 @@ import (
 // rules is the product over memory, with stages that can be stopped and started.
 type rules struct {
 	*bench
-	t     *testing.T
-	store *store.Store
 	recur *recur.Recurrer
 	down  map[string]*atomic.Bool
 }
@@ -74,14 +73,14 @@ func (o outOfReach) Query(ctx context.Context, q item.Query) (item.Page, error) 
 
 func setupRules(t *testing.T) *rules {
 	t.Helper()
-	world := memory.New(memory.Options{IndexLag: memory.LagUpTo(500 * time.Millisecond)})
-	r := &rules{t: t, store: store.New(world.Table(), world.Blobs()),
+	over := stagetest.New(t, memory.Options{IndexLag: memory.LagUpTo(500 * time.Millisecond)})
+	r := &rules{bench: &bench{Bench: over, log: new(lines)},
 		down: map[string]*atomic.Bool{"promoter": {}, "sweeper": {}}}
-	r.bench = &bench{world: world, meter: new(telemetry.Meter), log: new(lines)}
+	world := over.World
 	ports := system.Ports{
 		Table: world.Table(), Blobs: world.Blobs(), Stream: world.Table(), Queues: world.Queues(),
 		Timers: world.Timers(), Secrets: world.Secrets(),
-		Clock: clock.System{}, Meter: r.meter,
+		Clock: clock.System{}, Meter: r.Meter,
 		Log: func(stage string) *slog.Logger {
 			if stage == "pump" { // it reports each failed pass of a stopped stage
 				return telemetry.Silent()
@@ -100,7 +99,7 @@ func setupRules(t *testing.T) *rules {
 	r.sys = system.Compose(ports, system.Options{Shards: 4, Registry: worker.NewRegistry(),
 		Worker: worker.Options{Name: "w1", Slots: 25, Pools: []string{"short"}, Poll: 20 * time.Second}})
 	r.API = story.Over(t, r.sys.API)
-	r.recur = recur.New(recur.Deps{Store: r.store, Queue: world.Queues(), Clock: clock.System{},
+	r.recur = recur.New(recur.Deps{Store: r.Store, Queue: world.Queues(), Clock: clock.System{},
 		Log: telemetry.Silent(), Shards: 4})
 	ctx, cancel := context.WithCancel(context.Background())
 	done := make(chan error, 1)
@@ -118,7 +117,6 @@ func setupRules(t *testing.T) *rules {
 		if err := <-done; err != nil {
 			t.Errorf("the system ended with %v", err)
 		}
-		world.Close()
 	}
 	t.Cleanup(r.stop)
 	return r
@@ -128,7 +126,7 @@ func now() time.Time { return time.Now().UTC().Truncate(time.Millisecond) }
 
 // create makes a schedule of echo jobs, as the API would.
 func (r *rules) create(name, cron string, payload object, change ...func(*schedule.Schedule)) schedule.Key {
-	r.t.Helper()
+	r.Helper()
 	k := schedule.Key{Tenant: tenant.Local, Name: name}
 	s := schedule.Schedule{Key: k, Spec: calendar.Spec{Cron: &cron}, CatchUp: schedule.DefaultCatchUp,
 		Shard: horizon.ShardOf(k.ID(), 4), Template: schedule.Template{
@@ -145,27 +143,27 @@ func (r *rules) create(name, cron string, payload object, change ...func(*schedu
 	}
 	_, w, err := schedule.Create(nil, s, now())
 	if err == nil {
-		err = r.store.Put(context.Background(), w)
+		err = r.Store.Put(context.Background(), w)
 	}
 	if err != nil {
-		r.t.Fatal(err)
+		r.Fatal(err)
 	}
 	r.promote(k)
 	return k
 }
 
 func (r *rules) promote(k schedule.Key) {
-	r.t.Helper()
+	r.Helper()
 	if _, err := r.recur.Promote(context.Background(), k); err != nil {
-		r.t.Logf("promoting: %v", err)
+		r.TB.Logf("promoting: %v", err)
 	}
 }
 
 func (r *rules) read(k schedule.Key) schedule.Schedule {
-	r.t.Helper()
-	s, err := r.store.Schedule(context.Background(), k)
+	r.Helper()
+	s, err := r.Store.Schedule(context.Background(), k)
 	if err != nil {
-		r.t.Fatal(err)
+		r.Fatal(err)
 	}
 	return s
 }
@@ -173,35 +171,35 @@ func (r *rules) read(k schedule.Key) schedule.Schedule {
 // change makes one of the writes that raise the epoch, as the API would.
 func (r *rules) change(k schedule.Key,
 	f func(s schedule.Schedule) (schedule.Schedule, []item.Write)) schedule.Schedule {
-	r.t.Helper()
+	r.Helper()
 	for range 20 {
 		after, writes := f(r.read(k))
-		err := r.store.Commit(context.Background(), writes...)
+		err := r.Store.Commit(context.Background(), writes...)
 		if store.Refused(err) != nil {
 			continue
 		}
 		if err != nil {
-			r.t.Fatal(err)
+			r.Fatal(err)
 		}
 		r.promote(k)
 		return after
 	}
-	r.t.Fatal("the schedule changes all the time")
+	r.Fatal("the schedule changes all the time")
 	return schedule.Schedule{}
 }
 
 // haveJobs returns which of the times that an edit or a delete would leave have jobs.
 func (r *rules) haveJobs(s schedule.Schedule) map[time.Time]bool {
-	r.t.Helper()
-	has, err := r.store.HaveJobs(context.Background(), s.Key, s.Leaves(now()))
+	r.Helper()
+	has, err := r.Store.HaveJobs(context.Background(), s.Key, s.Leaves(now()))
 	if err != nil {
-		r.t.Fatal(err)
+		r.Fatal(err)
 	}
 	return has
 }
 
 func (r *rules) pause(k schedule.Key, p schedule.Pause) schedule.Schedule {
-	r.t.Helper()
+	r.Helper()
 	return r.change(k, func(s schedule.Schedule) (schedule.Schedule, []item.Write) {
 		after, w := schedule.PauseSchedule(s, p, now())
 		return after, []item.Write{w}
@@ -209,25 +207,25 @@ func (r *rules) pause(k schedule.Key, p schedule.Pause) schedule.Schedule {
 }
 
 func (r *rules) resume(k schedule.Key) schedule.Schedule {
-	r.t.Helper()
+	r.Helper()
 	after := r.change(k, func(s schedule.Schedule) (schedule.Schedule, []item.Write) {
 		after, w := schedule.Resume(s, "", now())
 		return after, []item.Write{w}
 	})
 	if err := r.recur.Unpark(context.Background(), after); err != nil {
-		r.t.Fatal(err)
+		r.Fatal(err)
 	}
 	return after
 }
 
 func (r *rules) edit(k schedule.Key, f func(*schedule.Schedule)) schedule.Schedule {
-	r.t.Helper()
+	r.Helper()
 	return r.change(k, func(s schedule.Schedule) (schedule.Schedule, []item.Write) {
 		edited := s
 		f(&edited)
 		after, writes, err := schedule.Edit(s, edited, r.haveJobs(s), now())
 		if err != nil {
-			r.t.Fatal(err)
+			r.Fatal(err)
 		}
 		return after, writes
 	})
@@ -333,7 +331,7 @@ func (f fates) ran() []time.Time {
 	return list
 }
 
-func (r *rules) fates(k schedule.Key) fates { return fatesOf(r.t, r.store, k) }
+func (r *rules) fates(k schedule.Key) fates { return fatesOf(r.TB, r.Store, k) }
 
 //proof:of 11 S13
 func TestSchedule_RunsEveryFiveSeconds(t *testing.T) {
@@ -684,7 +682,7 @@ func TestSchedule_StopsWhenDeletedAndCanBeRecreated(t *testing.T) {
 		if err != nil || created.Epoch != 3 {
 			t.Fatalf("epoch %d, %v", created.Epoch, err)
 		}
-		if err := r.store.Put(context.Background(), w); err != nil {
+		if err := r.Store.Put(context.Background(), w); err != nil {
 			t.Fatal(err)
 		}
 		r.promote(k)
@@ -743,7 +741,7 @@ func TestSchedule_IsSetAsideWhenUnreadable(t *testing.T) {
 			s := r.read(r.create(name, "*/10 * * * *", nil))
 			i := s.Item()
 			f(i)
-			if err := r.store.Put(context.Background(), item.Write{Ref: s.Ref(), Name: "test.put",
+			if err := r.Store.Put(context.Background(), item.Write{Ref: s.Ref(), Name: "test.put",
 				Put: i}); err != nil {
 				t.Fatal(err)
 			}
@@ -774,7 +772,7 @@ func TestSchedule_IsSetAsideWhenUnreadable(t *testing.T) {
 				}
 			}
 		}
-		aside, err := r.world.Table().Query(context.Background(), item.Query{Table: "tasks", PK: "system#set_aside"})
+		aside, err := r.World.Table().Query(context.Background(), item.Query{Table: "tasks", PK: "system#set_aside"})
 		if err != nil {
 			t.Fatal(err)
 		}

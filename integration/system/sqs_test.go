@@ -5,6 +5,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"punctual/functions/stagetest"
 	"punctual/shared/fault"
 	"punctual/shared/memory"
 )
@@ -14,19 +15,14 @@ func TestSQSJob_SendsItsMessageToAQueueOfItsTenant(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := setup(t)
 		defer b.stop()
-		b.world.TenantQueues().Put("orders.fifo", "local")
-		b.world.TenantQueues().Put("theirs", "zeta")
+		b.World.TenantQueues().Put("orders.fifo", "local")
+		b.World.TenantQueues().Put("theirs", "zeta")
 		b.Want(201, "PUT", "/tasks/ship", object{"executor": "sqs"})
-		b.world.SetFaults(func(c memory.Call) memory.Fault {
-			if c.Op == memory.TenantQueueSend && c.N == 1 {
-				return memory.Fault{Fail: fault.Throttled}
-			}
-			return memory.Fault{}
-		})
+		b.FaultFirst(1, stagetest.Every(memory.TenantQueueSend), memory.Fault{Fail: fault.Throttled})
 		id := b.Post(object{"task": "ship", "payload": object{"queue": "orders.fifo", "message": object{"n": 1}}})
 		theirs := b.Post(object{"task": "ship", "payload": object{"queue": "theirs", "message": "m"}})
 		v := b.Await(id, "SUCCEEDED", time.Minute)
-		sent := b.world.TenantQueues().Sent("orders.fifo")
+		sent := b.World.TenantQueues().Sent("orders.fifo")
 		if len(sent) != 1 || sent[0].Body != `{"n":1}` || sent[0].Group != "ship" || sent[0].Deduplication != id+"-2" {
 			t.Errorf("the queue holds %+v", sent)
 		}

@@ -14,6 +14,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"punctual/functions/stagetest"
 	"punctual/integration/story"
 	"punctual/shared/clock"
 	"punctual/shared/memory"
@@ -25,17 +26,16 @@ import (
 
 // bench is the whole product over memory.
 type bench struct {
+	*stagetest.Bench
 	*story.API
-	world *memory.World
-	sys   *system.System
-	meter *telemetry.Meter
-	log   *lines // of all stages
-	stop  func() // drains; safe to call twice
+	sys  *system.System
+	log  *lines // of all stages
+	stop func() // drains; safe to call twice
 }
 
 func setup(t *testing.T, change ...func(*system.Options)) *bench {
 	t.Helper()
-	b := &bench{world: memory.New(memory.Options{}), meter: new(telemetry.Meter), log: new(lines)}
+	b := &bench{Bench: stagetest.New(t, memory.Options{}), log: new(lines)}
 	o := system.Options{
 		Shards: 4, Registry: worker.NewRegistry(), HTTPAllow: []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")},
 		Worker: worker.Options{Name: "w1", Slots: 25, Pools: []string{"short", "long"}},
@@ -44,12 +44,12 @@ func setup(t *testing.T, change ...func(*system.Options)) *bench {
 		c(&o)
 	}
 	b.sys = system.Compose(system.Ports{
-		Table: b.world.Table(), Blobs: b.world.Blobs(), Stream: b.world.Table(), Queues: b.world.Queues(),
-		Timers: b.world.Timers(), Secrets: b.world.Secrets(),
+		Table: b.World.Table(), Blobs: b.World.Blobs(), Stream: b.World.Table(), Queues: b.World.Queues(),
+		Timers: b.World.Timers(), Secrets: b.World.Secrets(),
 		Clock: clock.System{}, Log: func(stage string) *slog.Logger {
 			return telemetry.Logger(testLog{t, b.log}, stage)
-		}, Meter: b.meter,
-		Executors: executor.Options{Queues: b.world.TenantQueues()},
+		}, Meter: b.Meter,
+		Executors: executor.Options{Queues: b.World.TenantQueues()},
 	}, o)
 	b.API = story.Over(t, b.sys.API)
 	ctx, cancel := context.WithCancel(context.Background())
@@ -65,7 +65,6 @@ func setup(t *testing.T, change ...func(*system.Options)) *bench {
 		if err := <-done; err != nil {
 			t.Errorf("the system ended with %v", err)
 		}
-		b.world.Close()
 	}
 	t.Cleanup(b.stop)
 	return b
@@ -160,12 +159,12 @@ func TestJob_IsRetriedBuriedAndRedriven(t *testing.T) {
 		}
 		// The dead letter reaches the DLQ by SQS's redrive policy.
 		time.Sleep(5 * time.Minute)
-		if d, _ := b.world.Queues().Depth(context.Background(), "dead-letters"); d.Visible != 1 {
+		if d, _ := b.World.Queues().Depth(context.Background(), "dead-letters"); d.Visible != 1 {
 			t.Errorf("the DLQ holds %+v", d)
 		}
 		// The console's redrive moves it back to its source, where it becomes exactly one new job.
 		for range 2 {
-			if _, err := b.world.Queues().StartMoveTask(context.Background(), "dead-letters", ""); err != nil {
+			if _, err := b.World.Queues().StartMoveTask(context.Background(), "dead-letters", ""); err != nil {
 				t.Fatal(err)
 			}
 			time.Sleep(time.Minute)

@@ -45,7 +45,7 @@ func TestSystem_SettlesJobsWithTextThatQueuesRefuse(t *testing.T) {
 		time.Sleep(10 * time.Minute)
 		buried := map[string]bool{}
 		for {
-			got, err := b.world.Queues().Receive(t.Context(), contract.DeadLetters, 10, 0, time.Hour)
+			got, err := b.World.Queues().Receive(t.Context(), contract.DeadLetters, 10, 0, time.Hour)
 			if err != nil {
 				t.Fatal(err)
 			}
