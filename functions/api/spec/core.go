@@ -28,7 +28,6 @@ type Deps struct {
 	Store  Store
 	Queues decide.Queue
 	Timers message.Timers
-	Runs   Runs             // nil: the engine's
 	Clock  clock.Clock      // nil: the system's
 	Log    *slog.Logger     // nil: nothing is logged
 	Meter  *telemetry.Meter // nil: nothing is counted
@@ -59,6 +58,7 @@ type Core struct {
 	Schemas *schema.Cache
 	Entropy *accept.Entropy
 	Engine  *engine.Engine
+	Runs    *engine.Runs // of Engine
 	Read    *show.Reader
 	Editor  *amend.Editor // of schedules
 	Jobs    *edit.Editor
@@ -72,9 +72,7 @@ func NewCore(d Deps) *Core {
 	c := &Core{Deps: d, Schemas: schema.NewCache(), Entropy: &accept.Entropy{R: d.Entropy}}
 	c.Engine = engine.New(engine.Deps{Store: d.Store, Queue: d.Queues, Clock: d.Clock, Log: d.Log, Meter: d.Meter,
 		Shards: d.Shards, Schemas: c.Schemas, RateLimit: d.RateLimit})
-	if c.Runs == nil {
-		c.Runs = c.Engine.Runs
-	}
+	c.Runs = c.Engine.Runs
 	c.Read = &show.Reader{Store: d.Store, Nodes: c.Runs.Nodes, Clock: d.Clock, Log: d.Log, Meter: d.Meter,
 		Shards: d.Shards}
 	wake := arm.Waker{Queue: d.Queues, Timers: d.Timers, Clock: d.Clock, Log: d.Log}
@@ -82,7 +80,7 @@ func NewCore(d Deps) *Core {
 		Log: d.Log, Quota: d.ScheduleQuota}
 	c.Jobs = &edit.Editor{Store: d.Store, Read: c.Read, Accept: c.Engine.Accept, Decisions: c.Engine,
 		Queue: d.Queues, Log: d.Log}
-	c.Submit = &submit.Submitter{Store: d.Store, Accept: c.Engine.Accept, Runs: c.Engine.Runs, Entropy: c.Entropy,
+	c.Submit = &submit.Submitter{Store: d.Store, Accept: c.Engine.Accept, Runs: c.Runs, Entropy: c.Entropy,
 		Clock: d.Clock, Log: d.Log, Meter: d.Meter, Shards: d.Shards}
 	c.Pauses = pause.NewEditor(d.Store, wake, d.Clock)
 	c.Limit = &limit.Limiter{Store: d.Store, Clock: d.Clock, Log: d.Log, RateLimit: d.RateLimit, Waiting: d.Waiting}

@@ -10,6 +10,7 @@ import (
 	"punctual/shared/dag"
 	"punctual/shared/horizon"
 	"punctual/shared/job"
+	"punctual/shared/telemetry"
 )
 
 // Draft is a job before it is accepted; it has no id yet.
@@ -32,6 +33,14 @@ func LiteralsBy(by string, pointers []string) *job.Literals {
 		return nil
 	}
 	return &job.Literals{Pointers: pointers, By: by}
+}
+
+// LogLiterals logs that contents which were just written declare strings to be no secrets.
+func (a *Acceptor) LogLiterals(ctx context.Context, r job.Row, c job.Contents) {
+	if c.Literals != nil {
+		a.Log.InfoContext(ctx, "a job declared literals to be no secrets",
+			telemetry.Tenant, r.Tenant, telemetry.JobID, r.ID, "literals", len(c.Literals.Pointers))
+	}
 }
 
 // Entropy makes a reader safe for concurrent use.

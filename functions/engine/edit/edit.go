@@ -145,7 +145,7 @@ func (e *Editor) Edit(ctx context.Context, k job.Key, version int64,
 	if err != nil {
 		return job.Row{}, err
 	}
-	e.logLiterals(ctx, after, contents)
+	e.Accept.LogLiterals(ctx, after, contents)
 	if c.Payload != nil {
 		// No attempt can read it any more. If the delete fails, its time to live ends it.
 		if err := e.Store.ForgetPayload(ctx, row); err != nil {
@@ -181,11 +181,4 @@ func (e *Editor) Changeable(ctx context.Context, row job.Row, now time.Time) err
 		return err
 	}
 	return state(AlreadyFinished, "the job is %s: %s", ended.Status, ended.Reason.Message)
-}
-
-func (e *Editor) logLiterals(ctx context.Context, r job.Row, c job.Contents) {
-	if c.Literals != nil {
-		e.Log.InfoContext(ctx, "a job declared literals to be no secrets",
-			telemetry.Tenant, r.Tenant, telemetry.JobID, r.ID, "literals", len(c.Literals.Pointers))
-	}
 }

@@ -99,10 +99,7 @@ func (s *Submitter) write(
 			}
 		}
 	}
-	if l := j.Contents.Literals; l != nil {
-		s.Log.InfoContext(ctx, "a job declared literals to be no secrets",
-			telemetry.Tenant, j.Row.Tenant, telemetry.JobID, j.Row.ID, "literals", len(l.Pointers))
-	}
+	s.Accept.LogLiterals(ctx, j.Row, j.Contents)
 	if with == nil {
 		return false, s.Accept.Put(ctx, accept.Job{Row: j.Row, Unique: true})
 	}
