@@ -422,7 +422,7 @@ func TestDispatch_FiresASlice(t *testing.T) {
 		unknown[contract.AttrWakeSlice] = slice
 		for _, i := range []item.Item{bad, unknown} {
 			ref := item.Ref{Table: contract.Jobs, PK: i.Str(contract.AttrPK), SK: i.Str(contract.AttrJobID)}
-			b.Write(item.Write{Ref: ref, Name: "test.put", Put: i})
+			b.Overwrite(ref, i)
 		}
 		b.dispatch(message.Dispatch{Slice: slice})
 		time.Sleep(5 * time.Minute)
@@ -458,9 +458,9 @@ func TestDispatch_UnparksJobs(t *testing.T) {
 		if got := b.Received(stagetest.FiringQueue); len(got) != 250 {
 			b.Errorf("%d of 250 were woken", len(got))
 		}
-		if r, err := b.Store.Row(b.Context(), jobtest.Key(8)); err != nil || r.Parked ||
+		if r := b.Row(jobtest.Key(8)); r.Parked ||
 			r.Slice() != horizon.SliceOf(time.Now(), 0).String() {
-			b.Errorf("it lies in %s, %v", r.Slice(), err)
+			b.Errorf("it lies in %s", r.Slice())
 		}
 	})
 	bubbleOf(t, "a parking place is read once more after 2, 10 and 60 s, because the index lags", memory.Options{

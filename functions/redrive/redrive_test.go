@@ -9,7 +9,6 @@ import (
 	"punctual/functions/stagetest"
 	"punctual/shared/clock"
 	"punctual/shared/contract"
-	"punctual/shared/item"
 	"punctual/shared/job"
 	"punctual/shared/job/jobtest"
 	"punctual/shared/memory"
@@ -194,7 +193,7 @@ func TestRedrive_MakesANewJobForARedrivenDeadLetter(t *testing.T) {
 		r := buried(b, 1)
 		after := b.Row(r.Key)
 		after.RedrivenBy = jobtest.Key(7).ID
-		b.Write(item.Write{Ref: r.Ref(), Name: "test.put", Put: after.Item()})
+		b.Overwrite(r.Ref(), after.Item())
 		b.redriveToSource()
 		b.drain()
 		b.requireDepths(0, 0, 0)
@@ -203,7 +202,7 @@ func TestRedrive_MakesANewJobForARedrivenDeadLetter(t *testing.T) {
 		r := buried(b, 1)
 		after := b.Row(r.Key)
 		after.Status = job.Cancelled
-		b.Write(item.Write{Ref: r.Ref(), Name: "test.put", Put: after.Item()})
+		b.Overwrite(r.Ref(), after.Item())
 		b.redriveToSource()
 		b.drain()
 		b.requireDepths(0, 0, 0)

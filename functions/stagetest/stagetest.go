@@ -1,18 +1,22 @@
 package stagetest
 
 import (
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
 
 	"punctual/functions/engine"
+	"punctual/functions/engine/runs"
 	"punctual/shared/calendar"
 	"punctual/shared/clock"
 	"punctual/shared/contract"
+	"punctual/shared/dag"
 	"punctual/shared/item"
 	"punctual/shared/job"
 	"punctual/shared/job/jobtest"
 	"punctual/shared/memory"
+	"punctual/shared/run"
 	"punctual/shared/schedule"
 	"punctual/shared/store"
 	"punctual/shared/telemetry"
@@ -88,7 +92,12 @@ func (s *Bench) Write(writes ...item.Write) {
 // PutItem stores an item of the jobs table as it is.
 func (s *Bench) PutItem(i item.Item) {
 	s.Helper()
-	ref := item.Ref{Table: contract.Jobs, PK: i.Str(contract.AttrPK), SK: i.Str(contract.AttrJobID)}
+	s.Overwrite(item.Ref{Table: contract.Jobs, PK: i.Str(contract.AttrPK), SK: i.Str(contract.AttrJobID)}, i)
+}
+
+// Overwrite stores an item as it is, whatever is there.
+func (s *Bench) Overwrite(ref item.Ref, i item.Item) {
+	s.Helper()
 	s.Write(item.Write{Ref: ref, Name: "test.put", Put: i})
 }
 
@@ -208,6 +217,24 @@ func Entry(r job.Row) store.Entry {
 		Key: r.Key, Version: r.Version, Attempt: r.Attempt, Pool: r.Pool, Priority: string(r.Priority),
 		DueAt: r.DueAt, WakeAt: r.WakeAt,
 	}
+}
+
+// Graph is a definition of echo nodes from lines such as "child: parent parent".
+func Graph(nodes ...string) dag.Definition {
+	d := dag.Definition{Nodes: map[string]dag.Node{}}
+	for _, line := range nodes {
+		name, parents, _ := strings.Cut(line, ":")
+		d.Nodes[name] = dag.Node{Task: "echo", DependsOn: strings.Fields(parents)}
+	}
+	return d
+}
+
+// CreateRun makes a run of a definition and starts it.
+func (s *Bench) CreateRun(k run.Key, d dag.Definition) run.Run {
+	s.Helper()
+	r, _, err := s.Engine().Runs.Create(s.Context(), runs.Request{Key: k, Definition: d})
+	s.Must(err)
+	return r
 }
 
 // Create creates a schedule and promotes nothing.

@@ -5,7 +5,6 @@ import (
 	"time"
 
 	"punctual/functions/batch"
-	"punctual/functions/engine/runs"
 	"punctual/functions/stagetest"
 	"punctual/shared/contract"
 	"punctual/shared/dag"
@@ -25,13 +24,8 @@ func TestStatus_SettlesReportsBeforeChildrenInABacklog(t *testing.T) {
 		"releases the children of a node after the reports that wait":  true,
 	} {
 		bubble(t, name, func(b *bench) {
-			rel := b.Engine().Runs
 			k := run.Key{Tenant: "acme", ID: job.DeterministicID(time.Now(), "run")}
-			d := dag.Definition{Nodes: map[string]dag.Node{
-				"a": {Task: "echo"}, "b": {Task: "echo", DependsOn: []string{"a"}},
-			}}
-			is, _, err := rel.Create(b.Context(), runs.Request{Key: k, Definition: d})
-			b.Must(err)
+			is := b.CreateRun(k, stagetest.Graph("a", "b: a"))
 			a := b.Row(is.Job("a"))
 			if a.Status != job.Scheduled {
 				b.Fatalf("a is %s (%s)", a.Status, a.Reason.Message)
@@ -85,8 +79,7 @@ func TestStatus_SendsTheDeadLetterOfANodeThatNeverRan(t *testing.T) {
 				"b": {Task: "echo", DependsOn: []string{"a"}, When: "nodes.a.result.absent > 1"},
 				"c": {Task: "echo", DependsOn: []string{"b"}, RunIf: dag.AllFailed},
 			}}
-			is, _, err := b.Engine().Runs.Create(b.Context(), runs.Request{Key: k, Definition: d})
-			b.Must(err)
+			is := b.CreateRun(k, d)
 			a := b.Row(is.Job("a"))
 			if fails {
 				b.Fail(stagetest.To(memory.QueueSend, contract.RedriveQueue))

@@ -5,7 +5,6 @@ import (
 	"time"
 
 	"punctual/functions/stagetest"
-	"punctual/shared/calendar"
 	"punctual/shared/item"
 	"punctual/shared/job"
 	"punctual/shared/job/jobtest"
@@ -15,22 +14,12 @@ import (
 func TestStatus_NotifiesTheScheduleOfAnEnd(t *testing.T) {
 	t.Parallel()
 	rule := func(b *bench) schedule.Schedule {
-		cron := "0 0 1 1 *"
-		s, w, err := schedule.Create(nil, schedule.Schedule{
-			Key: schedule.Key{Tenant: jobtest.Tenant, Name: "rule"}, Spec: calendar.Spec{Cron: &cron}, PauseAfter: 1,
-			Overlap: schedule.OverlapBufferOne,
-		}, time.Now().UTC().Truncate(time.Millisecond))
-		b.Must(err)
-		b.Write(w)
-		return s
+		return b.Create(stagetest.Schedule("rule", "0 0 1 1 *", func(s *schedule.Schedule) {
+			s.PauseAfter, s.Overlap = 1, schedule.OverlapBufferOne
+		}))
 	}
 	put := func(b *bench, s schedule.Schedule, n int, change func(*job.Row)) job.Row {
-		r := jobtest.Row(n, time.Now(), time.Now(), func(r *job.Row) {
-			r.ScheduleID, r.Epoch, r.NominalAt = s.Name, 1, r.DueAt
-			change(r)
-		})
-		b.Write(item.Write{Ref: r.Ref(), Name: "test.put", Put: r.Item()})
-		return r
+		return b.Put(jobtest.Row(n, time.Now(), time.Now(), stagetest.Of(s), change))
 	}
 	bubble(t, "an end fires the queued job, and a dead job pauses the schedule", func(b *bench) {
 		s := rule(b)
@@ -44,9 +33,9 @@ func TestStatus_NotifiesTheScheduleOfAnEnd(t *testing.T) {
 			b.Errorf("the next was not fired, but %d", n)
 		}
 		b.report(b.ended(next, 1, failure(permanent)))
-		if now, err := b.Store.Schedule(b.Context(), s.Key); err != nil || now.Paused == nil ||
+		if now := b.Schedule(s.Key); now.Paused == nil ||
 			now.Paused.By != schedule.ByPunctual {
-			b.Errorf("%+v, %v", now.Paused, err)
+			b.Errorf("%+v", now.Paused)
 		}
 	})
 	bubble(t, "a redelivered report notifies the schedule that an earlier try did not reach", func(b *bench) {
@@ -61,8 +50,8 @@ func TestStatus_NotifiesTheScheduleOfAnEnd(t *testing.T) {
 		if failed := b.handle(2, body); failed != "" {
 			b.Fatal("it is to be redelivered")
 		}
-		if now, err := b.Store.Schedule(b.Context(), s.Key); err != nil || now.Paused == nil {
-			b.Errorf("%+v, %v", now.Paused, err)
+		if now := b.Schedule(s.Key); now.Paused == nil {
+			b.Errorf("%+v", now.Paused)
 		}
 	})
 }

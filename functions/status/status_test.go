@@ -480,7 +480,7 @@ func TestStatus_RedeliversOnlyTheBadReportOfTen(t *testing.T) {
 		b.Before(stagetest.Named(job.WriteSucceed), func() {
 			bad := r.Item()
 			bad["status"] = "LOST"
-			b.Write(item.Write{Ref: r.Ref(), Name: "test.put", Put: bad})
+			b.Overwrite(r.Ref(), bad)
 		})
 		if failed := b.handle(1, b.ended(r, 1, success())); failed != "0" {
 			b.Error("its outcome is lost")
@@ -489,7 +489,7 @@ func TestStatus_RedeliversOnlyTheBadReportOfTen(t *testing.T) {
 	bubble(t, "a report is retried when its row cannot be read", func(b *bench) {
 		bad := b.running(1).Item()
 		bad["schema_v"] = int64(99)
-		b.Write(item.Write{Ref: jobtest.Key(1).Ref(), Name: "test.put", Put: bad})
+		b.Overwrite(jobtest.Key(1).Ref(), bad)
 		good := b.running(2)
 		if failed := b.handle(1, b.ended(jobtest.Row(1, time.Now(), time.Now()), 1, success()),
 			b.ended(good, 1, success())); failed != "0" {

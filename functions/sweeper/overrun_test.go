@@ -5,10 +5,8 @@ import (
 	"testing"
 	"time"
 
-	"punctual/functions/engine/runs"
 	"punctual/functions/stagetest"
 	"punctual/shared/contract"
-	"punctual/shared/dag"
 	"punctual/shared/fault"
 	"punctual/shared/job"
 	"punctual/shared/memory"
@@ -20,10 +18,7 @@ import (
 func (b *bench) stuck(heeds bool) run.Key {
 	b.Helper()
 	k := run.Key{Tenant: "noisy", ID: job.DeterministicID(time.Now(), "stuck")}
-	d := dag.Definition{Nodes: map[string]dag.Node{"a": {Task: "echo"}}}
-	if _, _, err := b.Engine().Runs.Create(b.Context(), runs.Request{Key: k, Definition: d}); err != nil {
-		b.Fatal(err)
-	}
+	b.CreateRun(k, stagetest.Graph("a"))
 	end := make(chan struct{})
 	b.Cleanup(func() { close(end) })
 	b.World.SetFaults(func(c memory.Call) memory.Fault {
@@ -79,10 +74,7 @@ func TestSweeper_RetriesARunSoonThatFailedForAMoment(t *testing.T) {
 	bubble(t, "a throttled table costs a run a minute", func(b *bench) {
 		b.sweep()
 		k := run.Key{Tenant: "acme", ID: job.DeterministicID(time.Now(), "run")}
-		d := dag.Definition{Nodes: map[string]dag.Node{"a": {Task: "echo"}}}
-		if _, _, err := b.Engine().Runs.Create(b.Context(), runs.Request{Key: k, Definition: d}); err != nil {
-			b.Fatal(err)
-		}
+		b.CreateRun(k, stagetest.Graph("a"))
 		due := func() (at time.Time, tries int64) {
 			r, err := b.Store.Run(b.Context(), k)
 			b.Must(err)

@@ -263,7 +263,7 @@ func TestSweeper_SetsAnUnreadableRowAside(t *testing.T) {
 			last := b.lost(8, lost, func(r *job.Row) { r.Shard = 0 })
 			poison(b, bad)
 			ref := jobtest.Key(4).Ref()
-			b.Write(item.Write{Ref: ref, Name: "test.put", Put: bad})
+			b.Overwrite(ref, bad)
 			sum := b.sweep()
 			if got := b.Fired(); got[string(first.ID)] != 1 || got[string(last.ID)] != 1 || len(got) != 2 {
 				b.Errorf("fired %v", got)
@@ -303,7 +303,7 @@ func TestSweeper_SetsAnUnreadableRowAside(t *testing.T) {
 	bubble(t, "two passes set the same row aside without an error", func(b *bench) {
 		bad := b.lost(4, lost).Item()
 		bad["schema_v"] = int64(99)
-		b.Write(item.Write{Ref: jobtest.Key(4).Ref(), Name: "test.put", Put: bad})
+		b.Overwrite(jobtest.Key(4).Ref(), bad)
 		b.Before(stagetest.Named(store.WriteDueDeferFailed), func() {
 			if _, err := b.another().Handle(b.Context(), nil); err != nil {
 				b.Error(err)
@@ -503,7 +503,7 @@ func TestSweeper_ForgetsNoJob(t *testing.T) {
 			r := b.lost(7, lost, change)
 			bad := r.Item()
 			bad["schema_v"] = int64(99)
-			b.Write(item.Write{Ref: r.Ref(), Name: "test.put", Put: bad})
+			b.Overwrite(r.Ref(), bad)
 			line := schedule.Key{Tenant: r.Tenant, Name: "s"}
 			b.Must(errors.Join(b.Store.NoteParked(b.Context(), r.Tenant, time.Now()),
 				b.Store.NoteQueue(b.Context(), line, time.Now())))
@@ -529,7 +529,7 @@ func TestSweeper_KeepsAnUnreadablePause(t *testing.T) {
 			i := p.Item(owner)
 			i["body"] = `{"scope":"all","since":"yesterday"}`
 			ref := job.PauseRef(owner, job.PauseAll)
-			b.Write(item.Write{Ref: ref, Name: "test.put", Put: i})
+			b.Overwrite(ref, i)
 			r := b.lost(1, lost)
 			if sum := b.sweep(); sum.Came["set_aside"] != 0 || !b.Row(r.Key).Parked {
 				b.Errorf("the pass says %+v", sum)

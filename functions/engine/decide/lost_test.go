@@ -8,7 +8,6 @@ import (
 	"punctual/functions/engine/stop"
 	"punctual/functions/stagetest"
 	"punctual/shared/contract"
-	"punctual/shared/item"
 	"punctual/shared/job"
 	"punctual/shared/job/jobtest"
 	"punctual/shared/schedule"
@@ -171,7 +170,7 @@ func TestDecider_TreatsALostStartAsAStart(t *testing.T) {
 			r := b.Overdue(0, stagetest.Late, stagetest.Of(s))
 			b.Own(r, -time.Second)
 			c.change(&s)
-			b.Write(item.Write{Ref: s.Ref(), Name: "test.put", Put: s.Item()})
+			b.Overwrite(s.Ref(), s.Item())
 			b.RequireStep(b.sweep(r), c.step)
 			row := b.Row(r.Key)
 			if row.Status != c.status || c.status.Final() && row.StartedAt.IsZero() {

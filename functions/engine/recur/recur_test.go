@@ -61,8 +61,7 @@ func (b *bench) rows(s schedule.Schedule) []job.Row {
 	b.Must(err)
 	var rows []job.Row
 	for _, j := range jobs {
-		r, err := b.Store.Row(b.Context(), j.Key)
-		b.Must(err)
+		r := b.Row(j.Key)
 		rows = append(rows, r)
 	}
 	return rows
@@ -284,8 +283,7 @@ func TestRecurrer_Adopts(t *testing.T) {
 	claim := func(b *bench, r job.Row) job.Claim {
 		b.Write(job.ClaimNew(r.Key, 1,
 			job.Owner{Worker: "w", Nonce: "n", LeaseUntil: stagetest.Now().Add(contract.Lease), DueAt: r.DueAt}))
-		c, err := b.Store.Claim(b.Context(), r.Key)
-		b.Must(err)
+		c := b.Claim(r.Key)
 		return c
 	}
 	bubble(t, "adopts a job after its worker has let it go", func(b *bench) {
@@ -362,7 +360,7 @@ func TestRecurrer_Adopts(t *testing.T) {
 			default:
 				i["status"] = string(job.Gone)
 			}
-			b.Write(item.Write{Ref: first.Ref(), Name: "test.put", Put: i})
+			b.Overwrite(first.Ref(), i)
 			if did := b.promote(s); did.Adopted != 29 {
 				b.Errorf("%+v", did)
 			}
@@ -532,7 +530,7 @@ func TestRecurrer_PromotesASlice(t *testing.T) {
 		}
 		bad := all[3].Item()
 		bad["body"] = "{"
-		b.Write(item.Write{Ref: all[3].Ref(), Name: "test.put", Put: bad})
+		b.Overwrite(all[3].Ref(), bad)
 		b.Fault(stagetest.On(memory.TableGet, all[5].Ref()), memory.Fault{Fail: fault.Throttled})
 		var came scan.Counter
 		if err := b.engine.Recur.Slice(b.Context(), all[0].Slice(), time.Time{}, &came); !fault.Retryable(err) {

@@ -129,7 +129,7 @@ func TestRecurrer_JudgesJobsAtTheirWakeUp(t *testing.T) {
 		b.Before(stagetest.Named(job.WriteSkip), func() {
 			now := s
 			now.Epoch, now.Next = 3, r.NominalAt
-			b.Write(item.Write{Ref: s.Ref(), Name: "test.put", Put: now.Item()})
+			b.Overwrite(s.Ref(), now.Item())
 		})
 		b.RequireStep(b.sweep(r), recur.Left)
 	})
@@ -319,8 +319,7 @@ func TestRecurrer_PausesAfterFailuresInARow(t *testing.T) {
 			for range 2 {
 				b.Must(b.engine.Ended(b.Context(), r))
 			}
-			now, err := b.Store.Schedule(b.Context(), s.Key)
-			b.Must(err)
+			now := b.Schedule(s.Key)
 			return now
 		}
 		if now := ended(1, job.Dead); now.Failures != 1 || now.Paused != nil {
@@ -418,8 +417,8 @@ func TestRecurrer_CountsFailuresInARow(t *testing.T) {
 		ended(b, b.engine, s, 1, job.Dead)
 		ended(b, other, s, 2, job.Succeeded)
 		ended(b, b.engine, s, 3, job.Dead)
-		if now, err := b.Store.Schedule(b.Context(), s.Key); err != nil || now.Failures != 1 || now.Paused != nil {
-			b.Errorf("%d failures, paused %+v, %v", now.Failures, now.Paused, err)
+		if now := b.Schedule(s.Key); now.Failures != 1 || now.Paused != nil {
+			b.Errorf("%d failures, paused %+v", now.Failures, now.Paused)
 		}
 	})
 	bubbleOf(t, "a dead job counts for a schedule that was edited a moment ago", emptyPages, func(b *bench) {
@@ -431,8 +430,8 @@ func TestRecurrer_CountsFailuresInARow(t *testing.T) {
 		b.Must(err)
 		b.Write(writes[0])
 		ended(b, b.engine, after, 1, job.Dead)
-		if now, err := b.Store.Schedule(b.Context(), s.Key); err != nil || now.Paused == nil {
-			b.Errorf("%d failures, not paused, %v", now.Failures, err)
+		if now := b.Schedule(s.Key); now.Paused == nil {
+			b.Errorf("%d failures, not paused", now.Failures)
 		}
 	})
 }
@@ -497,8 +496,8 @@ func TestRecurrer_RecognizesItsOwnWrite(t *testing.T) {
 		r := jobtest.Row(0, time.Now(), time.Now(), stagetest.Of(s), stagetest.Dead)
 		b.Twice(schedule.WriteCountDead)
 		b.Must(b.engine.Ended(b.Context(), r))
-		if now, err := b.Store.Schedule(b.Context(), s.Key); err != nil || now.Paused == nil || now.Failures != 1 {
-			b.Errorf("after %d failures: %+v, %v", now.Failures, now.Paused, err)
+		if now := b.Schedule(s.Key); now.Paused == nil || now.Failures != 1 {
+			b.Errorf("after %d failures: %+v", now.Failures, now.Paused)
 		}
 	})
 }

@@ -18,7 +18,7 @@ func TestRecurrer_ForgetsNoSchedule(t *testing.T) {
 	t.Parallel()
 	for name, trouble := range map[string]func(b *bench, ref item.Ref){
 		"that cannot be read": func(b *bench, ref item.Ref) {
-			b.Write(item.Write{Ref: ref, Name: "test.spoil", Set: map[string]any{"schema_v": int64(99)}})
+			b.Spoil(ref)
 		},
 		"that cannot be promoted": func(b *bench, ref item.Ref) {
 			b.Fault(stagetest.On(memory.TableGet, ref), memory.Fault{Fail: fault.Forbidden})

@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -207,14 +206,7 @@ func (b *bench) admitFor(row job.Row, step job.Step) (is job.Step, done bool, er
 }
 
 // def makes a definition of "child: parent parent" lines.
-func def(nodes ...string) dag.Definition {
-	d := dag.Definition{Nodes: map[string]dag.Node{}}
-	for _, l := range nodes {
-		name, parents, _ := strings.Cut(l, ":")
-		d.Nodes[name] = dag.Node{Task: "echo", DependsOn: strings.Fields(parents)}
-	}
-	return d
-}
+func def(nodes ...string) dag.Definition { return stagetest.Graph(nodes...) }
 
 func (b *bench) create(d dag.Definition, change ...func(*runs.Request)) {
 	b.Helper()
