@@ -421,8 +421,31 @@ func (k Key) KeepItem(ref item.Ref, until time.Time) item.Write {
 	}
 }
 
-// WakesToKeep is when a wake-up must come, at the latest, that keeps what belongs to the run.
-func (r Run) WakesToKeep() time.Time { return r.Kept().Add(-keptAhead) }
+// wakesToKeep is when a wake-up must come, at the latest, that keeps what belongs to the run.
+func (r Run) wakesToKeep() time.Time { return r.Kept().Add(-keptAhead) }
+
+// NextWakeUp is the next wake-up of a run that goes on. It finds what a crash has left undone; nothing else waits for
+// it, unless the run expires.
+func (r Run) NextWakeUp(now time.Time) time.Time {
+	at := now
+	if r.DueAt.After(now) {
+		at = r.DueAt
+	}
+	at = at.Add(contract.RetryEvery)
+	if r.Stop != NoStop {
+		at = now.Add(contract.Grace)
+	}
+	if keep := r.wakesToKeep(); keep.Before(at) {
+		at = now.Add(contract.RetryEvery)
+		if keep.After(at) {
+			at = keep
+		}
+	}
+	if r.Stop == NoStop && !r.ExpiryAt.IsZero() && r.ExpiryAt.Before(at) {
+		at = r.ExpiryAt
+	}
+	return at
+}
 
 // Superseded says that the row never will start: it belongs to an older generation, or to a run that is
 // stopped or over.

@@ -315,3 +315,32 @@ func TestRun_KeepsItsWakeUpUntilItsScheduleIsTold(t *testing.T) {
 		}
 	}
 }
+
+func TestRun_WakesNextAtTheEarliestTimeThatMatters(t *testing.T) {
+	t.Parallel()
+	now := noon.Add(time.Hour)
+	const day = 24 * time.Hour
+	for name, c := range map[string]struct {
+		change func(*run.Run)
+		want   time.Time
+	}{
+		"a run that goes on":        {func(*run.Run) {}, now.Add(contract.RetryEvery)},
+		"a run that is not due yet": {func(r *run.Run) { r.DueAt = now.Add(day) }, now.Add(day + contract.RetryEvery)},
+		"a run that is stopped":     {func(r *run.Run) { r.Stop = run.StopCancel }, now.Add(contract.Grace)},
+		"a run that expires before": {func(r *run.Run) { r.ExpiryAt = now.Add(time.Minute) }, now.Add(time.Minute)},
+		"a run that expires later":  {func(r *run.Run) { r.ExpiryAt = now.Add(day) }, now.Add(contract.RetryEvery)},
+		"a stopped run that expires": {
+			func(r *run.Run) { r.Stop, r.ExpiryAt = run.StopFail, now }, now.Add(contract.Grace)},
+		"a run whose items are to be kept before it is due": {
+			func(r *run.Run) { r.DueAt = now.Add(30 * day) }, noon.Add(15 * day)},
+		"a run whose items were to be kept by now": {
+			func(r *run.Run) { r.DueAt, r.KeptUntil = now.Add(30*day), now }, now.Add(contract.RetryEvery)},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			if got := going(c.change).NextWakeUp(now); !got.Equal(c.want) {
+				t.Errorf("it wakes at %v, want %v", got, c.want)
+			}
+		})
+	}
+}

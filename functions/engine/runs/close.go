@@ -7,7 +7,6 @@ import (
 	"time"
 
 	"punctual/functions/engine/effect"
-	"punctual/shared/contract"
 	"punctual/shared/dag"
 	"punctual/shared/job"
 	"punctual/shared/run"
@@ -159,33 +158,6 @@ func (r *Controller) keepEvents(ctx context.Context, is run.Run) {
 	if err := r.Store.KeepEvents(ctx, is.Key, is.EventsKept(now)); err != nil {
 		r.warn(ctx, is.Key, "the events of a run may be forgotten before it", err)
 	}
-}
-
-func latest(a, b time.Time) time.Time {
-	if a.After(b) {
-		return a
-	}
-	return b
-}
-
-// nextWakeUp is the next wake-up of a run that goes on. It finds what a crash has left undone; nothing else waits for
-// it, unless the run expires.
-func (r *Controller) nextWakeUp(is run.Run, now time.Time) time.Time {
-	at := now
-	if is.DueAt.After(now) {
-		at = is.DueAt
-	}
-	at = at.Add(contract.RetryEvery)
-	if is.Stop != run.NoStop {
-		at = now.Add(contract.Grace)
-	}
-	if keep := is.WakesToKeep(); keep.Before(at) {
-		at = latest(keep, now.Add(contract.RetryEvery))
-	}
-	if is.Stop == run.NoStop && !is.ExpiryAt.IsZero() && is.ExpiryAt.Before(at) {
-		at = is.ExpiryAt
-	}
-	return at
 }
 
 // rest sets the run's next wake-up, unless another process has acted since it was read. A run that has ended gets none.

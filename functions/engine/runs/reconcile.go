@@ -94,7 +94,7 @@ func (r *Controller) reconcileOnce(ctx context.Context, f *facts) (ended []job.R
 	if !f.run.Status.Final() { // endRun has done it
 		r.keepEvents(ctx, f.run)
 	}
-	return ended, true, r.rest(ctx, f, r.nextWakeUp(f.run, now))
+	return ended, true, r.rest(ctx, f, f.run.NextWakeUp(now))
 }
 
 // evaluateAll evaluates every node, parents before children. stopped says that it has stopped the run instead, for a
