@@ -12,10 +12,8 @@ import (
 	"punctual/functions/api/rest"
 	"punctual/functions/api/schedules"
 	"punctual/functions/api/spec"
-	"punctual/shared/clock"
 	"punctual/shared/contract"
 	"punctual/shared/target"
-	"punctual/shared/telemetry"
 	"punctual/shared/tenant"
 )
 
@@ -24,15 +22,7 @@ type Deps = spec.Deps
 
 // New returns the REST API as an http.Handler.
 func New(d Deps) http.Handler {
-	if d.Clock == nil {
-		d.Clock = clock.System{}
-	}
-	if d.Log == nil {
-		d.Log = telemetry.Silent()
-	}
-	if d.Shards == 0 {
-		d.Shards = contract.DefaultShards
-	}
+	d.Base = d.WithDefaults()
 	if d.ScheduleQuota == 0 {
 		d.ScheduleQuota = contract.ScheduleQuota
 	}

@@ -17,6 +17,7 @@ import (
 	"punctual/shared/contract"
 	"punctual/shared/job"
 	"punctual/shared/memory"
+	"punctual/shared/process"
 	"punctual/shared/telemetry"
 	"punctual/shared/tenant"
 )
@@ -60,8 +61,9 @@ func setup(t testing.TB, change ...func(*memory.Options, *api.Deps)) *bench {
 	t.Helper()
 	b := &bench{log: &strings.Builder{}, who: all("acme"), clock: &manualClock{at: noon}}
 	o := memory.Options{Clock: b.clock}
-	d := api.Deps{Clock: b.clock, Meter: new(telemetry.Meter), Log: telemetry.Logger(b.log, "api"),
-		Shards: stagetest.Shards}
+	d := api.Deps{Base: process.Base{
+		Clock: b.clock, Meter: new(telemetry.Meter), Log: telemetry.Logger(b.log, "api"), Shards: stagetest.Shards,
+	}}
 	for _, c := range change {
 		c(&o, &d)
 	}

@@ -13,6 +13,7 @@ import (
 	"punctual/shared/dag"
 	"punctual/shared/item"
 	"punctual/shared/job"
+	"punctual/shared/process"
 	"punctual/shared/store"
 )
 
@@ -473,7 +474,7 @@ func TestAPI_RecognizesItsOwnRepeatedWrite(t *testing.T) {
 		b.end(t, finished, job.Outcome{Kind: job.OutcomeSucceeded})
 		b.Received(stagetest.FiringQueue)
 		b.handler = api.New(api.Deps{Store: store.New(repeating{b.World.Table(), c.write}, b.World.Blobs()),
-			Queues: b.World.Queues(), Timers: b.World.Timers(), Clock: b.clock})
+			Queues: b.World.Queues(), Timers: b.World.Timers(), Base: process.Base{Clock: b.clock}})
 		path := strings.NewReplacer("{finished}", finished, "{waiting}", waiting).Replace(c.path)
 		r := b.want(t, c.status, c.method, path, c.body, c.headers...)
 		if r.header.Get("Idempotency-Replayed") != "" {

@@ -11,7 +11,7 @@ import (
 	"punctual/functions/stagetest"
 	"punctual/shared/contract"
 	"punctual/shared/job"
-	"punctual/shared/telemetry"
+	"punctual/shared/process"
 )
 
 // settled ends a job as its report does, and lets the jobs after it learn of that.
@@ -26,7 +26,7 @@ func (b *bench) settled(t *testing.T, id string, o job.Outcome) {
 // engine is what the other stages do to the bench's rows.
 func (b *bench) engine() *engine.Engine {
 	return engine.New(engine.Deps{
-		Store: b.Store, Queue: b.World.Queues(), Clock: b.clock, Log: telemetry.Silent(), Meter: b.Meter, Shards: 4,
+		Store: b.Store, Queue: b.World.Queues(), Base: process.Base{Clock: b.clock, Meter: b.Meter, Shards: 4},
 	})
 }
 

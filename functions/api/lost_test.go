@@ -11,6 +11,7 @@ import (
 	"punctual/shared/item"
 	"punctual/shared/job"
 	"punctual/shared/memory"
+	"punctual/shared/process"
 	"punctual/shared/schedule"
 	"punctual/shared/store"
 	"punctual/shared/tenant"
@@ -42,7 +43,7 @@ func TestSchedules_AreChangedWhenTheAnswerToTheFirstTryIsLost(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	b.handler = api.New(api.Deps{Store: store.New(askedTwice{b.World.Table()}, b.World.Blobs()),
-		Queues: b.World.Queues(), Timers: b.World.Timers(), Clock: b.clock})
+		Queues: b.World.Queues(), Timers: b.World.Timers(), Base: process.Base{Clock: b.clock}})
 	for n, c := range []struct {
 		status             int
 		method, path, body string

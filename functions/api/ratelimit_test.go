@@ -11,8 +11,8 @@ import (
 	"punctual/functions/stagetest"
 	"punctual/shared/contract"
 	"punctual/shared/memory"
+	"punctual/shared/process"
 	"punctual/shared/store"
-	"punctual/shared/telemetry"
 )
 
 const aSecond = 100 // requests a second in these tests
@@ -67,8 +67,7 @@ func TestRateLimit_BoundsTheRequestsOfATenant(t *testing.T) {
 		for range 4 {
 			o := *b
 			o.handler = api.New(api.Deps{
-				Store: b.Store, Queues: b.World.Queues(), Timers: b.World.Timers(), Clock: b.clock,
-				Log:       telemetry.Silent(),
+				Store: b.Store, Queues: b.World.Queues(), Timers: b.World.Timers(), Base: process.Base{Clock: b.clock},
 				RateLimit: store.RateLimit{Rate: aSecond, Burst: 2 * aSecond},
 			})
 			others = append(others, &o)

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"punctual/functions/api"
+	"punctual/shared/process"
 )
 
 func list(n int, each func(i int) string) string {
@@ -269,7 +270,8 @@ func TestBatch_CompilesABoundedNumberOfSchemas(t *testing.T) {
 	}
 	batch := `{"jobs":[` + list(20, func(i int) string { return fmt.Sprintf(`{"task":"t%d","payload":{}}`, i) }) + `]}`
 	// The new process has compiled none of them.
-	b.handler = api.New(api.Deps{Store: b.Store, Queues: b.World.Queues(), Timers: b.World.Timers(), Clock: b.clock})
+	b.handler = api.New(api.Deps{Store: b.Store, Queues: b.World.Queues(), Timers: b.World.Timers(),
+		Base: process.Base{Clock: b.clock}})
 	if r := b.want(t, 200, "POST", "/v1/jobs/batch", batch); !strings.Contains(r.text, `"refused":12`) {
 		t.Errorf("answered %.300s", r.text)
 	}

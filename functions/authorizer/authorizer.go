@@ -11,8 +11,7 @@ import (
 
 	"github.com/aws/aws-lambda-go/events"
 
-	"punctual/shared/clock"
-	"punctual/shared/telemetry"
+	"punctual/shared/process"
 	"punctual/shared/tenant"
 )
 
@@ -22,6 +21,7 @@ var ErrUnauthorized = errors.New("Unauthorized")
 
 // Deps is what an authorizer is made with.
 type Deps struct {
+	process.Base
 	JWKSURL string // where the issuer's keys are; should be https, or anybody on the way makes the keys
 	Issuer  string // what iss must be; empty refuses every token
 	// Audiences are the values of which the audience claim must have one; none refuses every token.
@@ -50,10 +50,7 @@ type Deps struct {
 	// WithoutScopes is what a token may that has no scope claim at all. Nil: nothing.
 	WithoutScopes []tenant.Scope
 
-	Clock clock.Clock      // nil: the system's
-	HTTP  *http.Client     // fetches the keys; nil: a client of its own
-	Log   *slog.Logger     // nil: silent
-	Meter *telemetry.Meter // nil: drops
+	HTTP *http.Client // fetches the keys; nil: a client of its own
 }
 
 // Authorizer verifies tokens. It is used by many goroutines at once.
@@ -68,14 +65,9 @@ func New(d Deps) *Authorizer {
 	d.TenantClaim = cmp.Or(d.TenantClaim, "tenant")
 	d.ScopeClaim = cmp.Or(d.ScopeClaim, "scope")
 	d.ScopePrefix = cmp.Or(d.ScopePrefix, scopeSpace)
-	if d.Clock == nil {
-		d.Clock = clock.System{}
-	}
+	d.Base = d.WithDefaults()
 	if d.HTTP == nil {
 		d.HTTP = &http.Client{Timeout: fetchWithin}
-	}
-	if d.Log == nil {
-		d.Log = telemetry.Silent()
 	}
 	return &Authorizer{deps: d, keys: newKeyring(d)}
 }

@@ -29,6 +29,7 @@ import (
 	"github.com/lestrrat-go/jwx/v3/jws"
 
 	"punctual/functions/authorizer"
+	"punctual/shared/process"
 	"punctual/shared/tenant"
 )
 
@@ -162,7 +163,8 @@ func setup(t *testing.T, change ...func(*authorizer.Deps)) *bench {
 		published(t, ecKey(), "ec", nil), published(t, edKey(), "ed", map[string]any{"alg": "EdDSA"}))
 	d := authorizer.Deps{
 		JWKSURL: jwksURL, Issuer: issuer, Audiences: []string{audience},
-		Clock: b.clock, HTTP: &http.Client{Transport: b.issuer}, Log: slog.New(slog.NewTextHandler(b.log, nil)),
+		Base: process.Base{Clock: b.clock, Log: slog.New(slog.NewTextHandler(b.log, nil))},
+		HTTP: &http.Client{Transport: b.issuer},
 	}
 	for _, c := range change {
 		c(&d)

@@ -13,6 +13,7 @@ import (
 	"github.com/lestrrat-go/jwx/v3/jwa"
 
 	"punctual/functions/authorizer"
+	"punctual/shared/process"
 )
 
 // S37: rotation locks no caller out, and made-up key ids do not make us hammer the issuer.
@@ -266,7 +267,7 @@ func TestKeyring_FetchesOnceForManyAtATime(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		slow := &slowly{b.issuer}
 		a := authorizer.New(authorizer.Deps{JWKSURL: jwksURL, Issuer: issuer, Audiences: []string{audience},
-			Clock: b.clock, HTTP: &http.Client{Transport: slow}})
+			Base: process.Base{Clock: b.clock}, HTTP: &http.Client{Transport: slow}})
 		var all sync.WaitGroup
 		for i := range 60 {
 			all.Go(func() {
@@ -288,7 +289,7 @@ func TestKeyring_FinishesAFetchWhoseCallerGaveUp(t *testing.T) {
 	token := rs(t, good())
 	synctest.Test(t, func(t *testing.T) {
 		a := authorizer.New(authorizer.Deps{JWKSURL: jwksURL, Issuer: issuer, Audiences: []string{audience},
-			Clock: b.clock, HTTP: &http.Client{Transport: &slowly{b.issuer}}})
+			Base: process.Base{Clock: b.clock}, HTTP: &http.Client{Transport: &slowly{b.issuer}}})
 		ctx, cancel := context.WithTimeout(t.Context(), time.Millisecond)
 		defer cancel()
 		_, _ = a.Verify(ctx, token)
@@ -346,7 +347,7 @@ func TestKeyring_FetchesKeysOverHTTP(t *testing.T) {
 	}))
 	t.Cleanup(server.Close)
 	a := authorizer.New(authorizer.Deps{JWKSURL: server.URL, Issuer: issuer, Audiences: []string{audience},
-		Clock: b.clock})
+		Base: process.Base{Clock: b.clock}})
 	if _, err := a.Verify(t.Context(), rs(t, good())); err != nil {
 		t.Error(err)
 	}

@@ -3,7 +3,6 @@ package dispatch
 import (
 	"context"
 	"errors"
-	"log/slog"
 	"sync/atomic"
 	"time"
 
@@ -13,12 +12,12 @@ import (
 	"punctual/functions/engine"
 	"punctual/functions/engine/arm"
 	"punctual/functions/engine/decide"
-	"punctual/shared/clock"
 	"punctual/shared/contract"
 	"punctual/shared/fault"
 	"punctual/shared/horizon"
 	"punctual/shared/job"
 	"punctual/shared/message"
+	"punctual/shared/process"
 	"punctual/shared/run"
 	"punctual/shared/schedule"
 	"punctual/shared/store"
@@ -32,16 +31,12 @@ type Queue interface {
 	message.Visibility
 }
 
-// Deps is what the stage needs. A nil Meter drops metrics.
+// Deps is what the stage needs.
 type Deps struct {
+	process.Base
 	Store engine.Store
 	Queue Queue
 	Timer message.Timers
-	Clock clock.Clock
-	Log   *slog.Logger
-	Meter *telemetry.Meter
-	// Shards is the number of shards of the due index; 0: contract.DefaultShards.
-	Shards int
 	// RateLimit is what each tenant may do; what runs release draws on it. The zero RateLimit is no bound.
 	RateLimit store.RateLimit
 }
@@ -57,8 +52,8 @@ type Stage struct {
 
 // New returns the stage.
 func New(d Deps) *Stage {
-	e := engine.New(engine.Deps{Store: d.Store, Queue: d.Queue, Clock: d.Clock, Log: d.Log, Meter: d.Meter,
-		Shards: d.Shards, RateLimit: d.RateLimit})
+	d.Base = d.WithDefaults()
+	e := engine.New(engine.Deps{Base: d.Base, Store: d.Store, Queue: d.Queue, RateLimit: d.RateLimit})
 	return &Stage{
 		Deps: d, engine: e,
 		records: batch.Runner{Stage: telemetry.StageDispatch, Log: d.Log, Meter: d.Meter,

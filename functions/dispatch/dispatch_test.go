@@ -9,7 +9,6 @@ import (
 	"punctual/functions/batch"
 	"punctual/functions/dispatch"
 	"punctual/functions/stagetest"
-	"punctual/shared/clock"
 	"punctual/shared/contract"
 	"punctual/shared/fault"
 	"punctual/shared/horizon"
@@ -18,6 +17,7 @@ import (
 	"punctual/shared/job/jobtest"
 	"punctual/shared/memory"
 	"punctual/shared/message"
+	"punctual/shared/process"
 	"punctual/shared/telemetry"
 )
 
@@ -39,9 +39,7 @@ func bubbleOf(t *testing.T, name string, o memory.Options, do func(b *bench)) {
 // another is the stage in another process.
 func (b *bench) another() *dispatch.Stage {
 	return dispatch.New(dispatch.Deps{
-		Store: b.Store, Queue: b.World.Queues(), Timer: b.World.Timers(), Clock: clock.System{},
-		Log:   telemetry.Silent(),
-		Meter: b.Meter,
+		Store: b.Store, Queue: b.World.Queues(), Timer: b.World.Timers(), Base: process.Base{Meter: b.Meter},
 	})
 }
 

@@ -1,17 +1,14 @@
 package engine
 
 import (
-	"log/slog"
-
 	"punctual/functions/engine/accept"
 	"punctual/functions/engine/arm"
 	"punctual/functions/engine/decide"
 	"punctual/functions/engine/recur"
 	"punctual/functions/engine/runs"
 	"punctual/functions/engine/stop"
-	"punctual/shared/clock"
+	"punctual/shared/process"
 	"punctual/shared/store"
-	"punctual/shared/telemetry"
 )
 
 // Store is what the verbs need of the table.
@@ -22,14 +19,11 @@ type Store interface {
 	runs.Store
 }
 
-// Deps is what the verbs need. A nil Meter drops metrics.
+// Deps is what the verbs need.
 type Deps struct {
-	Store  Store
-	Queue  decide.Queue
-	Clock  clock.Clock
-	Log    *slog.Logger
-	Meter  *telemetry.Meter
-	Shards int // of the due index; 0: contract.DefaultShards
+	process.Base
+	Store Store
+	Queue decide.Queue
 	// RateLimit is what each tenant may do; what runs release draws on it. The zero RateLimit is no bound.
 	RateLimit store.RateLimit
 	// Schemas validates payloads and params. Nil: a schema.Cache of its own.
@@ -51,20 +45,19 @@ type Engine struct {
 
 // New returns an Engine.
 func New(d Deps) *Engine {
-	acceptor := accept.New(accept.Deps{Jobs: d.Store, Queue: d.Queue, Clock: d.Clock, Log: d.Log, Meter: d.Meter})
+	d.Base = d.WithDefaults()
+	acceptor := accept.New(accept.Deps{Base: d.Base, Jobs: d.Store, Queue: d.Queue})
 	ask := arm.Asker{Queue: d.Queue}
 	controller := runs.New(runs.Deps{
-		Store: d.Store, Jobs: nodeJobs{acceptor, stop.Stopper{Jobs: d.Store, Log: d.Log}, ask},
-		Clock: d.Clock, Log: d.Log, Meter: d.Meter, Shards: d.Shards, Schemas: d.Schemas, RateLimit: d.RateLimit,
+		Base: d.Base, Store: d.Store, Jobs: nodeJobs{acceptor, stop.Stopper{Jobs: d.Store, Log: d.Log}, ask},
+		Schemas: d.Schemas, RateLimit: d.RateLimit,
 	})
-	schedules := recur.New(recur.Deps{
-		Store: d.Store, Queue: d.Queue, Clock: d.Clock, Log: d.Log, Meter: d.Meter, Shards: d.Shards,
-	})
+	schedules := recur.New(recur.Deps{Base: d.Base, Store: d.Store, Queue: d.Queue})
 	e := &Engine{
 		Arm: arm.Armer{Queue: d.Queue, Log: d.Log, Meter: d.Meter}, Accept: acceptor, Recur: schedules,
 		deps: d, ask: ask, runs: controller,
 		decide: decide.New(decide.Deps{
-			Jobs: d.Store, Queue: d.Queue, Clock: d.Clock, Log: d.Log, Meter: d.Meter,
+			Base: d.Base, Jobs: d.Store, Queue: d.Queue,
 			Schedules: schedules, Runs: controller,
 		}),
 	}

@@ -14,7 +14,9 @@ import (
 	"punctual/shared/aws/session"
 	"punctual/shared/aws/table"
 	"punctual/shared/aws/timer"
+	"punctual/shared/clock"
 	"punctual/shared/contract"
+	"punctual/shared/process"
 	"punctual/shared/store"
 	"punctual/shared/telemetry"
 	"punctual/shared/zonefile"
@@ -37,6 +39,11 @@ func New(stage string, needs ...string) Stage {
 	meter := &telemetry.Meter{Namespace: env.Namespace(), Version: lambdacontext.FunctionVersion}
 	return Stage{Env: env, Log: log, Meter: meter,
 		Config: session.Metered(session.MustLoad(context.Background()), meter)}
+}
+
+// Base returns what the parts of the stage share.
+func (s Stage) Base() process.Base {
+	return process.Base{Clock: clock.System{}, Log: s.Log, Meter: s.Meter, Shards: s.Env.Shards}
 }
 
 // Store returns the rows and items of the deployment.

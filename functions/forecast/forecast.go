@@ -2,16 +2,15 @@ package forecast
 
 import (
 	"context"
-	"log/slog"
 	"sync"
 	"time"
 
 	"golang.org/x/sync/errgroup"
 
-	"punctual/shared/clock"
 	"punctual/shared/contract"
 	"punctual/shared/fault"
 	"punctual/shared/horizon"
+	"punctual/shared/process"
 	"punctual/shared/store"
 	"punctual/shared/telemetry"
 )
@@ -30,20 +29,20 @@ type Store interface {
 	store.Forecasts
 }
 
-// Deps is what the stage needs. A nil Meter drops metrics.
+// Deps is what the stage needs.
 type Deps struct {
-	Store  Store
-	Clock  clock.Clock
-	Log    *slog.Logger
-	Meter  *telemetry.Meter
-	Shards int // of the due index, as the deployment says; more may be recorded
+	process.Base
+	Store Store
 }
 
 // Stage is the look ahead. It is safe for concurrent use.
 type Stage struct{ Deps }
 
 // New returns the stage.
-func New(d Deps) *Stage { return &Stage{d} }
+func New(d Deps) *Stage {
+	d.Base = d.WithDefaults()
+	return &Stage{d}
+}
 
 // Wanted is what one pool will want.
 type Wanted struct {

@@ -8,13 +8,11 @@ import (
 
 	"punctual/functions/forecast"
 	"punctual/functions/stagetest"
-	"punctual/shared/clock"
 	"punctual/shared/contract"
 	"punctual/shared/horizon"
 	"punctual/shared/item"
 	"punctual/shared/job"
 	"punctual/shared/memory"
-	"punctual/shared/telemetry"
 )
 
 type bench struct {
@@ -25,7 +23,7 @@ type bench struct {
 func bubble(t *testing.T, name string, do func(b *bench)) {
 	stagetest.Bubble(t, name, memory.Options{}, func(s *stagetest.Bench) {
 		do(&bench{s, forecast.New(forecast.Deps{
-			Store: s.Store, Clock: clock.System{}, Log: telemetry.Silent(), Meter: s.Meter, Shards: stagetest.Shards,
+			Store: s.Store, Base: s.ProcessBase(),
 		})})
 	})
 }

@@ -3,7 +3,6 @@ package promoter
 import (
 	"context"
 	"fmt"
-	"log/slog"
 	"sync/atomic"
 	"time"
 
@@ -11,12 +10,12 @@ import (
 	"punctual/functions/engine/recur"
 	"punctual/functions/engine/scan"
 	"punctual/shared/calendar"
-	"punctual/shared/clock"
 	"punctual/shared/contract"
 	"punctual/shared/fault"
 	"punctual/shared/horizon"
 	"punctual/shared/job"
 	"punctual/shared/message"
+	"punctual/shared/process"
 	"punctual/shared/store"
 	"punctual/shared/telemetry"
 )
@@ -29,14 +28,11 @@ type Store interface {
 	store.Shards
 }
 
-// Deps is what the stage needs. A nil Meter drops metrics.
+// Deps is what the stage needs.
 type Deps struct {
-	Store  Store
-	Queue  message.Sender
-	Clock  clock.Clock
-	Log    *slog.Logger
-	Meter  *telemetry.Meter
-	Shards int // of the due index in this deployment; an earlier one may have had more
+	process.Base
+	Store Store
+	Queue message.Sender
 	// Heartbeats are the pools that run an empty job of each priority each minute; nil keeps none.
 	Heartbeats []string
 }
@@ -52,12 +48,12 @@ type Stage struct {
 
 // New returns the stage.
 func New(d Deps) *Stage {
+	d.Base = d.WithDefaults()
 	return &Stage{
 		Deps:   d,
 		slices: arm.Slices{Queue: d.Queue},
-		recur: recur.New(recur.Deps{Store: d.Store, Queue: d.Queue, Clock: d.Clock, Log: d.Log, Meter: d.Meter,
-			Shards: d.Shards}),
-		pass: scan.Pass{Marks: d.Store, Mark: store.Promoted, Log: d.Log, Meter: d.Meter},
+		recur:  recur.New(recur.Deps{Base: d.Base, Store: d.Store, Queue: d.Queue}),
+		pass:   scan.Pass{Marks: d.Store, Mark: store.Promoted, Log: d.Log, Meter: d.Meter},
 	}
 }
 

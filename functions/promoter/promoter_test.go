@@ -8,13 +8,13 @@ import (
 	"punctual/functions/promoter"
 	"punctual/functions/stagetest"
 	"punctual/shared/calendar"
-	"punctual/shared/clock"
 	"punctual/shared/contract"
 	"punctual/shared/fault"
 	"punctual/shared/item"
 	"punctual/shared/job"
 	"punctual/shared/job/jobtest"
 	"punctual/shared/memory"
+	"punctual/shared/process"
 	"punctual/shared/store"
 	"punctual/shared/telemetry"
 )
@@ -36,8 +36,7 @@ func bubbleOf(t *testing.T, name string, o memory.Options, do func(b *bench)) {
 
 func (b *bench) another() *promoter.Stage {
 	return promoter.New(promoter.Deps{
-		Store: b.Store, Queue: b.World.Queues(), Clock: clock.System{}, Log: telemetry.Silent(),
-		Shards: stagetest.Shards,
+		Store: b.Store, Queue: b.World.Queues(), Base: process.Base{Shards: stagetest.Shards},
 	})
 }
 
@@ -267,8 +266,8 @@ func TestPromoter_WritesTheAgeOfTheTimeZoneRules(t *testing.T) {
 	t.Parallel()
 	bubble(t, "in days, once they are no longer new", func(b *bench) {
 		meter := &telemetry.Meter{}
-		stage := promoter.New(promoter.Deps{Store: b.Store, Queue: b.World.Queues(), Clock: clock.System{},
-			Log: telemetry.Silent(), Meter: meter, Shards: stagetest.Shards})
+		stage := promoter.New(promoter.Deps{Store: b.Store, Queue: b.World.Queues(),
+			Base: process.Base{Meter: meter, Shards: stagetest.Shards}})
 		for _, age := range []time.Duration{time.Hour, contract.MaxZoneRulesAge + time.Hour} {
 			time.Sleep(time.Until(calendar.Zones().ReleasedAt.Add(age)))
 			if _, err := stage.Handle(b.Context(), nil); err != nil {

@@ -7,12 +7,12 @@ import (
 
 	"punctual/functions/redrive"
 	"punctual/functions/stagetest"
-	"punctual/shared/clock"
 	"punctual/shared/contract"
 	"punctual/shared/job"
 	"punctual/shared/job/jobtest"
 	"punctual/shared/memory"
 	"punctual/shared/message"
+	"punctual/shared/process"
 	"punctual/shared/telemetry"
 )
 
@@ -24,7 +24,7 @@ type bench struct {
 func bubble(t *testing.T, name string, do func(b *bench)) {
 	stagetest.Bubble(t, name, memory.Options{}, func(s *stagetest.Bench) {
 		do(&bench{s, redrive.New(redrive.Deps{
-			Store: s.Store, Queue: s.World.Queues(), Clock: clock.System{}, Log: telemetry.Silent(), Meter: s.Meter,
+			Store: s.Store, Queue: s.World.Queues(), Base: process.Base{Meter: s.Meter},
 		})})
 	})
 }

@@ -9,13 +9,13 @@ import (
 	"punctual/functions/engine"
 	"punctual/functions/engine/runs"
 	"punctual/shared/calendar"
-	"punctual/shared/clock"
 	"punctual/shared/contract"
 	"punctual/shared/dag"
 	"punctual/shared/item"
 	"punctual/shared/job"
 	"punctual/shared/job/jobtest"
 	"punctual/shared/memory"
+	"punctual/shared/process"
 	"punctual/shared/run"
 	"punctual/shared/schedule"
 	"punctual/shared/store"
@@ -60,12 +60,14 @@ func New(t testing.TB, o memory.Options) *Bench {
 	return &Bench{TB: t, World: w, Store: rows, Meter: new(telemetry.Meter)}
 }
 
+// ProcessBase returns what the parts of a process share.
+func (s *Bench) ProcessBase() process.Base {
+	return process.Base{Meter: s.Meter, Shards: Shards}.WithDefaults()
+}
+
 // Engine returns the verbs as a process of their own: it shares nothing with another but the world.
 func (s *Bench) Engine() *engine.Engine {
-	return engine.New(engine.Deps{
-		Store: s.Store, Queue: s.World.Queues(), Clock: clock.System{}, Log: telemetry.Silent(), Meter: s.Meter,
-		Shards: Shards,
-	})
+	return engine.New(engine.Deps{Base: s.ProcessBase(), Store: s.Store, Queue: s.World.Queues()})
 }
 
 // Now is the time of the bubble as rows hold it: in UTC and whole milliseconds.

@@ -2,18 +2,17 @@ package status
 
 import (
 	"context"
-	"log/slog"
 
 	"github.com/aws/aws-lambda-go/events"
 
 	"punctual/functions/batch"
 	"punctual/functions/engine"
 	"punctual/functions/engine/decide"
-	"punctual/shared/clock"
 	"punctual/shared/contract"
 	"punctual/shared/fault"
 	"punctual/shared/job"
 	"punctual/shared/message"
+	"punctual/shared/process"
 	"punctual/shared/store"
 	"punctual/shared/telemetry"
 	"punctual/shared/tenant"
@@ -26,15 +25,11 @@ type Queue interface {
 	message.Visibility
 }
 
-// Deps is what the stage needs. A nil Meter drops metrics.
+// Deps is what the stage needs.
 type Deps struct {
+	process.Base
 	Store engine.Store
 	Queue Queue
-	Clock clock.Clock
-	Log   *slog.Logger
-	Meter *telemetry.Meter
-	// Shards is the number of shards of the due index; 0: contract.DefaultShards.
-	Shards int
 	// RateLimit is what each tenant may do; what runs release draws on it. The zero RateLimit is no bound.
 	RateLimit store.RateLimit
 }
@@ -48,8 +43,8 @@ type Stage struct {
 
 // New returns the stage.
 func New(d Deps) *Stage {
-	e := engine.New(engine.Deps{Store: d.Store, Queue: d.Queue, Clock: d.Clock, Log: d.Log, Meter: d.Meter,
-		Shards: d.Shards, RateLimit: d.RateLimit})
+	d.Base = d.WithDefaults()
+	e := engine.New(engine.Deps{Base: d.Base, Store: d.Store, Queue: d.Queue, RateLimit: d.RateLimit})
 	return &Stage{
 		Deps: d, engine: e,
 		records: batch.Runner{Stage: telemetry.StageStatus, Log: d.Log, Meter: d.Meter, Queue: contract.ReportQueue,

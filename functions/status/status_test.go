@@ -11,13 +11,13 @@ import (
 
 	"punctual/functions/stagetest"
 	"punctual/functions/status"
-	"punctual/shared/clock"
 	"punctual/shared/contract"
 	"punctual/shared/item"
 	"punctual/shared/job"
 	"punctual/shared/job/jobtest"
 	"punctual/shared/memory"
 	"punctual/shared/message"
+	"punctual/shared/process"
 	"punctual/shared/store"
 	"punctual/shared/telemetry"
 	"punctual/shared/tenant"
@@ -31,7 +31,7 @@ type bench struct {
 func bubble(t *testing.T, name string, do func(b *bench)) {
 	stagetest.Bubble(t, name, memory.Options{}, func(s *stagetest.Bench) {
 		do(&bench{s, status.New(status.Deps{
-			Store: s.Store, Queue: s.World.Queues(), Clock: clock.System{}, Log: telemetry.Silent(), Meter: s.Meter,
+			Store: s.Store, Queue: s.World.Queues(), Base: process.Base{Meter: s.Meter},
 		})})
 	})
 }

@@ -3,29 +3,26 @@ package stream
 import (
 	"context"
 	"fmt"
-	"log/slog"
 	"time"
 
 	"github.com/aws/aws-lambda-go/events"
 
 	"punctual/functions/batch"
 	"punctual/functions/engine/arm"
-	"punctual/shared/clock"
 	"punctual/shared/contract"
 	"punctual/shared/fault"
 	"punctual/shared/horizon"
 	"punctual/shared/item"
 	"punctual/shared/job"
 	"punctual/shared/message"
+	"punctual/shared/process"
 	"punctual/shared/telemetry"
 )
 
-// Deps is what the stage needs. A nil Meter drops metrics.
+// Deps is what the stage needs.
 type Deps struct {
+	process.Base
 	Queue message.Sender
-	Clock clock.Clock
-	Log   *slog.Logger
-	Meter *telemetry.Meter
 }
 
 // Stage is the stream consumer. It is safe for concurrent use.
@@ -38,6 +35,7 @@ type Stage struct {
 
 // New returns the stage.
 func New(d Deps) *Stage {
+	d.Base = d.WithDefaults()
 	return &Stage{
 		Deps:    d,
 		armer:   arm.Armer{Queue: d.Queue, Log: d.Log, Meter: d.Meter},

@@ -20,6 +20,7 @@ import (
 	"punctual/shared/job/jobtest"
 	"punctual/shared/memory"
 	"punctual/shared/message"
+	"punctual/shared/process"
 	"punctual/shared/telemetry"
 )
 
@@ -32,7 +33,7 @@ type bench struct {
 func bubble(t *testing.T, name string, do func(b *bench)) {
 	stagetest.Bubble(t, name, memory.Options{}, func(s *stagetest.Bench) {
 		do(&bench{Bench: s, stage: stream.New(stream.Deps{
-			Queue: s.World.Queues(), Clock: clock.System{}, Log: telemetry.Silent(), Meter: s.Meter,
+			Queue: s.World.Queues(), Base: process.Base{Meter: s.Meter},
 		})})
 	})
 }
@@ -111,7 +112,7 @@ func TestStream_FiresChangedJobs(t *testing.T) {
 		r := due(1, contract.DirectLane)
 		ev := batch.StreamEventOf(item.Change{Seq: "1", New: r.Item()})
 		slow := stream.New(stream.Deps{
-			Queue: b.World.Queues(), Clock: clock.Skewed{Offset: -3 * time.Second}, Log: telemetry.Silent(),
+			Queue: b.World.Queues(), Base: process.Base{Clock: clock.Skewed{Offset: -3 * time.Second}},
 		})
 		if resp, err := slow.Handle(b.Context(), ev); err != nil || len(resp.BatchItemFailures) != 0 {
 			b.Fatal(resp, err)

@@ -3,17 +3,16 @@ package sweeper
 import (
 	"context"
 	"errors"
-	"log/slog"
 	"sync/atomic"
 	"time"
 
 	"punctual/functions/engine"
 	"punctual/functions/engine/decide"
 	"punctual/functions/engine/scan"
-	"punctual/shared/clock"
 	"punctual/shared/contract"
 	"punctual/shared/horizon"
 	"punctual/shared/job"
+	"punctual/shared/process"
 	"punctual/shared/store"
 	"punctual/shared/telemetry"
 )
@@ -27,14 +26,11 @@ type Store interface {
 	store.Notes
 }
 
-// Deps is what the stage needs. A nil Meter drops metrics.
+// Deps is what the stage needs.
 type Deps struct {
-	Store  Store
-	Queue  decide.Queue
-	Clock  clock.Clock
-	Log    *slog.Logger
-	Meter  *telemetry.Meter
-	Shards int // of the due index in this deployment; an earlier one may have had more
+	process.Base
+	Store Store
+	Queue decide.Queue
 	// RateLimit is what each tenant may do; what runs release draws on it. The zero RateLimit is no bound.
 	RateLimit store.RateLimit
 	// Alone says that every other process of the deployment has ended, as on a laptop that starts. The first pass that
@@ -53,8 +49,8 @@ type Stage struct {
 
 // New returns the stage.
 func New(d Deps) *Stage {
-	e := engine.New(engine.Deps{Store: d.Store, Queue: d.Queue, Clock: d.Clock, Log: d.Log, Meter: d.Meter,
-		Shards: d.Shards, RateLimit: d.RateLimit})
+	d.Base = d.WithDefaults()
+	e := engine.New(engine.Deps{Base: d.Base, Store: d.Store, Queue: d.Queue, RateLimit: d.RateLimit})
 	return &Stage{
 		Deps: d, engine: e,
 		pass:   scan.Pass{Marks: d.Store, Mark: store.Swept, Log: d.Log, Meter: d.Meter},

@@ -10,7 +10,6 @@ import (
 
 	"punctual/functions/stagetest"
 	"punctual/functions/sweeper"
-	"punctual/shared/clock"
 	"punctual/shared/contract"
 	"punctual/shared/fault"
 	"punctual/shared/horizon"
@@ -40,10 +39,7 @@ func bubbleOf(t *testing.T, name string, o memory.Options, do func(b *bench)) {
 }
 
 func (b *bench) another() *sweeper.Stage {
-	return sweeper.New(sweeper.Deps{
-		Store: b.Store, Queue: b.World.Queues(), Clock: clock.System{}, Log: telemetry.Silent(), Meter: b.Meter,
-		Shards: stagetest.Shards,
-	})
+	return sweeper.New(sweeper.Deps{Base: b.ProcessBase(), Store: b.Store, Queue: b.World.Queues()})
 }
 
 // lost stores job n, due then, as it is after its firing was lost.
@@ -99,8 +95,8 @@ func TestSweeper_RecoversLostJobs(t *testing.T) {
 	})
 	bubble(t, "takes up at once what is due when it starts alone, and waits for the grace from then on",
 		func(b *bench) {
-			b.stage = sweeper.New(sweeper.Deps{Store: b.Store, Queue: b.World.Queues(), Clock: clock.System{},
-				Log: telemetry.Silent(), Meter: b.Meter, Shards: stagetest.Shards, Alone: true})
+			b.stage = sweeper.New(sweeper.Deps{Base: b.ProcessBase(), Store: b.Store,
+				Queue: b.World.Queues(), Alone: true})
 			old, young := b.lost(1, -time.Minute), b.lost(2, 0)
 			time.Sleep(time.Second)
 			b.Fail(stagetest.Every(memory.TableQuery))

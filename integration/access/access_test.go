@@ -16,11 +16,10 @@ import (
 	"punctual/functions/forecast"
 	"punctual/functions/stagetest"
 	"punctual/integration/story"
-	"punctual/shared/clock"
 	"punctual/shared/contract"
 	"punctual/shared/memory"
+	"punctual/shared/process"
 	"punctual/shared/store"
-	"punctual/shared/telemetry"
 	"punctual/workers/system"
 	"punctual/workers/worker"
 )
@@ -55,8 +54,7 @@ func live(t *testing.T, into *ledger, do func(t *testing.T, w *bench)) {
 		done := make(chan error, 1)
 		go func() { done <- sys.Run(ctx) }()
 		ahead := w.did.ports(w.World, "prewarm")
-		demand := forecast.New(forecast.Deps{Store: store.New(ahead.Table, ahead.Blobs), Clock: clock.System{},
-			Log: telemetry.Silent(), Shards: 1})
+		demand := forecast.New(forecast.Deps{Store: store.New(ahead.Table, ahead.Blobs), Base: process.Base{Shards: 1}})
 		go func() {
 			for ctx.Err() == nil {
 				_, _ = demand.Handle(ctx, nil)
@@ -88,7 +86,7 @@ func (w *bench) split() http.Handler {
 		p := w.did.ports(w.World, part)
 		return api.New(api.Deps{
 			RateLimit: store.RateLimit{Rate: 10_000, Burst: 100_000}, Store: store.New(p.Table, p.Blobs),
-			Queues: p.Queues, Timers: p.Timers, Shards: 1})
+			Queues: p.Queues, Timers: p.Timers, Base: process.Base{Shards: 1}})
 	}
 	reads, writes := half("api-read"), half("api-write")
 	return http.HandlerFunc(func(rw http.ResponseWriter, r *http.Request) {

@@ -10,14 +10,13 @@ import (
 	"punctual/functions/engine/runs"
 	"punctual/functions/stagetest"
 	"punctual/integration/story"
-	"punctual/shared/clock"
 	"punctual/shared/contract"
 	"punctual/shared/dag"
 	"punctual/shared/job"
 	"punctual/shared/memory"
+	"punctual/shared/process"
 	"punctual/shared/run"
 	"punctual/shared/store"
-	"punctual/shared/telemetry"
 	"punctual/shared/tenant"
 )
 
@@ -25,7 +24,7 @@ import (
 func (w *bench) controller() *engine.Runs {
 	p := w.did.ports(w.World, "api-write")
 	return engine.New(engine.Deps{
-		Store: store.New(p.Table, p.Blobs), Queue: p.Queues, Clock: clock.System{}, Log: telemetry.Silent(), Shards: 1,
+		Store: store.New(p.Table, p.Blobs), Queue: p.Queues, Base: process.Base{Shards: 1},
 	}).Runs
 }
 

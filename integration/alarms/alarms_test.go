@@ -19,6 +19,7 @@ import (
 	"punctual/shared/item"
 	"punctual/shared/memory"
 	"punctual/shared/message"
+	"punctual/shared/process"
 	"punctual/shared/store"
 	"punctual/shared/telemetry"
 	"punctual/workers/system"
@@ -144,7 +145,7 @@ func play(t *testing.T, name string, cold []string, do func(b *bench)) {
 				Heartbeats: contract.Pools})
 			demand := forecast.New(
 				forecast.Deps{Store: store.New(table{world.Table(), b.broken["forecast"]}, world.Blobs()),
-					Clock: clock.System{}, Log: telemetry.Silent(), Meter: b.meters["forecast"], Shards: 2},
+					Base: process.Base{Meter: b.meters["forecast"], Shards: 2}},
 			)
 			ctx, stop := context.WithCancel(t.Context())
 			ended := make(chan error, 1)

@@ -25,6 +25,7 @@ var folders = []string{
 	"shared/job",
 	"shared/memory",
 	"shared/message",
+	"shared/process",
 	"shared/run",
 	"shared/schedule",
 	"shared/schema",

@@ -7,7 +7,6 @@ import (
 	"testing"
 	"time"
 
-	"punctual/shared/clock"
 	"punctual/shared/contract"
 	"punctual/shared/job"
 	"punctual/shared/memory"
@@ -23,8 +22,7 @@ func BenchmarkHeldMessages(b *testing.B) {
 	for b.Loop() {
 		const n = 100_000
 		world := memory.New(memory.Options{})
-		w := worker.New(worker.Deps{Queues: world.Queues(), Store: store.New(world.Table(), world.Blobs()),
-			Clock: clock.System{}},
+		w := worker.New(worker.Deps{Queues: world.Queues(), Store: store.New(world.Table(), world.Blobs())},
 			worker.Options{Name: "bench", Slots: 1, Hold: n + 1000, Poll: time.Second})
 		queue := contract.FiringQueue("short", "normal")
 		due := time.Now().Add(9500 * time.Millisecond)

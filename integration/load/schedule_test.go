@@ -15,9 +15,9 @@ import (
 	"punctual/shared/job"
 	"punctual/shared/memory"
 	"punctual/shared/message"
+	"punctual/shared/process"
 	"punctual/shared/schedule"
 	"punctual/shared/store"
-	"punctual/shared/telemetry"
 	"punctual/shared/tenant"
 )
 
@@ -69,8 +69,7 @@ func BenchmarkPromotionOf100000InOneMinute(b *testing.B) {
 		w := memory.New(memory.Options{Clock: c, Schemas: withoutStream()})
 		s := store.New(w.Table(), w.Blobs())
 		putSchedules(b, s, schedules, "0 9 * * *", c.at)
-		p := promoter.New(promoter.Deps{Store: s, Queue: nowhere{}, Clock: c, Log: telemetry.Silent(),
-			Shards: contract.DefaultShards})
+		p := promoter.New(promoter.Deps{Store: s, Queue: nowhere{}, Base: process.Base{Clock: c}})
 		if _, err := p.Handle(b.Context(), nil); err != nil {
 			b.Fatal(err)
 		}
@@ -100,7 +99,7 @@ func BenchmarkCostOfASchedule(b *testing.B) {
 			w := memory.New(memory.Options{Clock: c, Schemas: withoutStream()})
 			s := store.New(w.Table(), w.Blobs())
 			putSchedules(b, s, 1, every.cron, c.at)
-			r := recur.New(recur.Deps{Store: s, Queue: nowhere{}, Clock: c, Log: telemetry.Silent()})
+			r := recur.New(recur.Deps{Store: s, Queue: nowhere{}, Base: process.Base{Clock: c}})
 			k := schedule.Key{Tenant: "t0", Name: "s0"}
 			days := 2
 			before := w.Counts()

@@ -14,6 +14,7 @@ import (
 
 	"punctual/functions/api"
 	"punctual/shared/job"
+	proc "punctual/shared/process"
 	"punctual/shared/store"
 	"punctual/shared/tenant"
 )
@@ -25,9 +26,7 @@ func (w *World) newAPI(p *process) http.Handler {
 		Store:   store.New(ports.Table, ports.Blobs),
 		Queues:  ports.Queues,
 		Timers:  ports.Timers,
-		Clock:   p.clock,
-		Log:     w.log("api"),
-		Shards:  w.o.Shards,
+		Base:    proc.Base{Clock: p.clock, Log: w.log("api"), Shards: w.o.Shards},
 		Entropy: &entropy{seed: w.o.Seed, sameIDs: w.o.SameIDs},
 	})
 }

@@ -14,6 +14,7 @@ import (
 	"punctual/shared/dag"
 	"punctual/shared/fault"
 	"punctual/shared/job"
+	proc "punctual/shared/process"
 	graphs "punctual/shared/run" // run is an identifier of this package
 	"punctual/shared/store"
 )
@@ -28,8 +29,8 @@ type graph struct {
 func (w *World) newController(p *process) *engine.Runs {
 	ports := p.ports()
 	return engine.New(engine.Deps{
-		Store: store.New(ports.Table, ports.Blobs), Queue: ports.Queues, Clock: p.clock, Log: w.log("api"),
-		Shards: w.o.Shards,
+		Store: store.New(ports.Table, ports.Blobs), Queue: ports.Queues,
+		Base: proc.Base{Clock: p.clock, Log: w.log("api"), Shards: w.o.Shards},
 	}).Runs
 }
 

@@ -19,6 +19,7 @@ import (
 	"punctual/shared/job"
 	"punctual/shared/memory"
 	"punctual/shared/message"
+	proc "punctual/shared/process"
 	graphs "punctual/shared/run"
 	"punctual/shared/store"
 	"punctual/shared/telemetry"
@@ -322,8 +323,7 @@ func (w *World) startWorker() {
 		Queues:   ports.Queues,
 		Store:    store.New(ports.Table, ports.Blobs),
 		Registry: w.registry(p),
-		Clock:    p.clock,
-		Log:      w.log("worker"),
+		Base:     proc.Base{Clock: p.clock, Log: w.log("worker")},
 	}, worker.Options{Name: p.name, Slots: slots, Poll: 4 * time.Second})
 	w.running.Go(func() {
 		if err := started.Run(ctx); err != nil {

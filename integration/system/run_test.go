@@ -12,11 +12,11 @@ import (
 
 	"punctual/functions/engine"
 	"punctual/functions/engine/runs"
-	"punctual/shared/clock"
 	"punctual/shared/contract"
 	"punctual/shared/dag"
 	"punctual/shared/job"
 	"punctual/shared/message"
+	"punctual/shared/process"
 	"punctual/shared/run"
 	"punctual/shared/telemetry"
 	"punctual/shared/tenant"
@@ -72,7 +72,7 @@ func ofGraphs(t *testing.T, do func(g *graphs)) {
 		defer g.stop()
 		g.Want(201, "PUT", "/tasks/step", object{"executor": "go", "timeout": "1h", "retry": object{"max_attempts": 1}})
 		g.rel = engine.New(engine.Deps{
-			Store: g.sys.Store, Queue: g.World.Queues(), Clock: clock.System{}, Log: telemetry.Silent(), Shards: 4,
+			Store: g.sys.Store, Queue: g.World.Queues(), Base: process.Base{Shards: 4},
 		}).Runs
 		g.key = run.Key{Tenant: tenant.Local, ID: job.DeterministicID(time.Now(), t.Name())}
 		do(g)

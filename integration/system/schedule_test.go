@@ -22,6 +22,7 @@ import (
 	"punctual/shared/item"
 	"punctual/shared/job"
 	"punctual/shared/memory"
+	"punctual/shared/process"
 	"punctual/shared/schedule"
 	"punctual/shared/store"
 	"punctual/shared/telemetry"
@@ -99,8 +100,7 @@ func setupRules(t *testing.T) *rules {
 	r.sys = system.Compose(ports, system.Options{Shards: 4, Registry: worker.NewRegistry(),
 		Worker: worker.Options{Name: "w1", Slots: 25, Pools: []string{"short"}, Poll: 20 * time.Second}})
 	r.API = story.Over(t, r.sys.API)
-	r.recur = recur.New(recur.Deps{Store: r.Store, Queue: world.Queues(), Clock: clock.System{},
-		Log: telemetry.Silent(), Shards: 4})
+	r.recur = recur.New(recur.Deps{Store: r.Store, Queue: world.Queues(), Base: process.Base{Shards: 4}})
 	ctx, cancel := context.WithCancel(context.Background())
 	done := make(chan error, 1)
 	go func() { done <- r.sys.Run(ctx) }()

@@ -20,9 +20,9 @@ import (
 	"punctual/shared/job"
 	"punctual/shared/memory"
 	"punctual/shared/message"
+	"punctual/shared/process"
 	"punctual/shared/schedule"
 	"punctual/shared/store"
-	"punctual/shared/telemetry"
 )
 
 // schedulesOfTheYear returns the number of schedules: PUNCTUAL_YEAR, or a small number.
@@ -183,7 +183,7 @@ func year(t *testing.T, seed uint64) map[string]int {
 	defer world.Close()
 	l.table = &shakyTable{Table: world.Table(), rand: rand.New(rand.NewPCG(seed, 8)), shaky: true}
 	l.store = store.New(l.table, world.Blobs())
-	e := engine.New(engine.Deps{Store: l.store, Queue: noQueue{}, Clock: l.clock, Log: telemetry.Silent(), Shards: 4})
+	e := engine.New(engine.Deps{Store: l.store, Queue: noQueue{}, Base: process.Base{Clock: l.clock, Shards: 4}})
 	l.recur, l.decider = e.Recur, e
 	l.k = schedule.Key{Tenant: "acme", Name: fmt.Sprintf("s%d", seed)}
 	first := l.rule(seed)

@@ -14,6 +14,7 @@ import (
 	"punctual/functions/sweeper"
 	"punctual/shared/contract"
 	"punctual/shared/job"
+	"punctual/shared/process"
 	"punctual/shared/store"
 	"punctual/shared/tenant"
 	"punctual/workers/executor"
@@ -31,11 +32,11 @@ type System struct {
 
 // Compose connects the parts in the order in which a job flows through them.
 func Compose(p Ports, o Options) *System {
-	if o.Shards == 0 {
-		o.Shards = contract.DefaultShards
-	}
 	if o.Pumps == 0 {
 		o.Pumps = 2
+	}
+	base := func(p Ports, stage string) process.Base {
+		return process.Base{Clock: p.Clock, Log: p.Log(stage), Meter: p.Meter, Shards: o.Shards}
 	}
 	storeOf := func(p Ports) *store.Store { return store.By(p.Clock, p.Table, p.Blobs) }
 
@@ -44,27 +45,25 @@ func Compose(p Ports, o Options) *System {
 	if !o.NoAPI {
 		p := p.of("api")
 		rest = api.New(api.Deps{
-			Store: storeOf(p), Queues: p.Queues, Timers: p.Timers, Clock: p.Clock, Log: p.Log("api"), Meter: p.Meter,
-			Shards: o.Shards, HTTPAllow: o.HTTPAllow, OwnPorts: o.OwnPorts, NoSignIn: o.NoSignIn,
-			Unready: o.Unready,
+			Base: base(p, "api"), Store: storeOf(p), Queues: p.Queues, Timers: p.Timers,
+			HTTPAllow: o.HTTPAllow, OwnPorts: o.OwnPorts, NoSignIn: o.NoSignIn, Unready: o.Unready,
 		})
 	}
 	// The table's stream: sends what is near, or asks for its slice.
 	at := p.of("stream")
-	onChange := stream.New(stream.Deps{Queue: at.Queues, Clock: at.Clock, Log: at.Log("stream"), Meter: at.Meter})
+	onChange := stream.New(stream.Deps{Queue: at.Queues, Base: base(at, "stream")})
 	// Each minute: slices that enter the horizon, and overdue slices.
 	at = p.of("promoter")
 	promote := promoter.New(promoter.Deps{
-		Store: storeOf(at), Queue: at.Queues, Clock: at.Clock, Log: at.Log("promoter"),
-		Meter: at.Meter, Shards: o.Shards, Heartbeats: o.Heartbeats,
+		Store: storeOf(at), Queue: at.Queues, Base: base(at, "promoter"), Heartbeats: o.Heartbeats,
 	})
 	at = p.of("sweeper")
-	sweep := sweeper.New(sweeper.Deps{Store: storeOf(at), Queue: at.Queues, Clock: at.Clock, Log: at.Log("sweeper"),
-		Meter: at.Meter, Shards: o.Shards, Alone: o.Alone})
+	sweep := sweeper.New(sweeper.Deps{Store: storeOf(at), Queue: at.Queues, Base: base(at, "sweeper"), Alone: o.Alone})
 	// Slices get timers, and become firings at their time.
 	at = p.of("dispatch")
-	onDispatch := dispatch.New(dispatch.Deps{Store: storeOf(at), Queue: at.Queues, Timer: at.Timers, Clock: at.Clock,
-		Log: at.Log("dispatch"), Meter: at.Meter, Shards: o.Shards})
+	onDispatch := dispatch.New(dispatch.Deps{
+		Base: base(at, "dispatch"), Store: storeOf(at), Queue: at.Queues, Timer: at.Timers,
+	})
 	// Workers run what is due, and report.
 	var runner *worker.Worker
 	if !o.NoWorker {
@@ -72,18 +71,16 @@ func Compose(p Ports, o Options) *System {
 		reach := at.Executors
 		reach.Secrets, reach.HTTPAllow, reach.OwnPorts, reach.Clock = at.Secrets, o.HTTPAllow, o.OwnPorts, at.Clock
 		runner = worker.New(worker.Deps{
-			Queues: at.Queues, Store: storeOf(at), Registry: o.Registry, Clock: at.Clock, Log: at.Log("worker"),
-			Meter: at.Meter, Executors: executor.Standard(reach),
+			Base: base(at, "worker"), Queues: at.Queues, Store: storeOf(at), Registry: o.Registry,
+			Executors: executor.Standard(reach),
 		}, o.Worker)
 	}
 	// Reports are settled: the job is done, retried, or dead.
 	at = p.of("status")
-	onReport := status.New(status.Deps{Store: storeOf(at), Queue: at.Queues, Clock: at.Clock, Log: at.Log("status"),
-		Meter: at.Meter, Shards: o.Shards})
+	onReport := status.New(status.Deps{Store: storeOf(at), Queue: at.Queues, Base: base(at, "status")})
 	// Dead letters are buried, and redriven.
 	at = p.of("redrive")
-	onLetter := redrive.New(redrive.Deps{Store: storeOf(at), Queue: at.Queues, Clock: at.Clock, Log: at.Log("redrive"),
-		Meter: at.Meter, Shards: o.Shards})
+	onLetter := redrive.New(redrive.Deps{Store: storeOf(at), Queue: at.Queues, Base: base(at, "redrive")})
 
 	pumpOf := func(p Ports) pump {
 		return pump{queues: p.Queues, stream: p.Stream, clock: p.Clock, log: p.Log("pump")}

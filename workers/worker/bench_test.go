@@ -13,13 +13,13 @@ import (
 	"time"
 
 	"punctual/functions/stagetest"
-	"punctual/shared/clock"
 	"punctual/shared/contract"
 	"punctual/shared/fault"
 	"punctual/shared/item"
 	"punctual/shared/job"
 	"punctual/shared/memory"
 	"punctual/shared/message"
+	"punctual/shared/process"
 	"punctual/shared/store"
 	"punctual/shared/tenant"
 	"punctual/workers/executor"
@@ -173,7 +173,7 @@ func (r *runningWorker) wait() { <-r.done }
 func (b *bench) start(name string, change ...func(*Deps, *Options)) *runningWorker {
 	d := Deps{
 		Queues: b.World.Queues(), Store: b.Store, Executors: map[string]executor.Executor{job.ExecutorEcho: b},
-		Clock: clock.System{}, Log: slog.New(slog.NewTextHandler(b.logs, nil)), Meter: b.Meter,
+		Base: process.Base{Log: slog.New(slog.NewTextHandler(b.logs, nil)), Meter: b.Meter},
 	}
 	o := Options{Name: name}
 	for _, c := range change {

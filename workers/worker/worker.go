@@ -11,6 +11,7 @@ import (
 	"punctual/shared/fault"
 	"punctual/shared/job"
 	"punctual/shared/message" // run is a word of this package
+	"punctual/shared/process"
 	"punctual/shared/store"
 	"punctual/shared/telemetry"
 	"punctual/workers/executor"
@@ -18,13 +19,11 @@ import (
 
 // Deps is what a worker works with.
 type Deps struct {
+	process.Base
 	Queues    Queues
 	Store     Store
 	Executors map[string]executor.Executor // by kind; that of kind go is Registry
 	Registry  *Registry                    // handlers of kind go; nil for none
-	Clock     clock.Clock                  // nil: the system's
-	Log       *slog.Logger                 // nil: silent
-	Meter     *telemetry.Meter             // nil drops everything
 }
 
 // Worker runs jobs. Use New, then Run once.
@@ -58,18 +57,11 @@ type Worker struct {
 
 // New returns a worker over what it is handed.
 func New(d Deps, o Options) *Worker {
-	o = o.withDefaults()
+	d.Base, o = d.WithDefaults(), o.withDefaults()
 	w := &Worker{
-		queues: d.Queues, store: d.Store, registry: d.Registry, clock: d.Clock, log: d.Log, meter: d.Meter, opts: o,
-		draining: make(chan struct{}), over: make(chan struct{}),
+		queues: d.Queues, store: d.Store, registry: d.Registry, clock: d.Clock, log: d.Log.With("worker", o.Name),
+		meter: d.Meter, opts: o, draining: make(chan struct{}), over: make(chan struct{}),
 	}
-	if w.clock == nil {
-		w.clock = clock.System{}
-	}
-	if w.log == nil {
-		w.log = telemetry.Silent()
-	}
-	w.log = w.log.With("worker", o.Name)
 	w.executors = map[string]executor.Executor{}
 	for kind, e := range d.Executors {
 		w.executors[kind] = e

@@ -2,7 +2,6 @@ package spec
 
 import (
 	"io"
-	"log/slog"
 	"net/netip"
 
 	"punctual/functions/api/rest"
@@ -16,22 +15,18 @@ import (
 	"punctual/functions/engine/pause"
 	"punctual/functions/engine/show"
 	"punctual/functions/engine/submit"
-	"punctual/shared/clock"
 	"punctual/shared/message"
+	"punctual/shared/process"
 	"punctual/shared/schema"
 	"punctual/shared/store"
-	"punctual/shared/telemetry"
 )
 
 // Deps holds what the stage needs.
 type Deps struct {
+	process.Base
 	Store  Store
 	Queues decide.Queue
 	Timers message.Timers
-	Clock  clock.Clock      // nil: the system's
-	Log    *slog.Logger     // nil: nothing is logged
-	Meter  *telemetry.Meter // nil: nothing is counted
-	Shards int              // of the due index; 0: contract.DefaultShards
 	// Deployment is the prefix in the names of its tenants' secrets; "": contract.DefaultPrefix
 	Deployment string
 	HTTPAllow  []netip.Prefix // special-purpose ranges that http jobs may reach; none: none
@@ -70,18 +65,17 @@ type Core struct {
 // NewCore returns a Core, without its Router.
 func NewCore(d Deps) *Core {
 	c := &Core{Deps: d, Schemas: schema.NewCache(), Entropy: &accept.Entropy{R: d.Entropy}}
-	c.Engine = engine.New(engine.Deps{Store: d.Store, Queue: d.Queues, Clock: d.Clock, Log: d.Log, Meter: d.Meter,
-		Shards: d.Shards, Schemas: c.Schemas, RateLimit: d.RateLimit})
+	c.Engine = engine.New(engine.Deps{Base: d.Base, Store: d.Store, Queue: d.Queues, Schemas: c.Schemas,
+		RateLimit: d.RateLimit})
 	c.Runs = c.Engine.Runs
-	c.Read = &show.Reader{Store: d.Store, Nodes: c.Runs.Nodes, Clock: d.Clock, Log: d.Log, Meter: d.Meter,
-		Shards: d.Shards}
+	c.Read = &show.Reader{Base: d.Base, Store: d.Store, Nodes: c.Runs.Nodes}
 	wake := arm.Waker{Queue: d.Queues, Timers: d.Timers, Clock: d.Clock, Log: d.Log}
 	c.Editor = &amend.Editor{Store: d.Store, Engine: c.Engine, Read: c.Read, Wake: wake, Entropy: c.Entropy,
 		Log: d.Log, Quota: d.ScheduleQuota}
 	c.Jobs = &edit.Editor{Store: d.Store, Read: c.Read, Accept: c.Engine.Accept, Decisions: c.Engine,
 		Queue: d.Queues, Log: d.Log}
-	c.Submit = &submit.Submitter{Store: d.Store, Accept: c.Engine.Accept, Runs: c.Runs, Entropy: c.Entropy,
-		Clock: d.Clock, Log: d.Log, Meter: d.Meter, Shards: d.Shards}
+	c.Submit = &submit.Submitter{Base: d.Base, Store: d.Store, Accept: c.Engine.Accept, Runs: c.Runs,
+		Entropy: c.Entropy}
 	c.Pauses = pause.NewEditor(d.Store, wake, d.Clock)
 	c.Limit = &limit.Limiter{Store: d.Store, Clock: d.Clock, Log: d.Log, RateLimit: d.RateLimit, Waiting: d.Waiting}
 	return c

@@ -9,6 +9,7 @@ import (
 	"punctual/functions/authorizer"
 	"punctual/functions/batch"
 	"punctual/shared/contract"
+	"punctual/shared/process"
 	"punctual/shared/telemetry"
 )
 
@@ -25,7 +26,6 @@ func main() {
 		GroupClaim:    env.GroupClaim,
 		ScopeClaim:    env.ScopeClaim,
 		ScopePrefix:   env.ScopePrefix,
-		Log:           telemetry.Logger(os.Stdout, "authorizer"),
-		Meter:         meter,
+		Base:          process.Base{Log: telemetry.Logger(os.Stdout, "authorizer"), Meter: meter},
 	}).Handle, meter, os.Stdout))
 }

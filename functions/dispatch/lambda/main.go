@@ -4,7 +4,6 @@ package main
 import (
 	"punctual/functions/dispatch"
 	"punctual/functions/entry"
-	"punctual/shared/clock"
 )
 
 func main() {
@@ -13,10 +12,7 @@ func main() {
 		Store:     s.Store(),
 		Queue:     s.Queues(),
 		Timer:     s.Timers(),
-		Clock:     clock.System{},
-		Log:       s.Log,
-		Meter:     s.Meter,
-		Shards:    s.Env.Shards,
+		Base:      s.Base(),
 		RateLimit: s.RateLimit(),
 	}).Handle)
 }

@@ -2,15 +2,14 @@ package accept
 
 import (
 	"context"
-	"log/slog"
 	"slices"
 
 	"punctual/functions/engine/arm"
-	"punctual/shared/clock"
 	"punctual/shared/fault"
 	"punctual/shared/item"
 	"punctual/shared/job"
 	"punctual/shared/message"
+	"punctual/shared/process"
 	"punctual/shared/store"
 	"punctual/shared/telemetry"
 )
@@ -22,13 +21,11 @@ type Jobs interface {
 	store.ContentWriter
 }
 
-// Deps is what an Acceptor needs. A nil Meter drops metrics.
+// Deps is what an Acceptor needs.
 type Deps struct {
+	process.Base
 	Jobs  Jobs
 	Queue message.Sender
-	Clock clock.Clock
-	Log   *slog.Logger
-	Meter *telemetry.Meter
 }
 
 // Acceptor accepts jobs. It is safe for concurrent use.
@@ -39,6 +36,7 @@ type Acceptor struct {
 
 // New returns an Acceptor.
 func New(d Deps) *Acceptor {
+	d.Base = d.WithDefaults()
 	return &Acceptor{Deps: d, armer: arm.Armer{Queue: d.Queue, Log: d.Log, Meter: d.Meter}}
 }
 

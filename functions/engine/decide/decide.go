@@ -1,7 +1,6 @@
 package decide
 
 import (
-	"log/slog"
 	"time"
 
 	"punctual/functions/engine/arm"
@@ -10,10 +9,9 @@ import (
 	"punctual/functions/engine/runs"
 	"punctual/functions/engine/stop"
 	"punctual/shared/cache"
-	"punctual/shared/clock"
 	"punctual/shared/message"
+	"punctual/shared/process"
 	"punctual/shared/store"
-	"punctual/shared/telemetry"
 	"punctual/shared/tenant"
 )
 
@@ -32,13 +30,11 @@ type Queue interface {
 	message.Depths
 }
 
-// Deps is what a Decider needs. A nil Meter drops metrics.
+// Deps is what a Decider needs.
 type Deps struct {
+	process.Base
 	Jobs  Jobs
 	Queue Queue
-	Clock clock.Clock
-	Log   *slog.Logger
-	Meter *telemetry.Meter
 	// Schedules and Runs are asked before a job of theirs starts.
 	Schedules *recur.Recurrer
 	Runs      *runs.Controller
@@ -61,6 +57,7 @@ const (
 
 // New returns a Decider.
 func New(d Deps) *Decider {
+	d.Base = d.WithDefaults()
 	return &Decider{
 		Deps: d, armer: arm.Armer{Queue: d.Queue, Log: d.Log, Meter: d.Meter},
 		stop:   stop.Stopper{Jobs: d.Jobs, Log: d.Log},

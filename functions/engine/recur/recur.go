@@ -2,31 +2,26 @@ package recur
 
 import (
 	"context"
-	"log/slog"
 	"time"
 
 	"punctual/functions/engine/accept"
 	"punctual/functions/engine/arm"
 	"punctual/functions/engine/pause"
 	"punctual/shared/cache"
-	"punctual/shared/clock"
 	"punctual/shared/contract"
 	"punctual/shared/job"
 	"punctual/shared/message"
+	"punctual/shared/process"
 	"punctual/shared/schedule"
 	"punctual/shared/store"
-	"punctual/shared/telemetry"
 	"punctual/shared/tenant"
 )
 
-// Deps is what a Recurrer needs. A nil Meter drops metrics.
+// Deps is what a Recurrer needs.
 type Deps struct {
-	Store  Store
-	Queue  message.Sender
-	Clock  clock.Clock
-	Log    *slog.Logger
-	Meter  *telemetry.Meter
-	Shards int // of the due index; 0: contract.DefaultShards
+	process.Base
+	Store Store
+	Queue message.Sender
 }
 
 // Recurrer promotes schedules, and says what they want of their jobs. It is safe for concurrent use.
@@ -39,12 +34,9 @@ type Recurrer struct {
 
 // New returns a Recurrer.
 func New(d Deps) *Recurrer {
-	if d.Shards == 0 {
-		d.Shards = contract.DefaultShards
-	}
+	d.Base = d.WithDefaults()
 	return &Recurrer{
-		Deps: d, accept: accept.New(accept.Deps{Jobs: d.Store, Queue: d.Queue, Clock: d.Clock, Log: d.Log,
-			Meter: d.Meter}),
+		Deps: d, accept: accept.New(accept.Deps{Base: d.Base, Jobs: d.Store, Queue: d.Queue}),
 		pauses: pause.New(d.Store.PausesOf, d.Clock),
 		schedules: cache.New[schedule.Key](cache.Options[schedule.Schedule]{
 			Age: pause.FactAge, Most: pause.MaxFacts, Now: d.Clock.Now,

@@ -19,6 +19,7 @@ import (
 	"punctual/shared/fault"
 	"punctual/shared/job"
 	"punctual/shared/memory"
+	"punctual/shared/process"
 	"punctual/shared/run"
 	"punctual/shared/store"
 	"punctual/shared/telemetry"
@@ -68,7 +69,7 @@ func setup(t testing.TB) *bench {
 
 // another is a second process, which shares only the table with the first.
 func (b *bench) another() driver {
-	c := runs.New(runs.Deps{Store: b.Store, Jobs: b, Clock: b, Log: telemetry.Silent(), Shards: stagetest.Shards,
+	c := runs.New(runs.Deps{Store: b.Store, Jobs: b, Base: process.Base{Clock: b, Shards: stagetest.Shards},
 		AtOnce: b.atOnce, RateLimit: b.rate})
 	return driver{engine.Runs{Controller: c, Performer: b}}
 }

@@ -6,7 +6,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"hash/fnv"
-	"log/slog"
 	"maps"
 	"time"
 
@@ -15,12 +14,11 @@ import (
 	"punctual/functions/engine/accept"
 	"punctual/functions/engine/scan"
 	"punctual/shared/cache"
-	"punctual/shared/clock"
-	"punctual/shared/contract"
 	"punctual/shared/dag"
 	"punctual/shared/fault"
 	"punctual/shared/item"
 	"punctual/shared/job"
+	"punctual/shared/process"
 	"punctual/shared/run"
 	"punctual/shared/schema"
 	"punctual/shared/store"
@@ -73,12 +71,9 @@ type Schemas interface {
 
 // Deps is what a Controller needs.
 type Deps struct {
-	Store  Store
-	Jobs   Jobs
-	Clock  clock.Clock
-	Log    *slog.Logger
-	Meter  *telemetry.Meter // nil drops metrics
-	Shards int              // of the due index; 0: contract.DefaultShards
+	process.Base
+	Store Store
+	Jobs  Jobs
 	// RateLimit is what each tenant may do; releases draw on it. The zero RateLimit is no bound.
 	RateLimit store.RateLimit
 	AtOnce    int // rows that one call puts or evaluates at the same time; 0: 32
@@ -113,9 +108,7 @@ const graphsKept = 32 << 20
 
 // New returns a Controller.
 func New(d Deps) *Controller {
-	if d.Shards == 0 {
-		d.Shards = contract.DefaultShards
-	}
+	d.Base = d.WithDefaults()
 	if d.Schemas == nil {
 		d.Schemas = schema.NewCache()
 	}

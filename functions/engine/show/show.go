@@ -2,15 +2,13 @@ package show
 
 import (
 	"context"
-	"log/slog"
 	"time"
 
-	"punctual/shared/clock"
 	"punctual/shared/dag"
 	"punctual/shared/job"
+	"punctual/shared/process"
 	"punctual/shared/run"
 	"punctual/shared/store"
-	"punctual/shared/telemetry"
 )
 
 // MaxRead is how many rows a page of dead letters, of running jobs or of occurrences reads at most.
@@ -35,12 +33,9 @@ type Nodes func(ctx context.Context, k run.Key) (run.Run, *dag.Graph, map[string
 
 // Reader reads what is shown. It is safe for concurrent use.
 type Reader struct {
-	Store  Store
-	Nodes  Nodes
-	Clock  clock.Clock
-	Log    *slog.Logger
-	Meter  *telemetry.Meter // nil drops metrics
-	Shards int              // of the due index
+	process.Base
+	Store Store
+	Nodes Nodes
 }
 
 // Now returns the time, to the millisecond as it is stored.

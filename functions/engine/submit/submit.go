@@ -3,19 +3,17 @@ package submit
 import (
 	"context"
 	"errors"
-	"log/slog"
 	"time"
 
 	"punctual/functions/engine/accept"
 	"punctual/functions/engine/runs"
-	"punctual/shared/clock"
 	"punctual/shared/contract"
 	"punctual/shared/fault"
 	"punctual/shared/item"
 	"punctual/shared/job"
+	"punctual/shared/process"
 	"punctual/shared/run"
 	"punctual/shared/store"
-	"punctual/shared/telemetry"
 	"punctual/shared/tenant"
 )
 
@@ -39,14 +37,11 @@ type Runs interface {
 
 // Submitter accepts jobs and makes runs on request. It is safe for concurrent use.
 type Submitter struct {
+	process.Base
 	Store   Store
 	Accept  *accept.Acceptor
 	Runs    Runs
 	Entropy *accept.Entropy
-	Clock   clock.Clock
-	Log     *slog.Logger
-	Meter   *telemetry.Meter // nil drops metrics
-	Shards  int              // of the due index
 }
 
 // Request is a request for a job or a run, with its idempotency key.

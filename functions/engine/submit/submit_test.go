@@ -12,7 +12,6 @@ import (
 	"punctual/functions/engine/runs"
 	"punctual/functions/engine/submit"
 	"punctual/functions/stagetest"
-	"punctual/shared/clock"
 	"punctual/shared/dag"
 	"punctual/shared/fault"
 	"punctual/shared/item"
@@ -21,7 +20,6 @@ import (
 	"punctual/shared/memory"
 	"punctual/shared/run"
 	"punctual/shared/store"
-	"punctual/shared/telemetry"
 	"punctual/shared/tenant"
 )
 
@@ -41,10 +39,8 @@ func bubble(t *testing.T, name string, do func(b *bench)) {
 func over(s *stagetest.Bench, rows *store.Store) *submit.Submitter {
 	e := s.Engine()
 	return &submit.Submitter{
-		Store: rows, Runs: e.Runs, Entropy: &accept.Entropy{R: rand.Reader}, Clock: clock.System{},
-		Accept: accept.New(accept.Deps{Jobs: rows, Queue: s.World.Queues(), Clock: clock.System{},
-			Log: telemetry.Silent(), Meter: s.Meter}),
-		Log: telemetry.Silent(), Meter: s.Meter, Shards: stagetest.Shards,
+		Base: s.ProcessBase(), Store: rows, Runs: e.Runs, Entropy: &accept.Entropy{R: rand.Reader},
+		Accept: accept.New(accept.Deps{Base: s.ProcessBase(), Jobs: rows, Queue: s.World.Queues()}),
 	}
 }
 

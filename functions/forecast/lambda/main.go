@@ -4,16 +4,12 @@ package main
 import (
 	"punctual/functions/entry"
 	"punctual/functions/forecast"
-	"punctual/shared/clock"
 )
 
 func main() {
 	s := entry.New("forecast")
 	entry.Start(s, forecast.New(forecast.Deps{
-		Store:  s.Store(),
-		Clock:  clock.System{},
-		Log:    s.Log,
-		Meter:  s.Meter,
-		Shards: s.Env.Shards,
+		Store: s.Store(),
+		Base:  s.Base(),
 	}).Handle)
 }

@@ -4,7 +4,6 @@ package main
 import (
 	"punctual/functions/entry"
 	"punctual/functions/redrive"
-	"punctual/shared/clock"
 )
 
 func main() {
@@ -12,10 +11,7 @@ func main() {
 	entry.Start(s, redrive.New(redrive.Deps{
 		Store:     s.Store(),
 		Queue:     s.Queues(),
-		Clock:     clock.System{},
-		Log:       s.Log,
-		Meter:     s.Meter,
-		Shards:    s.Env.Shards,
+		Base:      s.Base(),
 		RateLimit: s.RateLimit(),
 	}).Handle)
 }

@@ -4,7 +4,6 @@ package main
 import (
 	"punctual/functions/entry"
 	"punctual/functions/sweeper"
-	"punctual/shared/clock"
 )
 
 func main() {
@@ -12,10 +11,7 @@ func main() {
 	entry.Start(s, sweeper.New(sweeper.Deps{
 		Store:     s.Store(),
 		Queue:     s.Queues(),
-		Clock:     clock.System{},
-		Log:       s.Log,
-		Meter:     s.Meter,
-		Shards:    s.Env.Shards,
+		Base:      s.Base(),
 		RateLimit: s.RateLimit(),
 	}).Handle)
 }

@@ -25,6 +25,7 @@ import (
 	"punctual/shared/aws/table"
 	"punctual/shared/clock"
 	"punctual/shared/contract"
+	"punctual/shared/process"
 	"punctual/shared/store"
 	"punctual/shared/telemetry"
 	"punctual/workers/executor"
@@ -57,7 +58,7 @@ func main() {
 			Queues:    queue.NewTenants(cfg),
 			HTTPAllow: prefixes(env.HTTPAllow),
 		}),
-		Registry: registry, Clock: clock.System{}, Log: log, Meter: meter,
+		Registry: registry, Base: process.Base{Clock: clock.System{}, Log: log, Meter: meter},
 	}, worker.Options{
 		Name: name, Pools: []string{env.Pool}, Slots: env.Slots, Drain: time.Duration(env.DrainSeconds) * time.Second,
 	})
