@@ -463,7 +463,7 @@ func TestDryRun_WritesNothing(t *testing.T) {
 		`{"nominal_at":"2027-03-06T10:00:00.000Z","due_at":"2027-03-06T10:00:00.000Z","local":"2027-03-06T10:00:00Z","flags":[]},` +
 		`{"nominal_at":"2027-03-07T10:00:00.000Z","due_at":"2027-03-07T10:00:00.000Z","local":"2027-03-07T10:00:00Z","flags":[]}],` +
 		`"moved":[{"from":"2027-03-03T10:00:00.000Z","to":"2027-03-03T12:00:00.000Z"},{"from":"2027-03-04T10:00:00.000Z","to":"2027-03-04T12:00:00.000Z"},{"from":"2027-03-05T10:00:00.000Z","to":"2027-03-05T12:00:00.000Z"}],` +
-		`"through":"2027-03-31T12:00:00.000Z","changed":["/calendar/cron"],"cut":false}`
+		`"through":"2027-03-31T12:00:00.000Z","changed":["/calendar/cron"],"paused":false,"cut":false}`
 	if strings.TrimSpace(r.text) != want || r.header.Get("ETag") != `"1"` {
 		t.Errorf("ETag %s:\n%s\nwant\n%s", r.header.Get("ETag"), r.text, want)
 	}
@@ -1198,5 +1198,161 @@ func TestEdit_KeepsTheTimesThatWaitUnderBufferAll(t *testing.T) {
 		if got := b.schedule(t, "s").Before; !slices.EqualFunc(got, waiting, time.Time.Equal) {
 			t.Errorf("after %s %v go first, want %v", edit, got, waiting)
 		}
+	}
+}
+
+// paused is the schedule of daily, with the field paused.
+func paused(value string) string {
+	return `{"paused":` + value + "," + daily[1:]
+}
+
+//proof:of 36
+func TestPutSchedule_BeginsPausedAndFiresNothing(t *testing.T) {
+	t.Parallel()
+	for value, reason := range map[string]string{"true": "<nil>", "{}": "<nil>", `{"reason":"a freeze"}`: "a freeze"} {
+		b := setup(t)
+		body := strings.Replace(paused(value), "0 10 * * *", "* * * * *", 1)
+		r := b.want(t, 201, "PUT", "/v1/schedules/s", body)
+		if r.at("paused", "reason") != reason || r.at("paused", "by") != "tester" || r.at("next") != "[]" ||
+			r.body["version"] != 1.0 {
+			t.Errorf("%s: %s", value, r.text)
+		}
+		if jobs := b.pages(t, "/v1/schedules/s/occurrences?outcome=pending", "job_id"); len(flat(jobs)) != 0 {
+			t.Errorf("%s: it has made jobs: %v", value, jobs)
+		}
+		if s := b.schedule(t, "s"); !s.WakeAt.IsZero() || s.Next.IsZero() {
+			t.Errorf("%s: it wakes up at %s, and its next time is %s", value, s.WakeAt, s.Next)
+		}
+		r = b.want(t, 200, "PUT", "/v1/schedules/s", body)
+		if r.body["version"] != 1.0 || r.at("effective_at") != "<nil>" {
+			t.Errorf("%s once more: %s", value, r.text)
+		}
+		b.want(t, 200, "PUT", "/v1/schedules/s", strings.Replace(body, value, "false", 1))
+		if jobs := b.pages(t, "/v1/schedules/s/occurrences?outcome=pending", "job_id"); len(flat(jobs)) == 0 {
+			t.Errorf("%s: no jobs after it is resumed", value)
+		}
+	}
+}
+
+//proof:of 36
+func TestPutSchedule_PausesAndResumes(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	edited := func(value string) string { return strings.Replace(paused(value), `"a":1`, `"a":2`, 1) }
+	const freeze, later = `{"reason":"a freeze"}`, "2027-03-01T12:00:02.000Z"
+	version := 1
+	b.want(t, 201, "PUT", "/v1/schedules/s", daily)
+	for _, step := range []struct {
+		name, body string
+		writes     int    // by how much the version grows
+		reason     string // after it; "none" is no pause
+		effective  string
+	}{
+		{"false of one that is not paused", paused("false"), 0, "none", "<nil>"},
+		{"true", paused("true"), 1, "<nil>", later},
+		{"true once more", paused("true"), 0, "<nil>", "<nil>"},
+		{"a reason", paused(freeze), 1, "a freeze", later},
+		{"true keeps the reason", paused("true"), 0, "a freeze", "<nil>"},
+		{"absent", daily, 0, "a freeze", "<nil>"},
+		{"false", paused("false"), 1, "none", "2027-03-01T12:00:00.000Z"},
+		{"an edit and a pause in one write", edited(freeze), 1, "a freeze", later},
+		{"an edit and a resumption in one write", paused("false"), 1, "none", "2027-03-01T12:00:00.000Z"},
+		{"absent of one that is not paused", daily, 0, "none", "<nil>"},
+	} {
+		r := b.want(t, 200, "PUT", "/v1/schedules/s", step.body)
+		version += step.writes
+		reason := r.at("paused", "reason")
+		if r.at("paused") == "<nil>" {
+			reason = "none"
+		}
+		if r.body["version"] != float64(version) || reason != step.reason || r.at("effective_at") != step.effective {
+			t.Errorf("%s: %s, want version %d", step.name, r.text, version)
+		}
+	}
+	b.want(t, 200, "POST", "/v1/schedules/s/pause", `{"reason":"r","until":"2027-03-03T00:00:00Z","missed":"drop"}`)
+	r := b.want(t, 200, "PUT", "/v1/schedules/s", paused("true"))
+	if r.at("paused", "until") != "<nil>" || r.at("paused", "missed") != "drop" || r.at("paused", "reason") != "r" {
+		t.Errorf("true does not remove until alone: %s", r.text)
+	}
+}
+
+//proof:of 36
+func TestPutSchedule_RefusesABadPaused(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	b.want(t, 201, "PUT", "/v1/schedules/old", daily)
+	for _, c := range []wrong{
+		{"null", paused("null"), 400, "invalid_value", "/paused"},
+		{"a text", paused(`"yes"`), 400, "invalid_value", "/paused"},
+		{"an end", paused(`{"until":"2027-03-03T00:00:00Z"}`), 400, "unknown_field", "/paused/until"},
+		{"a reason that is no text", paused(`{"reason":1}`), 400, "invalid_value", "/paused/reason"},
+		{"a long reason", paused(`{"reason":` + text(3000) + `}`), 400, "out_of_range", "/paused/reason"},
+	} {
+		for _, name := range []string{"new", "old"} {
+			requireRefused(t, b, c, b.do(t, "PUT", "/v1/schedules/"+name, c.body))
+			requireRefused(t, b, c, b.do(t, "POST", "/v1/schedules/"+name+"/dry-run", c.body))
+		}
+	}
+	requireRefused(t, b, wrong{"a patch", "", 400, "unknown_field", "/paused"},
+		b.do(t, "PATCH", "/v1/schedules/old", `{"paused":true}`))
+	b.want(t, 404, "GET", "/v1/schedules/new", "")
+}
+
+//proof:of 36
+func TestDryRunSchedule_SaysWhetherItWouldBePaused(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	says := func(body, changed, paused string) {
+		t.Helper()
+		r := b.want(t, 200, "POST", "/v1/schedules/s/dry-run", body)
+		if r.at("changed") != changed || r.at("paused") != paused {
+			t.Errorf("%s changes %s, paused %s", body, r.at("changed"), r.at("paused"))
+		}
+	}
+	says(paused("true"), "[]", "true") // the pointer to the whole is the empty text
+	b.want(t, 201, "PUT", "/v1/schedules/s", daily)
+	says(paused("true"), "[/paused]", "true")
+	says(paused("false"), "[]", "false")
+	b.want(t, 200, "PUT", "/v1/schedules/s", paused("true"))
+	says(daily, "[]", "true")
+	says(paused("false"), "[/paused]", "false")
+	if r := b.want(t, 200, "GET", "/v1/schedules/s/preview", ""); !strings.Contains(r.at("notes"), "is paused") {
+		t.Errorf("its preview says nothing of the pause: %s", r.at("notes"))
+	}
+}
+
+// What is due before an edit that pauses keeps the job of then, and what is due under the pause of an edit that resumes
+// is decided by that pause.
+//
+//proof:of 36
+func TestPutSchedule_KeepsTheTimesBeforeAPauseAndDecidesThoseUnderIt(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	minutely := func(value string) string { return strings.Replace(paused(value), "0 10 * * *", "* * * * *", 1) }
+	b.want(t, 201, "PUT", "/v1/schedules/s", minutely("false"))
+	b.clock.at = b.clock.at.Add(90 * time.Second)
+	b.want(t, 200, "PUT", "/v1/schedules/s", strings.Replace(minutely("true"), `"a":1`, `"a":2`, 1))
+	s := b.schedule(t, "s")
+	if next := time.Date(2027, 3, 1, 12, 2, 0, 0, time.UTC); !s.Next.Equal(next) || s.Paused == nil {
+		t.Fatalf("next is %s", s.Next)
+	}
+	b.clock.at = b.clock.at.Add(2 * time.Minute) // 12:02 and 12:03 fall due under the pause
+	b.want(t, 200, "PUT", "/v1/schedules/s", strings.Replace(minutely("false"), `"a":1`, `"a":3`, 1))
+	var got []string
+	for _, at := range []string{"12:01", "12:02", "12:03", "12:04"} {
+		for _, o := range b.want(t, 200, "GET", "/v1/schedules/s/occurrences?before=2027-03-01T12:05:00Z", "").items() {
+			if !strings.Contains(fmt.Sprint(o["nominal_at"]), at) {
+				continue
+			}
+			what := fmt.Sprint(o["outcome"], " ", o["reason"])
+			if id, made := o["job_id"]; made {
+				what += " a=" + b.want(t, 200, "GET", "/v1/jobs/"+fmt.Sprint(id), "").at("payload", "a")
+			}
+			got = append(got, at+" "+what)
+		}
+	}
+	want := "[12:01 pending <nil> a=1 12:02 skipped paused a=1 12:03 pending <nil> a=2 12:04 pending <nil> a=3]"
+	if fmt.Sprint(got) != want {
+		t.Errorf("the times are %v, want %s", got, want)
 	}
 }

@@ -242,3 +242,42 @@ func TestPause_HoldsNothingThatIsDueAtItsUntilOrLater(t *testing.T) {
 		}
 	}
 }
+
+// An edit that pauses or resumes leaves the schedule as an edit and the pause or resumption at the same time do.
+func TestEdit_PausesAndResumesInOneWrite(t *testing.T) {
+	t.Parallel()
+	now := noon.Add(10*time.Minute + 35*time.Second)
+	spread := func(s *Schedule) { s.Spec.Spread = new("9s") }
+	for name, change := range map[string]func(*Schedule){"plain": func(*Schedule) {}, "with a spread": spread} {
+		for _, resumes := range []bool{false, true} {
+			t.Run(fmt.Sprint(name, ", resumes ", resumes), func(t *testing.T) {
+				t.Parallel()
+				s, _, _ := walk(t, made(t, "@every 30s", noon, change), now.Add(-time.Minute))
+				if resumes {
+					s, _ = PauseSchedule(s, Pause{Reason: "r", Missed: MissedLast}, now.Add(-45*time.Second))
+				}
+				edited := s
+				edited.Spec.Cron = new("*/10 * * * * *")
+				two, _, err := Edit(s, edited, nil, now)
+				if err != nil {
+					t.Fatal(err)
+				}
+				if resumes {
+					two, _ = Resume(two, "", now)
+					edited.Paused = nil
+				} else {
+					two, _ = PauseSchedule(two, Pause{Reason: "r"}, now)
+					edited.Paused = &Pause{Reason: "r"}
+				}
+				one, writes, err := Edit(s, edited, nil, now)
+				if err != nil || writes[0].Name != WriteEdit || (one.Paused == nil) != resumes {
+					t.Fatalf("%s, paused %v, %v", writes[0].Name, one.Paused, err)
+				}
+				two.Epoch, two.Raised = two.Epoch-1, two.Raised[1:]
+				if a, b := fmt.Sprint(one.Item()), fmt.Sprint(two.Item()); a != b {
+					t.Errorf("in one write\n%s\nin two\n%s", a, b)
+				}
+			})
+		}
+	}
+}

@@ -56,7 +56,7 @@ func (s *Schedule) first(cal calendar.Calendar, at time.Time) {
 
 // Create makes a new schedule, or one with the name of a deleted one (old), whose epoch it
 // continues; nil is none. The caller sets Key, Spec, Exclusions, Template, Overlap, CatchUp,
-// PauseAfter and Shard of s. The error is a *calendar.Error.
+// PauseAfter and Shard of s, and Paused if it begins paused. The error is a *calendar.Error.
 func Create(old *Schedule, s Schedule, now time.Time) (Schedule, item.Write, error) {
 	s.Epoch, s.CreatedAt, s.UpdatedAt, s.Raised = 1, now, now, []time.Time{now}
 	cal, err := s.Calendar()
@@ -65,6 +65,10 @@ func Create(old *Schedule, s Schedule, now time.Time) (Schedule, item.Write, err
 	}
 	s.Seen = now
 	s.first(cal, now)
+	if p := s.Paused; p != nil {
+		s.Paused = nil
+		s.pause(*p, now)
+	}
 	if old == nil {
 		s.setWakeUp(now)
 		return s, item.Write{Ref: s.Ref(), Name: WriteCreate, Put: s.Item(),
@@ -78,9 +82,9 @@ func Create(old *Schedule, s Schedule, now time.Time) (Schedule, item.Write, err
 
 // Edit replaces what a user sets in a schedule: the same fields of edited count as for Create. Next
 // becomes the first time after now, or an earlier one that both calendars have and that is still
-// due, so that a job which waits for its share of the spread keeps its time. A pause stays in
-// force. has says which of old.Leaves have jobs: those are not recorded; edited.Before is what OpenBefore names. The
-// error is a *calendar.Error. The times that a pause holds are to be decided before (PlanHeld).
+// due, so that a job which waits for its share of the spread keeps its time. The pause becomes that of edited, in the
+// same write. has says which of old.Leaves have jobs: those are not recorded; edited.Before is what OpenBefore names.
+// The error is a *calendar.Error. The times that a pause holds are to be decided before (PlanHeld).
 func Edit(old, edited Schedule, has map[time.Time]bool, now time.Time) (Schedule, []item.Write, error) {
 	s := raise(old, now)
 	s.Spec, s.Exclusions, s.Template, s.Before = edited.Spec, edited.Exclusions, edited.Template, edited.Before
@@ -104,6 +108,7 @@ func Edit(old, edited Schedule, has map[time.Time]bool, now time.Time) (Schedule
 	if s.Paused != nil {
 		s.Held = (&Stretch{From: now, Missed: s.Paused.Missed}).follow(old.Held, old.Next, now)
 	}
+	s.changePause(edited.Paused, now)
 	s.setWakeUp(now)
 	return s, append(with(write(WriteEdit, old, s, notDeleted), left), letGo(old, s, now)...), nil
 }
@@ -134,18 +139,56 @@ func stillDue(old, edited calendar.Calendar, now time.Time) (calendar.Occurrence
 // Pausing a paused schedule replaces its pause but keeps Since.
 func PauseSchedule(old Schedule, p Pause, now time.Time) (Schedule, item.Write) {
 	s := raise(old, now)
-	p.Since, p.EffectiveAt = now, now.Add(contract.EffectiveAfter)
 	s.Failures = old.Failures
-	if old.Paused != nil {
-		p.Since = old.Paused.Since
+	s.pause(p, now)
+	s.setWakeUp(now)
+	return s, write(WritePause, old, s, notDeleted)
+}
+
+// ChangePause pauses or resumes a schedule if its pause is not that of wanted; no write if it is.
+func ChangePause(old, wanted Schedule, now time.Time) (Schedule, []item.Write) {
+	if old.Paused.same(wanted.Paused) {
+		return old, nil
+	}
+	if wanted.Paused == nil {
+		after, w := Resume(old, "", now)
+		return after, []item.Write{w}
+	}
+	after, w := PauseSchedule(old, *wanted.Paused, now)
+	return after, []item.Write{w}
+}
+
+// same reports whether another pause says the same; nil is none.
+func (p *Pause) same(other *Pause) bool {
+	if p == nil || other == nil {
+		return p == other
+	}
+	return p.Reason == other.Reason && p.By == other.By && p.Missed == other.Missed && p.Until.Equal(other.Until)
+}
+
+// changePause makes the pause that of wanted; nil is none.
+func (s *Schedule) changePause(wanted *Pause, now time.Time) {
+	switch {
+	case s.Paused.same(wanted):
+	case wanted == nil:
+		s.resume("", now)
+	default:
+		s.pause(*wanted, now)
+	}
+}
+
+// pause makes p the pause, and moves Next to the first time that it holds.
+func (s *Schedule) pause(p Pause, now time.Time) {
+	p.Since, p.EffectiveAt = now, now.Add(contract.EffectiveAfter)
+	if s.Paused != nil {
+		p.Since = s.Paused.Since
 		s.Paused = &p
 		if s.Held != nil {
 			held := *s.Held
 			held.Missed = p.Missed
 			s.Held = &held
 		}
-		s.setWakeUp(now)
-		return s, write(WritePause, old, s, notDeleted)
+		return
 	}
 	s.Paused = &p
 	at := now
@@ -158,27 +201,27 @@ func PauseSchedule(old Schedule, p Pause, now time.Time) (Schedule, item.Write) 
 	if at.Before(s.EditedAt) { // the edit left those behind, except for jobs that still wait
 		s.AdoptThrough = s.EditedAt
 	}
-	if decided := old.decidedUnderPause(); decided.After(at) && decided.After(s.AdoptThrough) {
+	if decided := s.decidedUnderPause(); decided.After(at) && decided.After(s.AdoptThrough) {
 		s.AdoptThrough = decided
 	}
 	held := &Stretch{From: now.Add(time.Millisecond), Missed: p.Missed}
-	s.Held = held.follow(old.Held, old.Next, now)
+	s.Held = held.follow(s.Held, s.Next, now)
 	// A schedule that has reached max_runs has no more times.
-	if cal, err := s.Calendar(); err == nil && s.EndedBy == "" {
-		for range maxTimes + int(calendar.MaxSpread/time.Second) {
-			o, ok := cal.Next(at)
-			if !ok || !old.Next.IsZero() && !o.NominalAt.Before(old.Next) {
-				break
-			}
-			at = o.NominalAt
-			if o.DueAt.After(now) {
-				s.Next = o.NominalAt
-				break
-			}
+	cal, err := s.Calendar()
+	if err != nil || s.EndedBy != "" {
+		return
+	}
+	for range maxTimes + int(calendar.MaxSpread/time.Second) {
+		o, ok := cal.Next(at)
+		if !ok || !s.Next.IsZero() && !o.NominalAt.Before(s.Next) {
+			return
+		}
+		at = o.NominalAt
+		if o.DueAt.After(now) {
+			s.Next = o.NominalAt
+			return
 		}
 	}
-	s.setWakeUp(now)
-	return s, write(WritePause, old, s, notDeleted)
 }
 
 // decidedUnderPause returns up to where promotion has decided about the times of the last pause,
@@ -199,17 +242,24 @@ func (s Schedule) decidedUnderPause() time.Time {
 // policy.
 func Resume(old Schedule, missed string, now time.Time) (Schedule, item.Write) {
 	s := raise(old, now)
-	s.Paused = nil
-	if s.Held != nil {
-		held := *s.Held
-		held.To = old.Paused.lastHeld(now)
-		if missed != "" {
-			held.Missed = missed
-		}
-		s.Held = &held
-	}
+	s.resume(missed, now)
 	s.setWakeUp(now)
 	return s, write(WriteResume, old, s, notDeleted, item.Cond{Attr: "paused", Op: item.Exists})
+}
+
+// resume removes the pause, and ends its range.
+func (s *Schedule) resume(missed string, now time.Time) {
+	last := s.Paused.lastHeld(now)
+	s.Paused = nil
+	if s.Held == nil {
+		return
+	}
+	held := *s.Held
+	held.To = last
+	if missed != "" {
+		held.Missed = missed
+	}
+	s.Held = &held
 }
 
 // Delete ends a schedule for good; its name keeps the epoch. has says which of old.Leaves have

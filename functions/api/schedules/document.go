@@ -7,12 +7,14 @@ import (
 	"github.com/danielgtaylor/huma/v2"
 
 	"punctual/functions/api/field"
+	"punctual/functions/api/spec"
 )
 
 // Document adds the schemas that are made from others: those of patches and of the forms of calendars.
 func Document(schemas map[string]*huma.Schema) {
 	patchOf(schemas, scheduleRequest.Name())
 	schemas["SchedulePatchRequest"].MinProperties = new(1)
+	delete(schemas["SchedulePatchRequest"].Properties, spec.Pausing.Name()) // its own routes pause and resume
 	calendars(schemas)
 }
 

@@ -20,6 +20,7 @@ type scheduleDiff struct {
 	Moved   []movedOccurrence `json:"moved" doc:"Times that would move; at most {=dry_run_listed}. Times of a local day count as moved if as many would be lost as added, and so does a time whose delay by the spread changes."`
 	Through rest.Instant      `json:"through" doc:"End of the compared period: {=dry_run_days} days from now, or earlier if cut is true"`
 	Changed []string          `json:"changed" doc:"JSON pointers of the fields that the edit changes, such as /calendar/cron; empty if it changes nothing. An empty string, the pointer to the whole, means that the schedule is new."`
+	Paused  bool              `json:"paused" doc:"Whether the schedule would be paused: it runs at none of its times before it is resumed"`
 	Cut     bool              `json:"cut" doc:"Whether there were too many times to compare {=dry_run_days} days, or to list all of them"`
 }
 
@@ -31,7 +32,7 @@ type movedOccurrence struct {
 func viewDiff(t amend.Tried) scheduleDiff {
 	d := scheduleDiff{Added: viewTimes(t.Times.Added), Lost: viewTimes(t.Times.Lost),
 		Moved: make([]movedOccurrence, len(t.Times.Moved)), Through: rest.At(t.Times.Through), Changed: []string{""},
-		Cut: t.Times.Cut}
+		Paused: t.After.Paused != nil, Cut: t.Times.Cut}
 	for i, m := range t.Times.Moved {
 		d.Moved[i] = movedOccurrence{rest.At(m.From), rest.At(m.To)}
 	}
@@ -67,6 +68,9 @@ func changedParts(was, is schedule.Schedule, now time.Time) []string {
 	part("catch_up", old.CatchUp, after.CatchUp)
 	if old.PauseAfterFailures != after.PauseAfterFailures {
 		changed = append(changed, "/pause_after_failures")
+	}
+	if !bytes.Equal(text.MustJSON(old.Paused), text.MustJSON(after.Paused)) {
+		changed = append(changed, "/paused")
 	}
 	slices.Sort(changed)
 	return changed

@@ -87,7 +87,7 @@ var patchedObjects = []struct {
 // checkPatch reports unknown and repeated fields, by their pointers in the patch.
 func checkPatch(patch *document.Document) error {
 	r := spec.NewReader(patch)
-	f := scheduleRequest.Body(r)
+	f := patchedFields.Body(r)
 	for _, part := range patchedObjects {
 		v, ok := f[part.name]
 		if !ok || patch.Kind(v.Node) != document.KindObject {

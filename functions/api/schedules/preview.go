@@ -115,7 +115,12 @@ func (s *Handler) previewSchedule(ctx context.Context, who tenant.Identity, in *
 	if err != nil {
 		return nil, asProblem(err)
 	}
-	return preview(c, after, min(count, found.RunsLeft())), nil
+	out := preview(c, after, min(count, found.RunsLeft()))
+	if p := found.Paused; p != nil && !p.Over(s.Now()) {
+		out.Body.Notes = append(slices.Clip(out.Body.Notes), "The schedule is paused: it does not run at these times "+
+			"before the pause ends.")
+	}
+	return out, nil
 }
 
 func preview(c calendar.Calendar, after time.Time, count int) *previewAnswer {

@@ -31,9 +31,12 @@ var (
 	pauseAfterFailures = field.Whole("pause_after_failures", "Number of jobs in a row that fail for good after which "+
 		"the schedule is paused; default: 0, never", 0, schedule.MaxPauseAfter)
 
-	scheduleRequest = field.NewObject("ScheduleRequest", "Schedule: calendar, policies, and either job or dag, "+
-		"one of which is required.", calendarField, jobField, dagField, overlap, catchUp, pauseAfterFailures).
-		Excluding("job", "dag")
+	// patchedFields are those that a PATCH may name.
+	patchedFields = field.NewObject("ScheduleRequest", "Schedule: calendar, policies, and either job or dag, "+
+		"one of which is required.", calendarField, jobField, dagField, overlap, catchUp, pauseAfterFailures)
+
+	scheduleRequest = patchedFields.With(spec.Pausing).
+			Excluding("job", "dag")
 )
 
 // Fields of a catch-up policy.
@@ -110,6 +113,11 @@ func (s *Handler) readSchedule(
 		r.Violation("/job", rest.CodeMissingField, "job or dag", "a schedule needs a job or a dag")
 	}
 	policies(r, f, whole, &c)
+	if v, ok := f[spec.Pausing.Name()]; ok {
+		if on, reason, ok := spec.ReadPausing(r, v); ok {
+			c.Pausing = &amend.Pausing{On: on, Reason: reason}
+		}
+	}
 	return c, r.Wrong.Err()
 }
 

@@ -27,10 +27,10 @@ func (s *Handler) scheduleRoutes() {
 	rest.Put(on, "/{name}", "putSchedule", "Create or replace a schedule", s.putSchedule, rest.Route{
 		Body: scheduleRequest, Errors: []int{http.StatusTooManyRequests},
 		About: fmt.Sprintf("Answers 201 if the schedule is new. Repeating the same body changes nothing. A replaced "+
-			"schedule continues with its first time after now, and stays paused if it is: times due up to "+
-			"effective_at keep their former job, overlap and catch_up. The schedules of a tenant may run %d times a "+
-			"minute in total, each counted at its busiest minute and at least once (a deployment may set another "+
-			"number); beyond that the answer is 429.", contract.ScheduleQuota),
+			"schedule continues with its first time after now, and paused, if given, pauses or resumes it in the "+
+			"same step: times due up to effective_at keep their former job, overlap and catch_up. The schedules of "+
+			"a tenant may run %d times a minute in total, each counted at its busiest minute and at least once (a "+
+			"deployment may set another number); beyond that the answer is 429.", contract.ScheduleQuota),
 	})
 	rest.Post(on, "/{name}/dry-run", "dryRunSchedule", "Preview the effect of putting a schedule", s.dryRunSchedule,
 		rest.Route{
@@ -225,7 +225,7 @@ func (s *Handler) putSchedule(ctx context.Context, who tenant.Identity, in *One)
 	}
 	out, err := s.answerSchedule(ctx, after.Schedule, status, asProblem(err))
 	if err == nil && after.Changed && !after.Created {
-		out.Body.EffectiveAt = rest.At(after.UpdatedAt)
+		out.Body.EffectiveAt = rest.At(after.EffectiveAt)
 	}
 	return out, err
 }

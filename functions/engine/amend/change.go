@@ -17,6 +17,32 @@ type Change struct {
 	Overlap    *schedule.Overlap
 	CatchUp    *schedule.CatchUp
 	PauseAfter *int
+	Pausing    *Pausing
+}
+
+// Pausing is whether a change leaves a schedule paused.
+type Pausing struct {
+	On     bool
+	Reason *string // nil: that of the pause in force
+}
+
+// applied returns the pause that follows from one in force; nil is none. A pause in force that has no end and the
+// reason stays as it is.
+func (p Pausing) applied(is *schedule.Pause, by string) *schedule.Pause {
+	if !p.On {
+		return nil
+	}
+	if is != nil && is.Until.IsZero() && (p.Reason == nil || *p.Reason == is.Reason) {
+		return is
+	}
+	after := &schedule.Pause{By: by}
+	if is != nil {
+		after.Reason, after.Missed = is.Reason, is.Missed
+	}
+	if p.Reason != nil {
+		after.Reason = *p.Reason
+	}
+	return after
 }
 
 // apply makes the change in a schedule, in the name of by. kept is the schedule's payload; a payload that is equal as
@@ -43,6 +69,9 @@ func (c Change) apply(to *schedule.Schedule, kept []byte, by string) {
 	}
 	if c.PauseAfter != nil {
 		to.PauseAfter = *c.PauseAfter
+	}
+	if c.Pausing != nil {
+		to.Paused = c.Pausing.applied(to.Paused, by)
 	}
 }
 

@@ -105,21 +105,33 @@ type Edited struct {
 	schedule.Schedule
 	Created bool // it is new
 	Changed bool // something was written
+	// EffectiveAt is the time up to which due times keep their former job, or, if the change pauses the schedule, the
+	// time after which nothing of it starts.
+	EffectiveAt time.Time
 }
 
 // Put creates or replaces a schedule.
 func (e *Editor) Put(ctx context.Context, q Request) (Edited, error) {
-	out := Edited{}
+	out, paused := Edited{}, false
 	var err error
 	out.Schedule, out.Changed, err = e.put(ctx, q,
 		func(old *schedule.Schedule, c Change, now time.Time) ([]item.Write, error) {
 			out.Created = old == nil || old.Deleted()
+			paused = !out.Created && old.Paused != nil
 			return e.changeWrites(ctx, q, old, c, now)
 		})
-	if out.Changed {
-		e.promote(ctx, q.Key)
+	if err != nil || !out.Changed {
+		return out, err
 	}
-	return out, err
+	e.promote(ctx, q.Key)
+	out.EffectiveAt = out.UpdatedAt
+	if p := out.Paused; p != nil && p.EffectiveAt.After(out.UpdatedAt) {
+		out.EffectiveAt = pause.EffectiveAt(p.EffectiveAt, e.Read.Now())
+	}
+	if paused && out.Paused == nil {
+		e.Wake.Parked(ctx, q.Key.Tenant, e.Read.Now())
+	}
+	return out, nil
 }
 
 // Tried is how a change would change a schedule.
@@ -356,7 +368,8 @@ func (e *Editor) edited(
 	ctx context.Context, old, wanted schedule.Schedule, now time.Time,
 ) (schedule.Schedule, []item.Write, error) {
 	if schedule.Unchanged(old, wanted) {
-		return old, nil, nil
+		after, writes := schedule.ChangePause(old, wanted, now)
+		return after, writes, nil
 	}
 	has, err := e.Store.HaveJobs(ctx, old.Key, old.Leaves(now))
 	if err != nil {
@@ -380,7 +393,8 @@ func (e *Editor) changeWrites(
 	ctx context.Context, q Request, old *schedule.Schedule, c Change, now time.Time,
 ) ([]item.Write, error) {
 	after, writes, err := e.plan(ctx, q, old, c, now)
-	if err == nil && len(writes) > 0 && old != nil && old.HoldsTimes(now) {
+	// A change of only the pause decides about no time: the end of the pause does.
+	if err == nil && len(writes) > 0 && old != nil && old.HoldsTimes(now) && !schedule.Unchanged(*old, after) {
 		var settled schedule.Schedule
 		if settled, err = e.Engine.Recur.Settle(ctx, *old, now); err == nil {
 			after, writes, err = e.plan(ctx, q, &settled, c, now)

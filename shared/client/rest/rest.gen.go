@@ -2460,6 +2460,12 @@ type PauseView struct {
 // PauseViewMissed Treatment of the schedules' times under the pause; absent: the catch-up policy of each schedule
 type PauseViewMissed string
 
+// PausingRequest Pause without an end.
+type PausingRequest struct {
+	// Reason Reason for the pause.
+	Reason *string `json:"reason,omitempty"`
+}
+
 // PreviewAnswer Next times of a calendar.
 type PreviewAnswer struct {
 	// Items Times of the calendar, in order; fewer than count if the calendar ends
@@ -3141,6 +3147,9 @@ type ScheduleDiff struct {
 	// Moved Times that would move; at most 1000. Times of a local day count as moved if as many would be lost as added, and so does a time whose delay by the spread changes.
 	Moved []MovedOccurrence `json:"moved"`
 
+	// Paused Whether the schedule would be paused: it runs at none of its times before it is resumed
+	Paused bool `json:"paused"`
+
 	// Through End of the compared period: 30 days from now, or earlier if cut is true
 	//
 	// Examples: 2027-03-28T01:00:00.000Z
@@ -3229,6 +3238,9 @@ type ScheduleRequest struct {
 
 	// PauseAfterFailures Number of jobs in a row that fail for good after which the schedule is paused; default: 0, never
 	PauseAfterFailures *int64 `json:"pause_after_failures,omitempty"`
+
+	// Paused Whether the schedule is paused: true, false, or an object with the reason. Absent changes nothing; a new schedule is then not paused. true keeps the reason of a pause in force, and removes its until. false resumes the schedule, as POST /v1/schedules/{name}/resume without a body does.
+	Paused any `json:"paused,omitempty"`
 }
 
 // ScheduleRequestOverlap Treatment of a run that is due while an earlier one has not ended (a job that waits for a retry counts as ended); default: allow. With buffer_all runs start in the order of their nominal times.

@@ -27,6 +27,7 @@ var examples = map[string][]string{
 	"task rm":  {"punctual task rm report"},
 
 	"schedule apply": {"punctual schedule apply -f schedules.yaml --dry-run",
+		"punctual schedule apply -f schedules.yaml --paused",
 		"punctual schedule apply -f team.yaml --prune --tag team=data"},
 	"schedule ls":      {"punctual schedule ls"},
 	"schedule preview": {"punctual schedule preview nightly -n 3"},

@@ -68,6 +68,7 @@ func scheduleName(v rest.ScheduleView) string { return v.Name }
 type applySchedules struct {
 	source
 	DryRun bool              `help:"Show the added, removed and moved times without changing anything."`
+	Paused bool              `help:"Put every schedule of the file paused, whatever the file says."`
 	Prune  bool              `help:"Delete schedules with the tag of --tag that are not in the file."`
 	Tag    map[string]string `help:"Tag as name=value that the jobs and runs of the schedules have."`
 	Yes    bool              `short:"y" help:"Do not ask for confirmation before --prune deletes."`
@@ -79,6 +80,13 @@ func (c applySchedules) Run(s *shell) error {
 	docs, err := c.documents(s)
 	if err != nil {
 		return err
+	}
+	if c.Paused {
+		for i := range docs {
+			if docs[i].body, err = withPaused(docs[i].body); err != nil {
+				return err
+			}
+		}
 	}
 	if c.Prune != (len(c.Tag) > 0) {
 		return usage{errors.New("--prune and --tag go together: what has the tag and is not in the file is deleted")}
@@ -129,6 +137,18 @@ func (c applySchedules) Run(s *shell) error {
 		_, _ = fmt.Fprintf(s.err, "%s: deleted\n", name)
 	}
 	return nil
+}
+
+// withPaused returns the body of a schedule with paused set; a reason that the file gives stays.
+func withPaused(body []byte) ([]byte, error) {
+	var fields map[string]json.RawMessage
+	if err := json.Unmarshal(body, &fields); err != nil {
+		return nil, err
+	}
+	if is := string(fields["paused"]); is == "" || is == "false" {
+		fields["paused"] = json.RawMessage("true")
+	}
+	return json.Marshal(fields)
 }
 
 // known is an error when --prune would not know the schedules of this very file again.
@@ -232,7 +252,9 @@ func (t trial) changes() string {
 	switch {
 	case len(t.Changed) == 0:
 		return "nothing changes"
-	case slices.Contains(t.Changed, ""): // the pointer to the whole
+	case slices.Contains(t.Changed, "") && t.Paused: // the pointer to the whole
+		return "it is new, and begins paused"
+	case slices.Contains(t.Changed, ""):
 		return "it is new"
 	}
 	return "changes " + strings.Join(t.Changed, ", ")

@@ -55,6 +55,28 @@ func TestSchedule_SaysWhatBecameOfATimeAndWhy(t *testing.T) {
 	bad(t, exitUsage, "--at", "schedule", "why", greets, "--at", "yesterday")
 }
 
+func TestSchedule_AppliesPaused(t *testing.T) {
+	t.Parallel()
+	doc := "name: cli-paused\ncalendar: {every: 1s}\njob: {task: echo}\n"
+	if out := good(t, "schedule", "apply", "-f", file(t, doc), "--paused", "--dry-run"); !strings.Contains(out,
+		"it is new, and begins paused") {
+		t.Errorf("%s", out)
+	}
+	if out := good(t, "schedule", "apply", "-f", file(t, doc), "--paused"); !strings.Contains(out, "since ") {
+		t.Errorf("%s", out)
+	}
+	if out := good(t, "schedule", "apply", "-f", file(t, doc)); !strings.Contains(out, "since ") {
+		t.Errorf("a file that says nothing has resumed it: %s", out)
+	}
+	because := file(t, doc+"paused: {reason: the month ends}\n")
+	if out := good(t, "schedule", "apply", "-f", because, "--paused"); !strings.Contains(out, ": the month ends") {
+		t.Errorf("%s", out)
+	}
+	if out := good(t, "schedule", "apply", "-f", file(t, doc+"paused: false\n")); strings.Contains(out, "since ") {
+		t.Errorf("%s", out)
+	}
+}
+
 func TestSchedule_DeletesByTagWhatTheFileNoLongerHolds(t *testing.T) {
 	t.Parallel()
 	doc := func(name, tag string) string {
