@@ -23,6 +23,7 @@ var folders = []string{
 	"shared/horizon",
 	"shared/item",
 	"shared/job",
+	"shared/limit",
 	"shared/memory",
 	"shared/message",
 	"shared/process",

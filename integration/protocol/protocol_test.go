@@ -45,6 +45,12 @@ var specifications = []specification{
 		witnesses:  []string{"allHaveRun", "someWait"},
 		traces:     400, steps: 100,
 	},
+	{
+		name:       "limit",
+		invariants: []string{"withinLimit", "runningHolds", "finalHoldsNone", "noneForgotten"},
+		witnesses:  []string{"allHaveRun", "someWait"},
+		traces:     500, steps: 100,
+	},
 }
 
 // quint runs Quint's simulator, installed once into the user's cache as package-lock.json pins it, and returns what it

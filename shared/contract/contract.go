@@ -98,6 +98,14 @@ const (
 	MaxName           = 64
 	MaxDepth          = 100
 	MaxIdempotencyKey = 256
+	MaxJobLimits      = 3   // limits of work that one job counts under
+	MaxLimitKey       = 128 // characters of the key of a limit of work
+	MaxLimitTemplate  = 1024
+	MaxRunning        = 10_000  // jobs of a key that a limit of work lets run at a time
+	MaxRateCount      = 100_000 // starts of a key in a window
+	MaxRatePerSecond  = 500     // what one item of the table can count
+	MinRatePer        = time.Second
+	MaxRatePer        = 24 * time.Hour
 	MaxAttempts       = 50
 	MaxInitialDelay   = time.Hour
 	MaxRetryDelay     = 24 * time.Hour

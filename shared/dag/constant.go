@@ -37,6 +37,11 @@ func (g *Graph) Constants() (all []Constant) {
 				all = append(all, Constant{name, at, c})
 			}
 		}
+		for n, t := range x.limits {
+			for _, c := range t.constants() {
+				all = append(all, Constant{name, limitKeyPointer(name, n), c})
+			}
+		}
 	}
 	slices.SortFunc(all, func(a, b Constant) int { return strings.Compare(a.Pointer, b.Pointer) })
 	return all

@@ -51,6 +51,7 @@ type Node struct {
 	Timeout     time.Duration
 	Retry       json.RawMessage // as the user wrote it: the task's policy fills the rest
 	StartWithin time.Duration
+	Limits      *[]job.LimitKey `json:",omitempty"` // of work; keys are templates; nil: those of the task
 	Tags        map[string]string
 	// AllowLiterals are JSON pointers, below the node, of strings that look like secrets and are none.
 	AllowLiterals []string `json:",omitempty"`

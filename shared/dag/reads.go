@@ -38,10 +38,10 @@ func (g *Graph) AwaitsRead(node string, states map[string]NodeState) string {
 	return ""
 }
 
-// PayloadNeeds returns the nodes whose facts the payload of node names, in order.
+// PayloadNeeds returns the nodes whose facts the payload of node and the keys of its limits name, in order.
 func (g *Graph) PayloadNeeds(node string) []string {
 	var names []string
-	for _, t := range g.exprs[node].payload {
+	for t := range g.exprs[node].jobTexts() {
 		for _, p := range t.parts {
 			if p.expr != nil {
 				names = append(names, p.expr.nodes...)

@@ -120,6 +120,9 @@ func (s *Snapshot) Waits(name string, row job.Row, is job.Status, states map[str
 	switch word = job.WaitingFor(row, s.Claims[row.ID], paused, s.Now); word {
 	case "pause":
 		return word, "a pause of its task, or of everything, holds it"
+	case job.WaitsForLimit:
+		l, _ := row.FullLimit()
+		return word, "waits for " + l.String()
 	case "due":
 		return word, "due at " + row.DueAt.UTC().Format(text.InstantLayout)
 	case job.WaitsForHandler:

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"iter"
 	"maps"
 	"slices"
 	"strconv"
@@ -24,17 +25,34 @@ type nodeExprs struct {
 	when    *expr
 	forEach *expr
 	payload map[string]*pattern // strings with expressions, by pointer inside the payload
+	limits  map[int]*pattern    // keys of limits with expressions, by their numbers
 }
 
 // size returns about how many bytes of memory the expressions of a node take.
 func (x *nodeExprs) size() int {
 	size := x.when.size() + x.forEach.size()
-	for _, t := range x.payload {
+	for t := range x.jobTexts() {
 		for _, p := range t.parts {
 			size += len(p.literal) + p.expr.size()
 		}
 	}
 	return size
+}
+
+// jobTexts are the texts with expressions from which the node's job is made.
+func (x *nodeExprs) jobTexts() iter.Seq[*pattern] {
+	return func(yield func(*pattern) bool) {
+		for _, t := range x.payload {
+			if !yield(t) {
+				return
+			}
+		}
+		for _, t := range x.limits {
+			if !yield(t) {
+				return
+			}
+		}
+	}
 }
 
 // pattern is a string split into literal parts and expressions.
@@ -91,12 +109,13 @@ func (g *Graph) compileExpressions(
 		s := scope{
 			ctx: ctx, kept: g.kept, tokens: &tokens, before: before, nodes: g.Nodes, reported: reported, params: params,
 		}
-		x := &nodeExprs{payload: map[string]*pattern{}}
+		x := &nodeExprs{payload: map[string]*pattern{}, limits: map[int]*pattern{}}
 		g.exprs[name] = x
 		x.when = g.compileWhen(n.When, s, at+"/when", m)
 		x.forEach = g.compileForEach(n.ForEach, s, at+"/for_each", m)
 		s.mapped = n.ForEach != ""
 		g.compilePayload(n.Payload, s, at+"/payload", x, &count, m)
+		g.compileLimits(n.Limits, s, at+"/limits", x, &count, m)
 		g.size += x.size() + len(n.Payload) + len(n.When) + len(n.ForEach)
 	}
 	return ctx.Err()
@@ -211,19 +230,27 @@ func (g *Graph) compilePayload(payload json.RawMessage, s scope, at string, x *n
 		if t == nil {
 			return true
 		}
-		for _, p := range t.parts {
-			if p.expr != nil {
-				*count++
-			}
-		}
-		if *count > MaxExpressions {
-			m.add(at+where, codeOutOfRange, fmt.Sprintf("at most %d expressions in a definition", MaxExpressions),
-				"there are too many expressions")
+		if !t.counted(count, at+where, m) {
 			return false
 		}
 		x.payload[where] = t
 		return true
 	})
+}
+
+// counted counts the expressions of a text; false if the definition has too many.
+func (t *pattern) counted(count *int, at string, m *violations) bool {
+	for _, p := range t.parts {
+		if p.expr != nil {
+			*count++
+		}
+	}
+	if *count <= MaxExpressions {
+		return true
+	}
+	m.add(at, codeOutOfRange, fmt.Sprintf("at most %d expressions in a definition", MaxExpressions),
+		"there are too many expressions")
+	return false
 }
 
 // walkStrings calls visit for every string value in v, with its JSON pointer, in a fixed order,
@@ -392,7 +419,7 @@ func (g *Graph) named(node string, of func(*expr) []string) []string {
 			names = append(names, of(e)...)
 		}
 	}
-	for _, t := range x.payload {
+	for t := range x.jobTexts() {
 		for _, p := range t.parts {
 			if p.expr != nil {
 				names = append(names, of(p.expr)...)

@@ -112,3 +112,9 @@ func Parkings(tenant string) []string {
 
 // Line returns the key in the due index of a schedule's jobs that wait behind a run, oldest first.
 func Line(tenant, schedule string) string { return "line#" + tenant + "#" + schedule }
+
+// LimitQueue returns the key in the due index of the jobs of a rank that wait for a permit of a limit's key, oldest
+// first. Rank 0 is served first.
+func LimitQueue(tenant, limit, key string, rank int) string {
+	return "limit#" + tenant + "#" + limit + "#" + strconv.Itoa(rank) + "#" + key
+}

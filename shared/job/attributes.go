@@ -81,6 +81,7 @@ func (s *Settings) attributes(c *item.Codec) {
 	c.Span("start_within", &s.StartWithin)
 	c.Span("expire_after", &s.ExpireAfter)
 	c.Coded("retry", s.Retry.encode, s.Retry.decode)
+	c.Text("limits", (*string)(&s.Limits))
 	c.Number("max_result", &s.MaxResult)
 	c.Flag("fail_large", &s.FailLarge)
 }
@@ -115,6 +116,7 @@ func (w *WakeUp) attributes(c *item.Codec) {
 	c.Instant(contract.AttrWakeAt, &w.WakeAt)
 	c.Flag("parked", &w.Parked)
 	c.Flag("behind", &w.QueuedBehind)
+	c.Number("waits_limit", &w.WaitsLimit)
 	c.Flag(contract.AttrNear, &w.Near)
 	c.Instant("ready_at", &w.ReadyAt)
 	c.Number("postponed", &w.Postponed)

@@ -28,6 +28,7 @@ func full() Row {
 		r.Retry = RetryPolicy{MaxAttempts: 2, InitialDelay: time.Second, Factor: 3.5, MaxDelay: time.Minute,
 			Jitter: 0.25, FailOnLost: true}
 		r.Keeping = Keeping{MaxResult: 4096, FailLarge: true}
+		r.Limits, r.WaitsLimit = LimitsOf(LimitKey{Name: "github", Key: "acct#1"}, LimitKey{Name: "all"}), 2
 
 		r.ScheduleID, r.Epoch, r.Rule, r.ManualOf = "schedule", 15, "l,3600,60,100,allow", "manual"
 		r.Dag, r.DagVersion = "dag", 16

@@ -39,6 +39,8 @@ type Outcome struct {
 	FinishedAt time.Time `json:"finished_at,omitzero"`
 	LatenessMS int64     `json:"start_lateness_ms,omitempty"`
 	Lost       []Attempt `json:"lost,omitempty"` // earlier starts of the attempt, whose workers ended
+	// Permits are the buckets in which it holds permits, in the order of its limits; none where all are the first.
+	Permits []int `json:"permits,omitempty"`
 }
 
 // Partial says why a result is not the value that the work returned, but a preview of it or a part. Whatever uses

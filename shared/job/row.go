@@ -53,6 +53,7 @@ type Settings struct {
 	StartWithin time.Duration `json:"start_within,omitempty"` // 0: no limit
 	ExpireAfter time.Duration `json:"expire_after,omitempty"` // 0: no limit; counts from the first due time
 	Retry       RetryPolicy   `json:"retry"`
+	Limits      Limits        `json:"limits,omitempty"` // of work; "" for none
 	Keeping
 }
 
@@ -91,6 +92,7 @@ type WakeUp struct {
 	WakeAt       time.Time // zero: no wake-up left
 	Parked       bool      // held by a pause: the wake-up is in a parking place
 	QueuedBehind bool      // parked in its schedule's line instead, behind a run that has not ended
+	WaitsLimit   int64     // parked for a permit instead: which of its limits has none, from 1; 0 for none
 	Near         bool      // the stream consumer must see this write
 	ReadyAt      time.Time // when a pause or another run last let it go on; zero: nothing has held it
 	Postponed    int64     // times in a row that the sweeper found it without being able to do more
@@ -186,6 +188,8 @@ func (r Row) Slice() string {
 	switch {
 	case r.WakeAt.IsZero():
 		return ""
+	case r.Parked && r.WaitsLimit > 0:
+		return r.waiterQueue()
 	case r.Parked && r.QueuedBehind:
 		return horizon.Line(string(r.Tenant), r.Schedule())
 	case r.Parked:

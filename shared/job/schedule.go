@@ -10,11 +10,13 @@ import (
 
 // Reasons why a schedule's job did not run, on the row and in the ledger.
 const (
-	CodeOverlap = "overlap"
-	CodeMaxRuns = "max_runs"
-	CodeEdited  = "edited"
-	CodeDeleted = "deleted"
-	CodePaused  = "paused"
+	CodeOverlap   = "overlap"
+	CodeLimitFull = "limit_full" // a limit of work of its had no permit, and the limit does not let it wait
+	CodeReplaced  = "replaced"   // a later job took its place under a limit of work
+	CodeMaxRuns   = "max_runs"
+	CodeEdited    = "edited"
+	CodeDeleted   = "deleted"
+	CodePaused    = "paused"
 
 	CodeUnknownDag = "unknown_dag"    // its dag, or that version of it, was deleted
 	CodeParams     = "invalid_params" // its params do not fit the version of the dag that it would run
@@ -67,7 +69,7 @@ func epochAsRead(r Row) item.Cond {
 func BeginRun(r Row, now time.Time) (Row, item.Write) {
 	after := r
 	after.Status, after.WakeAt, after.Waiting, after.StartedAt = Blocked, time.Time{}, "", now
-	after.Near, after.Parked, after.QueuedBehind, after.Postponed = false, false, false, 0
+	after.Near, after.Parked, after.QueuedBehind, after.WaitsLimit, after.Postponed = false, false, false, 0, 0
 	wanted := r.DueAt
 	if wanted.Before(r.CreatedAt) {
 		wanted = r.CreatedAt

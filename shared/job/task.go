@@ -30,6 +30,7 @@ type Task struct {
 	Priority Priority
 	Timeout  time.Duration
 	Retry    RetryPolicy
+	Limits   Limits // of work
 	Keeping
 	PayloadSchema json.RawMessage // a JSON schema, nil for any payload
 	Version       int64           // grows with every change
@@ -40,7 +41,7 @@ type Task struct {
 func (t Task) Settings() Settings {
 	return Settings{
 		Task: t.Name, Executor: t.Executor, Pool: t.Pool, Priority: t.Priority, Timeout: t.Timeout, Retry: t.Retry,
-		Keeping: t.Keeping,
+		Limits: t.Limits, Keeping: t.Keeping,
 	}
 }
 
@@ -66,6 +67,7 @@ type taskWire struct {
 	Priority Priority        `json:"priority"`
 	Timeout  int64           `json:"timeout_ms"`
 	Retry    string          `json:"retry"`
+	Limits   Limits          `json:"limits,omitempty"`
 	Schema   json.RawMessage `json:"payload_schema,omitempty"`
 	Keeping
 }
@@ -78,7 +80,7 @@ func TaskRef(t tenant.ID, name string) item.Ref {
 // Item encodes the task.
 func (t Task) Item(owner tenant.ID) item.Item {
 	b, _ := text.JSON(taskWire{t.Executor, t.Pool, t.Priority, t.Timeout.Milliseconds(), t.Retry.encode(),
-		t.PayloadSchema, t.Keeping})
+		t.Limits, t.PayloadSchema, t.Keeping})
 	return item.Item{contract.AttrPK: TasksKey(owner), contract.AttrSK: t.Name, "body": string(b), "version": t.Version}
 }
 
@@ -95,7 +97,7 @@ func ParseTask(i item.Item) (Task, error) {
 	}
 	t.Executor, t.Pool, t.Priority = w.Executor, w.Pool, w.Priority
 	t.Timeout, t.PayloadSchema = time.Duration(w.Timeout)*time.Millisecond, w.Schema
-	t.Keeping = w.Keeping
+	t.Limits, t.Keeping = w.Limits, w.Keeping
 	return t, nil
 }
 

@@ -28,7 +28,8 @@ var (
 	why    = []string{"reason", "reason_text"}
 	// A wake-up is written all or none: if something of an earlier one stayed, the row would say
 	// that it is parked and lie where the end of the pause does not search.
-	wakeUp  = []string{contract.AttrWakeSlice, contract.AttrWakeAt, contract.AttrNear, "parked", "behind", "postponed"}
+	wakeUp = []string{contract.AttrWakeSlice, contract.AttrWakeAt, contract.AttrNear, "parked", "behind",
+		"waits_limit", "postponed"}
 	effects = []string{"owes"}
 	ending  = slices.Concat(status, why, wakeUp, effects)
 )
@@ -160,7 +161,7 @@ func Accept(r Row) item.Write {
 // no two clocks have to agree. A deadline soon after due is the wake-up of what goes by these two lanes; of what its
 // slice fires the wake-up then lies just before due.
 func Route(r *Row, now time.Time) (send bool) {
-	r.Parked, r.QueuedBehind, r.Postponed = false, false, 0
+	r.Parked, r.QueuedBehind, r.WaitsLimit, r.Postponed = false, false, 0, 0
 	r.WakeAt = r.DueAt
 	lane, soon := horizon.LaneOf(now, r.DueAt), r.hasSoonDeadline()
 	switch {
@@ -218,7 +219,7 @@ func FinishStopAfter(r Row, starts []Attempt, now time.Time) (Row, item.Write) {
 // finish gives a row its final status: no wake-up, unless it has pending effects.
 func finish(r *Row, s Status, now time.Time) {
 	r.Status, r.FinishedAt, r.Waiting = s, now, ""
-	r.Near, r.Parked, r.QueuedBehind, r.Postponed = false, false, false, 0
+	r.Near, r.Parked, r.QueuedBehind, r.WaitsLimit, r.Postponed = false, false, false, 0, 0
 	if s == Cancelled && r.Reason.Code == "" {
 		r.Reason = Reason{Code: CodeCancelled}
 	}
@@ -268,6 +269,7 @@ type Edit struct {
 	Priority *Priority
 	Payload  *Payload
 	Labels   *Labels
+	Limits   *Limits
 }
 
 // Payload is where a payload goes: decided by PayloadStorage.
@@ -301,6 +303,9 @@ func (e Edit) apply(r *Row) {
 	if e.Priority != nil {
 		r.Priority = *e.Priority
 	}
+	if e.Limits != nil {
+		r.Limits = *e.Limits
+	}
 	if e.Payload != nil {
 		r.SetPayload(*e.Payload)
 		if r.InRun() {
@@ -315,7 +320,8 @@ func (e Edit) apply(r *Row) {
 // Rewake gives a row that stays unfinished its next wake-up, on the row as it was read.
 func Rewake(r Row, at, now time.Time, postponed int64) (Row, item.Write) {
 	after := r
-	after.WakeAt, after.Parked, after.QueuedBehind, after.Near, after.Postponed = at, false, false, false, postponed
+	after.WakeAt, after.Near, after.Postponed = at, false, postponed
+	after.Parked, after.QueuedBehind, after.WaitsLimit = false, false, 0
 	if at.Before(now) {
 		after.WakeAt = now
 	}
@@ -343,7 +349,7 @@ func wakeAsRead(r Row) item.Cond {
 func Park(r Row, now time.Time) (Row, item.Write) {
 	after := r
 	after.Status = Scheduled
-	after.Parked, after.QueuedBehind, after.Near, after.Postponed = true, false, false, 0
+	after.Parked, after.QueuedBehind, after.WaitsLimit, after.Near, after.Postponed = true, false, 0, false, 0
 	after.WakeAt = after.parkedWake(now)
 	return after, change(WritePark, r, after,
 		from(WritePark, atVersion(r.Version), atAttempt(r.Attempt), stopIs(NoStop)))
@@ -353,6 +359,16 @@ func Park(r Row, now time.Time) (Row, item.Write) {
 func ParkQueuedBehind(r Row, now time.Time) (Row, item.Write) {
 	after, _ := Park(r, now)
 	after.QueuedBehind = true
+	return after, change(WritePark, r, after,
+		from(WritePark, atVersion(r.Version), atAttempt(r.Attempt), stopIs(NoStop)))
+}
+
+// ParkForLimit moves the wake-up of a job to the line of those that wait for a permit of one of its limits; no is its
+// number in the list, from 1.
+func ParkForLimit(r Row, no int, now time.Time) (Row, item.Write) {
+	after, _ := Park(r, now)
+	after.WaitsLimit = int64(no)
+	after.WakeAt = after.parkedWake(now)
 	return after, change(WritePark, r, after,
 		from(WritePark, atVersion(r.Version), atAttempt(r.Attempt), stopIs(NoStop)))
 }
@@ -379,7 +395,8 @@ func AwaitDeadline(r Row, now time.Time) (item.Write, bool) {
 // Unpark brings a parked job back, due at once; the writer sends the firing.
 func Unpark(r Row, now time.Time) (Row, item.Write) {
 	after := r
-	after.Parked, after.QueuedBehind, after.Near, after.WakeAt, after.ReadyAt = false, false, false, now, now
+	after.Parked, after.QueuedBehind, after.WaitsLimit, after.Near = false, false, 0, false
+	after.WakeAt, after.ReadyAt = now, now
 	parked := item.Cond{Attr: "parked", Op: item.Exists}
 	return after, change(WriteUnpark, r, after, from(WriteUnpark, atVersion(r.Version), atAttempt(r.Attempt), parked))
 }

@@ -256,8 +256,10 @@ func WaitingFor(r Row, c Claim, paused bool, now time.Time) string {
 		return "worker"
 	case Scheduled:
 		switch {
-		case r.Parked && !r.QueuedBehind || paused && !r.DueAt.After(now):
+		case r.Parked && !r.QueuedBehind && r.WaitsLimit == 0 || paused && !r.DueAt.After(now):
 			return "pause"
+		case r.Parked && r.WaitsLimit > 0:
+			return WaitsForLimit
 		case r.QueuedBehind: // until the run before it has ended no worker takes it
 			return "worker"
 		case r.Waiting != "":
@@ -267,6 +269,9 @@ func WaitingFor(r Row, c Claim, paused bool, now time.Time) string {
 	}
 	return ""
 }
+
+// WaitsForLimit is what a job waits for that one of its limits of work holds.
+const WaitsForLimit = "limit"
 
 // NoHandler is why a job waits whose task no worker has known so far.
 var NoHandler = "no worker that has seen the job has a handler for task %s; it waits for one until " +

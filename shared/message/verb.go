@@ -16,6 +16,7 @@ type Verb struct {
 	Line      *Schedule `json:"line,omitempty"`      // decide about the jobs queued behind a run of a schedule
 	Promote   *Schedule `json:"promote,omitempty"`   // promote one schedule
 	Reconcile *Run      `json:"reconcile,omitempty"` // reconcile a run from its rows
+	Limit     *LimitKey `json:"limit,omitempty"`     // wake those that wait for a permit of a limit of work
 	Forget    *Forget   `json:"forget,omitempty"`    // delete what belongs to a row that the table has deleted
 }
 
@@ -41,6 +42,13 @@ type Schedule struct {
 type Run struct {
 	Tenant string `json:"tenant"`
 	RunID  string `json:"run_id"`
+}
+
+// LimitKey names a key of a limit of work; "" is the key of jobs that name none.
+type LimitKey struct {
+	Tenant string `json:"tenant"`
+	Limit  string `json:"limit"`
+	Key    string `json:"key,omitempty"`
 }
 
 // Forget names a job whose row is gone.
@@ -83,6 +91,7 @@ func (v Verb) text() string {
 	add(v.Line != nil, func() string { return horizon.Line(v.Line.Tenant, v.Line.Schedule) })
 	add(v.Promote != nil, func() string { return "promote#" + v.Promote.Tenant + "#" + v.Promote.Schedule })
 	add(v.Reconcile != nil, func() string { return "reconcile#" + v.Reconcile.Tenant + "#" + v.Reconcile.RunID })
+	add(v.Limit != nil, func() string { return "limit#" + v.Limit.Tenant + "#" + v.Limit.Limit + "#" + v.Limit.Key })
 	add(v.Forget != nil, func() string {
 		text := "forget#" + v.Forget.Tenant + "#" + v.Forget.JobID + "#" + strconv.FormatInt(v.Forget.Payload, 10)
 		if v.Forget.Result != "" {
@@ -111,6 +120,9 @@ func parseVerb(s string) (v Verb, err error) {
 		v.Promote = &Schedule{parts[0], strings.TrimPrefix(rest, parts[0]+"#")}
 	case kind == "reconcile" && owned:
 		v.Reconcile = &Run{parts[0], strings.TrimPrefix(rest, parts[0]+"#")}
+	case kind == "limit" && owned:
+		name, key, _ := strings.Cut(strings.TrimPrefix(rest, parts[0]+"#"), "#")
+		v.Limit = &LimitKey{parts[0], name, key}
 	case kind == "forget" && parts[0] != "" && (len(parts) == 3 || len(parts) == 4):
 		v.Forget = &Forget{Tenant: parts[0], JobID: parts[1]}
 		if len(parts) == 4 {

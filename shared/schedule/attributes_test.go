@@ -39,6 +39,7 @@ func TestSchedule_IsStoredWithEveryField(t *testing.T) {
 			Timeout:     time.Second,
 			StartWithin: time.Minute, ExpireAfter: time.Hour, Retry: job.RetryPolicy{MaxAttempts: 2,
 				InitialDelay: time.Second, Factor: 3.5, MaxDelay: time.Minute, Jitter: 0.25, FailOnLost: true},
+			Limits:  job.LimitsOf(job.LimitKey{Name: "github", Key: "acct#1"}),
 			Keeping: job.Keeping{MaxResult: 4096, FailLarge: true}},
 		Labels:  job.Labels{Tags: `{"a":"b"}`, Metadata: `{"c":1}`},
 		Payload: `{"d":2}`, PayloadIn: job.InItem, PayloadHash: "hash", PayloadSize: 17,

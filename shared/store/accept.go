@@ -12,6 +12,7 @@ import (
 	"punctual/shared/contract"
 	"punctual/shared/item"
 	"punctual/shared/job"
+	"punctual/shared/limit"
 	"punctual/shared/tenant"
 )
 
@@ -19,6 +20,11 @@ import (
 func (s *Store) Accept(ctx context.Context, r job.Row, more ...item.Write) error {
 	if !r.StartsRun() { // it is in no list of jobs
 		if err := s.noteTask(ctx, r); err != nil {
+			return err
+		}
+	}
+	for _, l := range r.Limits.List() {
+		if err := s.NoteLimitKey(ctx, limit.Key{Tenant: r.Tenant, LimitKey: l}, r.CreatedAt); err != nil {
 			return err
 		}
 	}

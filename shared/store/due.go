@@ -128,7 +128,7 @@ func moved(name string, ref item.Ref, indexKey string, wakeAt, at time.Time) ite
 	// The item says in which shard it lies: its next write asks whether it still is there.
 	set := map[string]any{
 		contract.AttrWakeSlice: to.String(), contract.AttrWakeAt: at.UnixMilli(),
-		"shard": nil, contract.AttrNear: nil, "parked": nil, "behind": nil,
+		"shard": nil, contract.AttrNear: nil, "parked": nil, "behind": nil, "waits_limit": nil,
 	}
 	if to.Shard > 0 {
 		set["shard"] = int64(to.Shard)

@@ -12,6 +12,8 @@ import (
 	"punctual/shared/contract"
 	"punctual/shared/horizon"
 	"punctual/shared/item"
+	"punctual/shared/job"
+	"punctual/shared/limit"
 	"punctual/shared/schedule"
 	"punctual/shared/tenant"
 )
@@ -23,6 +25,7 @@ import (
 const (
 	parkedNotes = "parked"
 	queueNotes  = "line"
+	limitNotes  = "limit_waiting"
 )
 
 // noteShards is how many partitions the notes of one kind are spread over.
@@ -48,11 +51,11 @@ type noted struct {
 	at map[item.Ref]time.Time
 }
 
-func (n *noted) lately(ref item.Ref, now time.Time) bool {
+func (n *noted) within(ref item.Ref, recent time.Duration, now time.Time) bool {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	age := now.Sub(n.at[ref])
-	return age >= 0 && age < notedFor
+	return age >= 0 && age < recent
 }
 
 func (n *noted) add(ref item.Ref, now time.Time) {
@@ -67,7 +70,7 @@ func (n *noted) add(ref item.Ref, now time.Time) {
 // note writes a note, unless this process did a moment ago.
 func (s *Store) note(ctx context.Context, kind, name string, now time.Time) error {
 	ref := noteRef(kind, name)
-	if s.noted.lately(ref, now) {
+	if s.noted.within(ref, notedFor, now) {
 		return nil
 	}
 	w := item.Write{Ref: ref, Name: kind + ".note", Set: map[string]any{"at": now.UnixMilli()}}
@@ -154,6 +157,34 @@ func (s *Store) Queues(ctx context.Context) (keys []schedule.Key, err error) {
 	for _, i := range found {
 		if t, name, ok := strings.Cut(i.Str(contract.AttrSK), "#"); ok {
 			keys = append(keys, schedule.Key{Tenant: tenant.ID(t), Name: name})
+		}
+	}
+	return keys, err
+}
+
+func waitingName(k limit.Key) string { return string(k.Tenant) + "#" + k.Name + "#" + k.Key }
+
+// NoteWaitingKey implements WaitingKeys.
+func (s *Store) NoteWaitingKey(ctx context.Context, k limit.Key, now time.Time) error {
+	if err := s.NoteLimitKey(ctx, k, now); err != nil { // for a job that got its limits later
+		return err
+	}
+	return s.note(ctx, limitNotes, waitingName(k), now)
+}
+
+// ForgetWaitingKey implements WaitingKeys.
+func (s *Store) ForgetWaitingKey(ctx context.Context, k limit.Key, now time.Time) error {
+	return s.forgetNote(ctx, limitNotes, waitingName(k), now)
+}
+
+// WaitingKeys implements WaitingKeys.
+func (s *Store) WaitingKeys(ctx context.Context) (keys []limit.Key, err error) {
+	found, err := s.notes(ctx, limitNotes)
+	for _, i := range found {
+		if parts := strings.SplitN(i.Str(contract.AttrSK), "#", 3); len(parts) == 3 {
+			keys = append(keys, limit.Key{
+				Tenant: tenant.ID(parts[0]), LimitKey: job.LimitKey{Name: parts[1], Key: parts[2]},
+			})
 		}
 	}
 	return keys, err

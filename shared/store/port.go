@@ -32,6 +32,9 @@ var _ interface {
 	Tasks
 	Pauses
 	RateLimits
+	PermitTaker
+	PermitGiver
+	WaitingKeys
 	WaitingSlots
 	DueIndex
 	Shards
