@@ -9,6 +9,7 @@ import (
 	"punctual/functions/api/admin"
 	"punctual/functions/api/dags"
 	"punctual/functions/api/jobs"
+	limitsapi "punctual/functions/api/limits"
 	"punctual/functions/api/rest"
 	"punctual/functions/api/schedules"
 	"punctual/functions/api/spec"
@@ -44,6 +45,7 @@ func New(d Deps) http.Handler {
 	s := schedules.New(core)
 	jobs.New(core)
 	s.DagRuns = dags.New(core, s)
+	limitsapi.New(core)
 	admin.New(core, func() ([]byte, error) { return document(core.Router.OpenAPI()) })
 	return core.Router
 }

@@ -51,6 +51,10 @@ func slowBodies(bytes int) map[string]slowBody {
 	secrets := many(func(int) string { return `"aaaaaaaa"` }, size-longName-100)
 	all := map[string]slowBody{
 		"one field many times": job(`{` + many(func(int) string { return `"a":1` }, size) + `}`),
+		"limits with unknown fields": {"PUT", "/v1/limits/x", `{` +
+			many(func(i int) string { return fmt.Sprintf(`"fie%dld":1`, i) }, size) + `}`},
+		"many limits of a job": job(`{"task":"echo","limits":[` +
+			many(func(int) string { return `{"name":"x"}` }, size) + `]}`),
 		"unknown fields": job(`{` +
 			many(func(i int) string { return fmt.Sprintf(`"fie%dld":1`, i) }, size) + `}`),
 		"one field of the payload": payload("echo",

@@ -7,6 +7,7 @@ import (
 
 	"punctual/functions/api/admin"
 	"punctual/functions/api/jobs"
+	limitsapi "punctual/functions/api/limits"
 	"punctual/functions/api/rest"
 	"punctual/functions/api/schedules"
 	"punctual/functions/api/spec"
@@ -47,6 +48,11 @@ var limits = strings.NewReplacer(
 	"{=max_result}", text.Bytes(contract.MaxResult),
 	"{=min_max_result}", text.Bytes(contract.MinMaxResult),
 	"{=known}", strconv.Itoa(show.MaxKnown/1000)+",000",
+	"{=job_limits}", strconv.Itoa(contract.MaxJobLimits),
+	"{=limit_key}", strconv.Itoa(contract.MaxLimitKey),
+	"{=limit_keys_read}", strconv.Itoa(limitsapi.KeysRead/1000)+",000",
+	"{=limit_keys_shown}", strconv.Itoa(limitsapi.KeysShown),
+	"{=limit_rate}", strconv.Itoa(contract.MaxRatePerSecond),
 	"{=list_read}", text.SpelledTime(contract.MaxListRead, time.Second, "a second", "seconds"),
 	"{=move_days}", strconv.Itoa(calendar.MaxMoveDays),
 	"{=zone_rules_days}", strconv.Itoa(int(contract.MaxZoneRulesAge/(24*time.Hour))),
@@ -62,4 +68,5 @@ var limits = strings.NewReplacer(
 	"{=tag_key}", strconv.Itoa(contract.MaxTagKey),
 	"{=tag_value}", strconv.Itoa(contract.MaxTagValue),
 	"{=tags}", strconv.Itoa(contract.MaxTags),
+	"{=waiters}", strconv.Itoa(show.MaxWaiters/1000)+",000",
 )

@@ -272,10 +272,11 @@ func TestDocument_NamesEveryRouteAndCode(t *testing.T) {
 	}
 	slices.Sort(routes)
 	want := []string{
-		"DELETE /v1/exclusions/{name}", "DELETE /v1/jobs/{id}", "DELETE /v1/pauses/{scope}",
+		"DELETE /v1/exclusions/{name}", "DELETE /v1/jobs/{id}", "DELETE /v1/limits/{name}", "DELETE /v1/pauses/{scope}",
 		"DELETE /v1/schedules/{name}", "DELETE /v1/tasks/{name}",
 		"GET /v1/dead-letters", "GET /v1/exclusions", "GET /v1/exclusions/{name}", "GET /v1/health", "GET /v1/jobs",
-		"GET /v1/jobs/{id}", "GET /v1/jobs/{id}/attempts", "GET /v1/openapi.json", "GET /v1/pauses", "GET /v1/problems",
+		"GET /v1/jobs/{id}", "GET /v1/jobs/{id}/attempts", "GET /v1/limits", "GET /v1/limits/{name}",
+		"GET /v1/limits/{name}/keys", "GET /v1/openapi.json", "GET /v1/pauses", "GET /v1/problems",
 		"GET /v1/problems/{code}", "GET /v1/ready", "GET /v1/schedules", "GET /v1/schedules/{name}",
 		"GET /v1/schedules/{name}/occurrences", "GET /v1/schedules/{name}/preview", "GET /v1/tasks",
 		"GET /v1/tasks/{name}", "GET /v1/whoami", "PATCH /v1/jobs/{id}", "PATCH /v1/schedules/{name}",
@@ -284,7 +285,8 @@ func TestDocument_NamesEveryRouteAndCode(t *testing.T) {
 		"POST /v1/schedules/preview", "POST /v1/schedules/{name}/dry-run",
 		"POST /v1/schedules/{name}/pause", "POST /v1/schedules/{name}/resume",
 		"POST /v1/schedules/{name}/run-now",
-		"PUT /v1/exclusions/{name}", "PUT /v1/pauses/{scope}", "PUT /v1/schedules/{name}", "PUT /v1/tasks/{name}",
+		"PUT /v1/exclusions/{name}", "PUT /v1/limits/{name}", "PUT /v1/pauses/{scope}", "PUT /v1/schedules/{name}",
+		"PUT /v1/tasks/{name}",
 	}
 	want = append(want, dagAndRunRoutes...)
 	slices.Sort(want)
@@ -293,7 +295,7 @@ func TestDocument_NamesEveryRouteAndCode(t *testing.T) {
 	}
 	schemas := r.body["components"].(map[string]any)["schemas"].(map[string]any)
 	codes := schemas["Problem"].(map[string]any)["properties"].(map[string]any)["code"].(map[string]any)["enum"].([]any)
-	if len(codes) != 36 {
+	if len(codes) != 38 {
 		t.Errorf("%d codes", len(codes))
 	}
 	for _, code := range codes {

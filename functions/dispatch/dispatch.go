@@ -16,6 +16,7 @@ import (
 	"punctual/shared/fault"
 	"punctual/shared/horizon"
 	"punctual/shared/job"
+	"punctual/shared/limit"
 	"punctual/shared/message"
 	"punctual/shared/process"
 	"punctual/shared/run"
@@ -116,6 +117,10 @@ func (s *Stage) work(d message.Dispatch) (operation func(context.Context) error,
 		id, err2 := job.ParseID(v.Reconcile.RunID)
 		k := run.Key{Tenant: t, ID: id}
 		return func(ctx context.Context) error { return s.engine.Runs.Due(ctx, k) }, errors.Join(err, err2)
+	case v.Limit != nil:
+		t, err := tenant.Parse(v.Limit.Tenant)
+		k := limit.Key{Tenant: t, LimitKey: job.LimitKey{Name: v.Limit.Limit, Key: v.Limit.Key}}
+		return func(ctx context.Context) error { return s.engine.Waiting(ctx, k) }, err
 	case v.Forget != nil:
 		row, err := forgotten(*v.Forget)
 		return func(ctx context.Context) error { return s.forget(ctx, row) }, err

@@ -4,6 +4,7 @@ import (
 	"punctual/functions/engine/accept"
 	"punctual/functions/engine/arm"
 	"punctual/functions/engine/decide"
+	"punctual/functions/engine/limits"
 	"punctual/functions/engine/recur"
 	"punctual/functions/engine/runs"
 	"punctual/functions/engine/stop"
@@ -17,6 +18,7 @@ type Store interface {
 	decide.Jobs
 	recur.Store
 	runs.Store
+	limits.Store
 }
 
 // Deps is what the verbs need.
@@ -41,6 +43,7 @@ type Engine struct {
 	ask    arm.Asker
 	decide *decide.Decider
 	runs   *runs.Controller
+	limits *limits.Limits
 }
 
 // New returns an Engine.
@@ -53,12 +56,13 @@ func New(d Deps) *Engine {
 		Schemas: d.Schemas, RateLimit: d.RateLimit,
 	})
 	schedules := recur.New(recur.Deps{Base: d.Base, Store: d.Store, Queue: d.Queue})
+	ofWork := &limits.Limits{Base: d.Base, Store: d.Store}
 	e := &Engine{
 		Arm: arm.Armer{Queue: d.Queue, Log: d.Log, Meter: d.Meter}, Accept: acceptor, Recur: schedules,
-		deps: d, ask: ask, runs: controller,
+		deps: d, ask: ask, runs: controller, limits: ofWork,
 		decide: decide.New(decide.Deps{
 			Base: d.Base, Jobs: d.Store, Queue: d.Queue,
-			Schedules: schedules, Runs: controller,
+			Schedules: schedules, Runs: controller, Limits: ofWork,
 		}),
 	}
 	e.Runs = &Runs{Controller: controller, Performer: e}

@@ -7,7 +7,9 @@ import (
 	"time"
 
 	"punctual/functions/engine/decide"
+	"punctual/functions/engine/effect"
 	"punctual/shared/job"
+	"punctual/shared/limit"
 	"punctual/shared/store"
 	"punctual/shared/telemetry"
 	"punctual/shared/tenant"
@@ -40,6 +42,11 @@ func (e *Engine) Deadline(ctx context.Context, of store.Entry) (job.Step, error)
 func (e *Engine) Parked(ctx context.Context, k job.Key) (job.Step, error) {
 	step, todo, err := e.decide.Parked(ctx, k)
 	return step, errors.Join(err, e.Perform(ctx, todo))
+}
+
+// Waiting decides about the jobs that wait for a permit of a key of a limit of work, as many as may start now.
+func (e *Engine) Waiting(ctx context.Context, k limit.Key) error {
+	return e.Perform(ctx, effect.List{Freed: []limit.Key{k}})
 }
 
 // Reevaluate decides at once about a job that a worker refused to start.

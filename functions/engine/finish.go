@@ -10,6 +10,7 @@ import (
 	"punctual/shared/contract"
 	"punctual/shared/fault"
 	"punctual/shared/job"
+	"punctual/shared/limit"
 	"punctual/shared/message"
 	"punctual/shared/store"
 	"punctual/shared/telemetry"
@@ -22,17 +23,24 @@ func (e *Engine) Ended(ctx context.Context, row job.Row) error {
 
 // finish does what follows the end of a job, in this order:
 //
-//  1. its dead letter is sent, if it failed for good;
-//  2. its end is counted;
-//  3. its schedule counts failures in a row, and names the job that is queued behind it;
-//  4. what waits for it is evaluated: the jobs after it, or the nodes below it and their run.
+//  1. its permits are given back, for the jobs that wait for one; those of an attempt that a worker has ended were,
+//     before the row was final;
+//  2. its dead letter is sent, if it failed for good;
+//  3. its end is counted;
+//  4. its schedule counts failures in a row, and names the job that is queued behind it;
+//  5. what waits for it is evaluated: the jobs after it, or the nodes below it and their run.
 //
 // Each step may be repeated, after a crash or a lost answer; a second time it changes nothing. An error of one step
-// keeps no other from being done. The job is final all the same: its pending effects bring steps 1 and 4 back, and the
-// sweeper finds the jobs that are queued behind it. What the steps bring about in turn is returned.
+// keeps no other from being done. The job is final all the same: its pending effects bring steps 2 and 5 back, and the
+// sweeper finds the jobs that wait for a permit or are queued behind it. What the steps bring about in turn is
+// returned.
 func (e *Engine) finish(ctx context.Context, end effect.End) (todo effect.List, err error) {
 	row := end.Row
 	var errs []error
+	if row.Limits != "" && !end.Freed && !end.Unopened {
+		todo.Freed, err = e.limits.Free(ctx, row, row.Attempt, nil)
+		errs = append(errs, err)
+	}
 	if row.PendingEffects.DeadLetter() {
 		err := e.sendDeadLetter(ctx, row)
 		if err != nil && end.Unopened {
@@ -59,7 +67,8 @@ func (e *Engine) finish(ctx context.Context, end effect.End) (todo effect.List, 
 }
 
 // Perform carries out what a call has left to be done, and what that brings about, until nothing more does: first what
-// follows the ends of jobs, then those of runs, then the jobs to be decided about, then the runs to be reconciled.
+// follows the ends of jobs, then those of runs, then the jobs to be decided about, then those that wait for a permit,
+// then the runs to be reconciled.
 func (e *Engine) Perform(ctx context.Context, todo effect.List) error {
 	var errs []error
 	for !todo.Empty() {
@@ -75,6 +84,9 @@ func (e *Engine) Perform(ctx context.Context, todo effect.List) error {
 		case len(todo.Wake) > 0:
 			more, err = e.wake(ctx, todo.Wake[0])
 			todo.Wake = todo.Wake[1:]
+		case len(todo.Freed) > 0:
+			more, err = e.wakeWaiting(ctx, todo.Freed[0])
+			todo.Freed = todo.Freed[1:]
 		default:
 			more, err = e.runs.BringOn(ctx, todo.Reconcile[0])
 			todo.Reconcile = todo.Reconcile[1:]
@@ -154,4 +166,14 @@ func (e *Engine) wake(ctx context.Context, w effect.Wake) (todo effect.List, err
 		return todo, err
 	}
 	return todo, e.deps.Queue.Send(ctx, contract.DispatchQueue, *w.Else)
+}
+
+// wakeWaiting has those decided about that may start now of the jobs that wait for a permit of a key.
+func (e *Engine) wakeWaiting(ctx context.Context, k limit.Key) (todo effect.List, err error) {
+	waking, err := e.limits.Next(ctx, k)
+	todo.Wake = waking.Wake
+	if waking.Later != nil {
+		err = errors.Join(err, e.deps.Queue.Send(ctx, contract.DispatchQueue, *waking.Later))
+	}
+	return todo, err
 }

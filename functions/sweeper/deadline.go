@@ -31,8 +31,8 @@ func (s *Stage) Deadlines(ctx context.Context) error {
 }
 
 // deadlines decides about the jobs whose deadline has passed. The wake-up of a job that waits is never later than its
-// deadline: it is in a slice of the last minute, in a parking place or in a queue behind another run. What a pass
-// misses, the sweep of the slices finds after the grace.
+// deadline: it is in a slice of the last minute, in a parking place, in a queue behind another run or in a line for a
+// permit. What a pass misses, the sweep of the slices finds after the grace.
 func (s *Stage) deadlines(ctx context.Context, now time.Time, shards int, came *scan.Counter) (scan.Walked, error) {
 	walked := s.pass.Revisit(ctx, since(now.Add(-time.Minute), now, shards),
 		func(ctx context.Context, slice horizon.Slice) error {
@@ -46,13 +46,17 @@ func (s *Stage) deadlines(ctx context.Context, now time.Time, shards int, came *
 		})
 	tenants, err := s.Store.ParkedTenants(ctx)
 	lines, err2 := s.Store.Queues(ctx)
-	errs := []error{err, err2}
+	limits, err3 := s.Store.WaitingKeys(ctx)
+	errs := []error{err, err2, err3}
 	var held []string
 	for _, t := range scan.Rotate(tenants, now) {
 		held = append(held, horizon.Parkings(string(t.ID))...)
 	}
 	for _, k := range scan.Rotate(lines, now) {
 		held = append(held, horizon.Line(string(k.Tenant), k.Name))
+	}
+	for _, k := range scan.Rotate(limits, now) {
+		held = append(held, job.WaiterQueues(k.Tenant, k.LimitKey)...)
 	}
 	for _, slice := range held {
 		if !scan.TimeLeft(ctx, scan.Closing) {

@@ -78,6 +78,32 @@ func (s *Stage) line(ctx context.Context, k schedule.Key, now time.Time, came *s
 	return nil
 }
 
+// limits decides about the jobs that wait for a permit of a limit of work, where no process has done so: one that gave
+// a permit back may have crashed, or its worker was lost. Each pass begins with another key.
+func (s *Stage) limits(ctx context.Context, now time.Time) error {
+	keys, err := s.Store.WaitingKeys(ctx)
+	if err != nil {
+		return err
+	}
+	var errs []error
+	for _, k := range scan.Rotate(keys, now) {
+		if !scan.TimeLeft(ctx, scan.Closing) {
+			break
+		}
+		errs = append(errs, s.engine.Waiting(ctx, k))
+		waits := false
+		for _, queue := range job.WaiterQueues(k.Tenant, k.LimitKey) {
+			found, err := s.Store.DueFront(ctx, store.DueQuery{Slice: queue, Limit: 1})
+			errs = append(errs, err)
+			waits = waits || err != nil || len(found) > 0
+		}
+		if !waits {
+			errs = append(errs, s.Store.ForgetWaitingKey(ctx, k, now))
+		}
+	}
+	return errors.Join(errs...)
+}
+
 func (s *Stage) parkedOf(
 	ctx context.Context, t store.Parked, now time.Time, came *scan.Counter, walked *scan.Walked,
 ) error {

@@ -24,6 +24,7 @@ type Store interface {
 	store.Recognizer
 	store.Shards
 	store.Notes
+	store.WaitingKeys
 }
 
 // Deps is what the stage needs.
@@ -140,7 +141,8 @@ func (s *Stage) walk(ctx context.Context) (Summary, error) {
 	sum.Walked, err = s.pass.Run(scan.Share(ctx, sliceShare, scan.Closing), over, both)
 	var errParked error
 	sum.Parked, errParked = s.parked(scan.Share(ctx, parkedShare, scan.Closing), now, &came)
-	errLines := s.lines(scan.Share(ctx, lineShare, scan.Closing), now, &came)
+	errLines := errors.Join(s.lines(scan.Share(ctx, lineShare, scan.Closing), now, &came),
+		s.limits(scan.Share(ctx, lineShare, scan.Closing), now))
 	sum.Repeated = s.pass.Revisit(ctx, lastDay(cutoff, shards), func(ctx context.Context, slice horizon.Slice) error {
 		if rereadWhole(cutoff.Sub(slice.Minute)) {
 			return visit(ctx, slice)

@@ -224,6 +224,7 @@ func parts() []part {
 				queries: []query{
 					{contract.Jobs, []string{"", contract.DueIndex, contract.GroupIndex, contract.DeadIndex}},
 					{contract.Schedules, []string{""}}, {contract.Tasks, []string{""}}, {contract.Runs, []string{""}},
+					{contract.Dags, []string{""}}, // that use a limit, before it is deleted
 				},
 				sends: append(contract.FiringQueues(), contract.DispatchQueue, contract.RedriveQueue), timers: true,
 				blobs: blobs{read: true, write: true, remove: true},

@@ -160,6 +160,10 @@ var stories = []struct {
 		a.Call("PUT", "/exclusions/never", object{"dates": []string{"2000-06-06"}})
 		a.Call("GET", "/exclusions", nil)
 		a.Call("GET", "/exclusions/never", nil)
+		a.Call("PUT", "/limits/github", object{"max_running": 5, "rate": object{"count": 100, "per": "1m"}})
+		a.Call("GET", "/limits", nil)
+		a.Call("GET", "/limits/github", nil)
+		a.Call("GET", "/limits/github/keys", nil)
 		for i, overlap := range []string{"allow", "skip", "buffer_one", "buffer_all", "cancel_running"} {
 			name := "s-" + overlap[:4] + string(rune('a'+i))
 			spec := object{"calendar": object{"every": "5m", "exclude": []string{"never"}, "max_runs": 20},
@@ -193,6 +197,7 @@ var stories = []struct {
 			"count": 2})
 		time.Sleep(time.Hour)
 		a.Call("DELETE", "/exclusions/never", nil)
+		a.Call("DELETE", "/limits/github", nil)
 	}},
 	{"schedules that pause and resume", func(t *testing.T, w *bench) {
 		a := w.api

@@ -286,3 +286,43 @@ func has[T any](t *testing.T, list iter.Seq2[T, error], match func(T) bool) bool
 	}
 	return false
 }
+
+func TestClient_KeepsLimitsOfWork(t *testing.T) {
+	t.Parallel()
+	c, ctx := connect(), t.Context()
+	l, err := c.PutLimit(ctx, "client-github", rest.LimitRequest{MaxRunning: new(int64(5)),
+		Rate: &rest.RateRequest{Count: 100, Per: "1m"}})
+	if err != nil || *l.MaxRunning != 5 || l.Rate.Per != "1m" {
+		t.Fatalf("%+v %v", l, err)
+	}
+	if _, err := c.PutLimit(ctx, "client-github", rest.LimitRequest{MaxRunning: new(int64(6))},
+		client.IfVersion(l.Version+1)); !errors.Is(err, client.StaleVersion) {
+		t.Errorf("another version: %v", err)
+	}
+	if read, err := c.Limit(ctx, "client-github"); err != nil || read.Version != l.Version {
+		t.Errorf("%+v %v", read, err)
+	}
+	if !has(t, c.Limits(ctx), func(l rest.LimitView) bool { return l.Name == "client-github" }) {
+		t.Error("the limit is not listed")
+	}
+	for k, err := range c.LimitKeys(ctx, "client-github") {
+		t.Errorf("%+v %v", k, err)
+	}
+	uses := []rest.LimitUseRequest{{Name: "client-github", Key: new("acct-42")}}
+	if _, err := c.PutTask(ctx, "client-limited", rest.TaskRequest{Executor: "echo", Limits: &uses}); err != nil {
+		t.Fatal(err)
+	}
+	if err := c.DeleteLimit(ctx, "client-github"); !errors.Is(err, client.InUse) {
+		t.Errorf("in use: %v", err)
+	}
+	if err := c.DeleteTask(ctx, "client-limited"); err != nil {
+		t.Fatal(err)
+	}
+	if err := c.DeleteLimit(ctx, "client-github"); err != nil {
+		t.Error(err)
+	}
+	_, err = c.CreateJob(ctx, "", rest.JobRequest{Task: "echo", Limits: &uses})
+	if !errors.Is(err, client.UnknownLimit) {
+		t.Errorf("a deleted limit: %v", err)
+	}
+}

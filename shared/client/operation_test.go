@@ -31,6 +31,9 @@ var methods = map[string]string{
 	"deleteExclusion": "DeleteExclusion", "getExclusion": "Exclusion", "listExclusions": "Exclusions",
 	"putExclusion": "PutExclusion",
 
+	"deleteLimit": "DeleteLimit", "getLimit": "Limit", "listLimits": "Limits", "listLimitKeys": "LimitKeys",
+	"putLimit": "PutLimit",
+
 	"deleteDag": "DeleteDag", "getDag": "Dag", "listDagVersions": "DagVersions", "listDags": "Dags",
 	"putDag": "PutDag", "validateDag": "ValidateDag", "createDagRun": "RunDag",
 

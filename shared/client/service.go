@@ -75,3 +75,35 @@ func (c *Client) Resume(ctx context.Context, scope string) error {
 	_, err := Call[struct{}](ctx, c, rest.DeletePause, Request{Path: []string{scope}})
 	return err
 }
+
+// Limits iterates over the limits of work by name.
+func (c *Client) Limits(ctx context.Context) iter.Seq2[rest.LimitView, error] {
+	return list[rest.LimitView](ctx, c, rest.ListLimits, Request{})
+}
+
+// Limit returns a limit of work, [NotFound] if there is none.
+func (c *Client) Limit(ctx context.Context, name string) (rest.LimitView, error) {
+	return Call[rest.LimitView](ctx, c, rest.GetLimit, Request{Path: []string{name}})
+}
+
+// PutLimit creates or replaces a limit of work: whatever its version is, or by [IfVersion] one version only. It counts
+// for the next start of a job.
+func (c *Client) PutLimit(
+	ctx context.Context, name string, l rest.LimitRequest, only ...Condition,
+) (rest.LimitView, error) {
+	return Call[rest.LimitView](ctx, c, rest.PutLimit, Request{
+		Path: []string{name}, Params: rest.PutLimitParams{IfMatch: ifMatch(only)}, Body: l})
+}
+
+// DeleteLimit deletes a limit of work; [InUse] while a task, a schedule or a dag uses it. Jobs that name it start
+// without it.
+func (c *Client) DeleteLimit(ctx context.Context, name string, only ...Condition) error {
+	_, err := Call[struct{}](ctx, c, rest.DeleteLimit, Request{
+		Path: []string{name}, Params: rest.DeleteLimitParams{IfMatch: ifMatch(only)}})
+	return err
+}
+
+// LimitKeys iterates over the keys of a limit of work that are used most, busiest first.
+func (c *Client) LimitKeys(ctx context.Context, name string) iter.Seq2[rest.LimitKeyView, error] {
+	return list[rest.LimitKeyView](ctx, c, rest.ListLimitKeys, Request{Path: []string{name}})
+}

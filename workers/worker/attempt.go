@@ -15,9 +15,10 @@ import (
 type attempt struct {
 	f       *firing
 	log     *slog.Logger
-	limited string // task whose handler may limit how many attempts run at once; "" for none
-	leave   func() // frees the place under that limit
-	claimed bool   // this worker holds the claim by lease l
+	limited string   // task whose handler may limit how many attempts run at once; "" for none
+	leave   func()   // frees the place under that limit
+	bounded *job.Row // the row as it was before the claim, if it has limits of work
+	claimed bool     // this worker holds the claim by lease l
 	l       lease
 	seen    *facts // what the start is decided by, as last read
 	payload []byte
@@ -47,6 +48,7 @@ type lease struct {
 	takeovers int64
 	cancel    bool
 	lost      []job.Attempt // starts of this attempt whose workers ended
+	permits   []int         // the buckets of its permits, in the order of the job's limits
 	from      time.Time     // monotonic, from before the claim or heartbeat was asked for
 }
 

@@ -14,6 +14,7 @@ import (
 var steps = []func(*Worker, *attempt) disposition{
 	(*Worker).mayBegin,
 	(*Worker).preflight,
+	(*Worker).hasPermit,
 	(*Worker).enterTask,
 	(*Worker).claim,
 	(*Worker).check,
@@ -23,6 +24,7 @@ var steps = []func(*Worker, *attempt) disposition{
 	(*Worker).lastCheck,
 	(*Worker).refresh,
 	(*Worker).admitToSchedule,
+	(*Worker).takePermits,
 	(*Worker).refresh, // admission may have taken long
 	(*Worker).execute,
 }

@@ -47,6 +47,10 @@ func (w *Worker) preflight(a *attempt) disposition {
 		return w.unknown(f, &row, a.log)
 	}
 	a.limited = limitedTask(&row)
+	if row.Limits != "" {
+		bounded := row // a pointer to row itself would have every row allocated
+		a.bounded = &bounded
+	}
 	return disposition{}
 }
 

@@ -337,7 +337,7 @@ func (r *run) conclude(end ended) {
 	if o.FinishedAt.Before(o.StartedAt) {
 		o.FinishedAt = o.StartedAt // the wall clock was set back
 	}
-	f.node = r.row.InRun()
+	f.node = r.row.InRun() || r.row.Limits != "" // nodes or jobs wait for its end
 	w.settle(f, r.l, o, r.log)
 }
 

@@ -16,7 +16,7 @@ import (
 // settle records the outcome on the claim, reports it, and has the message deleted. An outcome
 // that names no worker is this one's.
 func (w *Worker) settle(f *firing, l lease, o job.Outcome, log *slog.Logger) {
-	o.Worker, o.Lost = cmp.Or(o.Worker, w.opts.Name), l.lost
+	o.Worker, o.Lost, o.Permits = cmp.Or(o.Worker, w.opts.Name), l.lost, l.permits
 	if len(o.Result) > contract.MaxClaimResult && !w.storeResult(f, l, &o, log) {
 		return
 	}

@@ -55,7 +55,9 @@ var (
 		spec.Priority.About("Priority; default: normal. Priorities are strict: a job of a lower priority waits as "+
 			"long as jobs of a higher one are due."),
 		spec.Timeout.About("Maximum duration of one attempt; default: {=default_timeout}."),
-		spec.Retry.About("Retry policy; default: {=default_retry}."), maxResult, onLargeResult, payloadSchema)
+		spec.Retry.About("Retry policy; default: {=default_retry}."),
+		spec.Limits.About("Limits of work under which the jobs of the task count, up to {=job_limits}, unless a job "+
+			"names its own; default: none."), maxResult, onLargeResult, payloadSchema)
 )
 
 // executorsInWords lists the executors and what each does.
@@ -74,6 +76,7 @@ type taskView struct {
 	Priority      job.Priority    `json:"priority"`
 	Timeout       string          `json:"timeout"`
 	Retry         *spec.RetryView `json:"retry"`
+	Limits        []spec.LimitUse `json:"limits,omitempty"`
 	MaxResult     string          `json:"max_result" doc:"Maximum size of a result that is kept"`
 	OnLargeResult string          `json:"on_large_result" enum:"preview,fail"`
 	PayloadSchema json.RawMessage `json:"payload_schema,omitempty"`
@@ -85,7 +88,8 @@ type taskView struct {
 func viewTask(t job.Task) taskView {
 	return taskView{
 		Name: t.Name, Executor: t.Executor, Pool: t.Pool, Priority: t.Priority, Timeout: span.Format(t.Timeout),
-		Retry: spec.ViewRetry(t.Retry), MaxResult: text.Bytes(cmp.Or(int(t.MaxResult), contract.MaxResult)),
+		Retry: spec.ViewRetry(t.Retry), Limits: spec.ViewLimits(t.Limits),
+		MaxResult:     text.Bytes(cmp.Or(int(t.MaxResult), contract.MaxResult)),
 		OnLargeResult: onLarge(t.FailLarge), PayloadSchema: t.PayloadSchema, Version: t.Version,
 		BuiltIn: t.BuiltIn,
 	}
@@ -136,7 +140,7 @@ func (s *Handler) putTask(ctx context.Context, who tenant.Identity, in *rest.Nam
 	if err := rest.CheckName(in.Name, "a task"); err != nil {
 		return nil, err
 	}
-	task, err := s.readTask(ctx, in.Name)
+	task, err := s.readTask(ctx, who.Tenant, in.Name)
 	if err != nil {
 		return nil, err
 	}
@@ -155,7 +159,7 @@ func (s *Handler) putTask(ctx context.Context, who tenant.Identity, in *rest.Nam
 	return &taskAnswer{Status: status, Body: s.noted(after)}, err
 }
 
-func (s *Handler) readTask(ctx context.Context, name string) (job.Task, error) {
+func (s *Handler) readTask(ctx context.Context, t tenant.ID, name string) (job.Task, error) {
 	task := spec.DefaultTask
 	task.Name = name
 	r, f, err := spec.ReadBody(ctx, taskRequest, "a task")
@@ -169,6 +173,9 @@ func (s *Handler) readTask(ctx context.Context, name string) (job.Task, error) {
 	spec.Running(r, f, &settings)
 	task.Pool, task.Priority, task.Timeout, task.Retry = settings.Pool, settings.Priority, settings.Timeout,
 		settings.Retry
+	if err := s.TaskBook(t).Limits(ctx, r, f, &task.Limits); err != nil {
+		return task, err
+	}
 	maxResult.Into(r, f, &task.MaxResult)
 	var large string
 	onLargeResult.Into(r, f, &large)

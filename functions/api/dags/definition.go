@@ -71,7 +71,7 @@ var (
 
 	nodeRequest = field.NewObject("NodeRequest", "Node of a dag", spec.Task, nodePayload,
 		spec.Priority.About("Priority; default: that of the run, then of the dag, then of the task"),
-		spec.Pool, spec.Timeout, nodeStartWithin, spec.Retry, spec.Tags.About("Tags as of a job"),
+		spec.Pool, spec.Timeout, nodeStartWithin, spec.Retry, spec.NodeLimits, spec.Tags.About("Tags as of a job"),
 		spec.AllowLiterals.About("JSON pointers of strings in payload and tags that look like secrets and are not"),
 		dependsOn, nodeRunIf, when, forEach, maxParallel)
 )
@@ -243,6 +243,13 @@ func (s *Handler) readNode(
 	}
 	n.Task = name
 	runningNode(r, f, task, &n)
+	limits, given, err := book.NodeLimits(ctx, r, f)
+	if err != nil {
+		return n, err
+	}
+	if given {
+		n.Limits = &limits
+	}
 	dependsOn.Into(r, f, &n.DependsOn)
 	nodeRunIf.Into(r, f, &n.RunIf)
 	when.Into(r, f, &n.When)

@@ -36,6 +36,7 @@ type dagNodeView struct {
 	Timeout     string            `json:"timeout,omitempty" doc:"Maximum duration of one attempt; absent if it is that of the task"`
 	StartWithin string            `json:"start_within,omitempty" doc:"Maximum time from the node's release to the start of its first attempt; absent if there is no limit"`
 	Retry       json.RawMessage   `json:"retry,omitempty" doc:"Retry policy as given; fields that are left out have the values of the task"`
+	Limits      []spec.LimitUse   `json:"limits,omitzero" doc:"Limits of work under which each job of the node counts; absent if they are those of the task"`
 	Tags        map[string]string `json:"tags,omitempty" doc:"Tags of the node's jobs"`
 	Literals    []string          `json:"allow_literals,omitempty" doc:"JSON pointers of the strings that were declared not to be secrets"`
 	DependsOn   []string          `json:"depends_on,omitempty" doc:"Names of the nodes that must end first"`
@@ -70,6 +71,9 @@ func (s *Handler) viewDag(d store.Dag, is dag.Definition) dagView {
 			Task: n.Task, Payload: n.Payload, Priority: n.Priority, Pool: n.Pool, Timeout: spec.SpanOf(n.Timeout),
 			StartWithin: spec.SpanOf(n.StartWithin), Retry: n.Retry, Tags: n.Tags, Literals: n.AllowLiterals,
 			DependsOn: n.DependsOn, RunIf: n.RunIf, When: n.When, ForEach: n.ForEach, MaxParallel: n.MaxParallel,
+		}
+		if n.Limits != nil {
+			shown.Limits = append([]spec.LimitUse{}, spec.ViewLimits(job.LimitsOf(*n.Limits...))...)
 		}
 		if shown.RunIf == "" {
 			shown.RunIf = dag.AllSucceeded

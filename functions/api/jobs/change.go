@@ -20,7 +20,9 @@ var jobPatchRequest = field.NewObject("JobPatchRequest", "Changes of a waiting j
 	spec.Payload.About("New payload, which replaces the old one."),
 	spec.RunAt, spec.Delay.About("Time from now until the job is due; for a BLOCKED job, from the end of the jobs "+
 		"that it waits for."),
-	spec.Priority.About("New priority."), spec.Metadata.About("New metadata, which replaces the old; {} for none."),
+	spec.Priority.About("New priority."),
+	spec.Limits.About("New limits of work, which replace the old; [] for none."),
+	spec.Metadata.About("New metadata, which replaces the old; {} for none."),
 	spec.AllowLiterals.About("JSON pointers of strings in the new payload and metadata, one of which is required with "+
 		"them, that resemble secrets and are none."),
 ).Changes().Excluding("run_at", "delay")
@@ -31,7 +33,7 @@ type patchInput struct {
 }
 
 func (s *Handler) patchJob(ctx context.Context, who tenant.Identity, in *patchInput) (*spec.JobAnswer, error) {
-	const changeable = "payload, metadata, run_at, delay or priority"
+	const changeable = "payload, metadata, run_at, delay, priority or limits"
 	doc, err := rest.NeededBody(ctx, contract.MaxBody, changeable, "something to change is needed in the body")
 	if err != nil {
 		return nil, err
@@ -71,6 +73,13 @@ func (s *Handler) readPatch(
 		c.DueAt = &at
 	}
 	spec.Priority.Pointer(r, f, &c.Priority)
+	limits := row.Limits
+	if err := s.TaskBook(row.Tenant).Limits(ctx, r, f, &limits); err != nil {
+		return c, err
+	}
+	if limits != row.Limits {
+		c.Limits = &limits
+	}
 	if spec.AllowLiterals.Into(r, f, &c.Literals) && !spec.HasAny(f, spec.LiteralFields) {
 		r.Missing("", "payload") // they are literals of it
 	}

@@ -82,8 +82,8 @@ func (s *Handler) jobRoutes() {
 
 var (
 	jobRequest = field.NewObject("JobRequest", "Job to run, and when.", spec.Task, spec.Payload, spec.RunAt, spec.Delay,
-		spec.Priority, spec.Pool, spec.Timeout, spec.StartWithin, spec.ExpireAfter, spec.Retry, after, runIf, spec.Tags,
-		spec.Metadata, spec.AllowLiterals).
+		spec.Priority, spec.Pool, spec.Timeout, spec.StartWithin, spec.ExpireAfter, spec.Retry, spec.Limits, after,
+		runIf, spec.Tags, spec.Metadata, spec.AllowLiterals).
 		Excluding("run_at", "delay").Needing("run_if", "after")
 	batchJobRequest = jobRequest.Replacing("BatchJobRequest", "Job of a batch.", after.Shaped(field.ArrayOf(0,
 		contract.MaxAfter, field.TextSchema(field.Matching(parentPattern, spec.JobIDLength))))).With(batchKey)

@@ -20,7 +20,7 @@ import (
 // those of a PUT.
 
 // taskSettings are the fields of a job that come from its task when the job leaves them out.
-var taskSettings = []string{"pool", "priority", "timeout", "retry"}
+var taskSettings = []string{"pool", "priority", "timeout", "retry", "limits"}
 
 // mergedSchedule returns the parts of a schedule that a patch names, after the patch. It also finds errors that only
 // the patch shows, such as repeated fields.
@@ -122,6 +122,9 @@ func (s *Handler) scheduleParts(
 	}
 	fields, _ := document.Fields(template)
 	delete(fields, "payload_size")
+	if _, ok := fields[spec.Limits.Name()]; !ok && v.Job != nil { // left out, they would be those of the task
+		fields[spec.Limits.Name()] = json.RawMessage("[]")
+	}
 	if payload != nil {
 		fields[contents] = payload
 	}

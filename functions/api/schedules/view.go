@@ -50,6 +50,7 @@ type jobTemplateView struct {
 	StartWithin string          `json:"start_within,omitempty" doc:"Maximum time from due_at to the start of the first attempt; absent if there is no limit"`
 	ExpireAfter string          `json:"expire_after,omitempty" doc:"Maximum time from due_at to the end of the job; absent if there is no limit"`
 	Retry       *spec.RetryView `json:"retry" doc:"Retry policy of the job"`
+	Limits      []spec.LimitUse `json:"limits,omitempty" doc:"Limits of work under which the job counts"`
 	spec.LabelsView
 	Literals    []string        `json:"allow_literals,omitempty" doc:"JSON pointers of the strings that were declared not to be secrets"`
 	PayloadSize int64           `json:"payload_size,omitempty" doc:"Size of the payload in bytes"`
@@ -75,7 +76,7 @@ type schedulePauseView struct {
 func viewTemplate(t schedule.Template) *jobTemplateView {
 	v := &jobTemplateView{Task: t.Task, Pool: t.Pool, Priority: t.Priority, Timeout: span.Format(t.Timeout),
 		StartWithin: spec.SpanOf(t.StartWithin), ExpireAfter: spec.SpanOf(t.ExpireAfter),
-		Retry:      spec.ViewRetry(t.Retry),
+		Retry: spec.ViewRetry(t.Retry), Limits: spec.ViewLimits(t.Limits),
 		LabelsView: spec.ViewLabels(t.Labels), PayloadSize: t.PayloadSize}
 	if t.Literals != nil {
 		v.Literals = t.Literals.Pointers

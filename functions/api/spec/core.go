@@ -11,8 +11,8 @@ import (
 	"punctual/functions/engine/arm"
 	"punctual/functions/engine/decide"
 	"punctual/functions/engine/edit"
-	"punctual/functions/engine/limit"
 	"punctual/functions/engine/pause"
+	"punctual/functions/engine/ratelimit"
 	"punctual/functions/engine/show"
 	"punctual/functions/engine/submit"
 	"punctual/shared/message"
@@ -58,8 +58,9 @@ type Core struct {
 	Editor  *amend.Editor // of schedules
 	Jobs    *edit.Editor
 	Submit  *submit.Submitter
-	Limit   *limit.Limiter
+	Limit   *ratelimit.Limiter
 	Pauses  *pause.Editor // of all jobs, or of one task
+	Wake    arm.Waker     // asks dispatch to decide about jobs that wait
 }
 
 // NewCore returns a Core, without its Router.
@@ -76,8 +77,8 @@ func NewCore(d Deps) *Core {
 		Queue: d.Queues, Log: d.Log}
 	c.Submit = &submit.Submitter{Base: d.Base, Store: d.Store, Accept: c.Engine.Accept, Runs: c.Runs,
 		Entropy: c.Entropy}
-	c.Pauses = pause.NewEditor(d.Store, wake, d.Clock)
-	c.Limit = &limit.Limiter{Store: d.Store, Clock: d.Clock, Log: d.Log, RateLimit: d.RateLimit, Waiting: d.Waiting}
+	c.Pauses, c.Wake = pause.NewEditor(d.Store, wake, d.Clock), wake
+	c.Limit = &ratelimit.Limiter{Store: d.Store, Clock: d.Clock, Log: d.Log, RateLimit: d.RateLimit, Waiting: d.Waiting}
 	return c
 }
 
@@ -89,6 +90,7 @@ const (
 	TagPauses     = "pauses"
 	TagSchedules  = "schedules"
 	TagExclusions = "exclusions"
+	TagLimits     = "limits"
 	TagDags       = "dags"
 	TagRuns       = "runs"
 	TagSystem     = "system"

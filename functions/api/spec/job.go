@@ -24,13 +24,14 @@ type TaskBook struct {
 	Tenant tenant.ID
 	known  *cache.Cache[string, job.Task]
 	names  *cache.Cache[struct{}, []string] // for suggestions
+	limits *cache.Cache[string, bool]       // whether the tenant has them
 }
 
 // TaskBook returns the tasks of a tenant, for one request.
 func (s *Core) TaskBook(t tenant.ID) *TaskBook {
 	return &TaskBook{stage: s, Tenant: t,
 		known: cache.New[string, job.Task](cache.Options[job.Task]{Most: contract.MaxBatchJobs, Now: s.Now}),
-		names: cache.New[struct{}, []string](cache.Options[[]string]{Most: 1, Now: s.Now}),
+		names: cache.New[struct{}, []string](cache.Options[[]string]{Most: 1, Now: s.Now}), limits: limitCache(s),
 	}
 }
 
@@ -129,6 +130,9 @@ func (s *Core) ReadJob(
 	}
 	if ReadSettings(r, f, &d.Row.Settings); d.Row.ExpireAfter > 0 {
 		d.Row.ExpiryAt = d.Row.DueAt.Add(d.Row.ExpireAfter)
+	}
+	if err := book.Limits(ctx, r, f, &d.Row.Limits); err != nil {
+		return nil, err
 	}
 	d.Labels = Labels(r, f)
 	AllowLiterals.Into(r, f, &d.Literals)

@@ -4,7 +4,7 @@ import (
 	"punctual/functions/engine"
 	"punctual/functions/engine/amend"
 	"punctual/functions/engine/edit"
-	"punctual/functions/engine/limit"
+	"punctual/functions/engine/ratelimit"
 	"punctual/functions/engine/show"
 	"punctual/functions/engine/submit"
 	"punctual/shared/store"
@@ -16,11 +16,12 @@ type Store interface {
 	show.Store
 	amend.Store
 	edit.Store
-	limit.Store
+	ratelimit.Store
 	submit.Store
 	store.Tasks
 	store.Pauses
 	store.Exclusions
+	store.Limits
 	store.Dags
 	store.RestoredTables
 }

@@ -7,7 +7,7 @@ import (
 
 	"punctual/functions/api/rest"
 	"punctual/functions/engine/edit"
-	"punctual/functions/engine/limit"
+	"punctual/functions/engine/ratelimit"
 	"punctual/shared/contract"
 	"punctual/shared/executor"
 	"punctual/shared/secret"
@@ -20,6 +20,7 @@ const (
 	CodeUnknownPool       = "unknown_pool"
 	CodeUnknownDag        = "unknown_dag"
 	CodeUnknownJob        = "unknown_job"
+	CodeUnknownLimit      = "unknown_limit"
 	CodeNeverFires        = "never_fires"
 	CodeCycle             = "cycle"
 	CodeTargetRefused     = "target_refused"
@@ -31,6 +32,7 @@ const (
 	CodeAlreadyFinished   = "already_finished"
 	CodeNotFinished       = "not_finished"
 	CodeWrongState        = "wrong_state"
+	CodeInUse             = "in_use"
 	CodeStaleVersion      = "stale_version"
 	CodeKeyReused         = "idempotency_key_reused"
 )
@@ -59,6 +61,7 @@ var Catalogue = rest.Catalogue{
 	explain(CodeUnknownJob, 400, "Unknown job",
 		"The job does not exist, has been deleted, or belongs to another tenant. In a batch, #n names an earlier job "+
 			"of the batch that was accepted, from #0."),
+	explain(CodeUnknownLimit, 400, "Unknown limit", "Limits of work are defined by PUT /v1/limits/{name}."),
 	explain(CodeNeverFires, 400, "Calendar never fires", "The calendar has no nominal time in the future."),
 	explain(CodeCycle, 400, "Graph has a cycle", "A node would wait for itself. Remove one of the dependencies."),
 	explain(CodeUnknownNode, 400, "Unknown node", "A node must be defined in the field nodes of the same dag."),
@@ -94,6 +97,7 @@ var Catalogue = rest.Catalogue{
 		"A final status never changes. A DEAD job can be redriven as a new job."),
 	explain(CodeNotFinished, 409, "Job not finished", "Cancel the job first, or wait for its end."),
 	explain(CodeWrongState, 409, "Conflicting state", "The detail states the current state and the required one."),
+	explain(CodeInUse, 409, "Resource in use", "The detail names what uses it. Change or delete that first."),
 	explain(CodeStaleVersion, 412, "Precondition failed",
 		"Read the resource, repeat the change on its new version, and send the new ETag in If-Match."),
 	explain(rest.CodeTooLarge, 413, "Body too large", "The detail states the limit."),
@@ -114,9 +118,9 @@ func explain(code string, status int, title, help string) rest.Explanation {
 	return rest.Explanation{Code: code, Status: status, Title: title, Help: help}
 }
 
-// Limited turns a limit.Exceeded into a problem.
+// Limited turns a ratelimit.Exceeded into a problem.
 func Limited(err error) error {
-	var e *limit.Exceeded
+	var e *ratelimit.Exceeded
 	if !errors.As(err, &e) {
 		return err
 	}

@@ -58,13 +58,15 @@ type JobView struct {
 	MaxAttempts       int             `json:"max_attempts" doc:"Maximum number of attempts, the first one included"`
 	CreatedAt         rest.Instant    `json:"created_at"`
 	StartedAt         rest.Instant    `json:"started_at,omitzero" doc:"Start of the newest attempt that started; in its first seconds, the time at which its worker took it"`
+	Limits            []LimitUse      `json:"limits,omitempty" doc:"Limits of work under which the job counts"`
+	Limit             *limitWait      `json:"limit,omitempty" doc:"Limit of work that is full, while waiting_for is limit"`
 	Worker            string          `json:"worker,omitempty" doc:"Name of the worker that runs the job; only while it is RUNNING"`
 	LeaseUntil        rest.Instant    `json:"lease_until,omitzero" doc:"Time until which the worker owns the attempt without another heartbeat; only while it is RUNNING"`
 	FinishedAt        rest.Instant    `json:"finished_at,omitzero"`
 	StartLatenessMS   *int64          `json:"start_lateness_ms,omitempty" doc:"Milliseconds from the later of due time and acceptance to the start of the handler"`
 	Result            json.RawMessage `json:"result,omitempty" doc:"Value that the work returned, its numbers unchanged; lists show only small ones. The body of an HTTP answer that is not UTF-8 is in base64, marked by \"encoding\":\"base64\". A result that is not kept whole is {\"truncated\":true,\"preview\":…}, or an answer with a cut body; result_partial then has the code."`
 	ResultPartial     string          `json:"result_partial,omitempty" enum:"result_too_large,result_lost" doc:"Code with which every use of the result fails, because only a preview or a part of it is kept; absent where result is the whole value"`
-	WaitingFor        string          `json:"waiting_for,omitempty" enum:"due,retry,snooze,worker,handler,parents,pause" doc:"Kind of event that the job waits for; handler: a worker that knows its task"`
+	WaitingFor        string          `json:"waiting_for,omitempty" enum:"due,retry,snooze,worker,handler,parents,pause,limit" doc:"Kind of event that the job waits for; handler: a worker that knows its task"`
 	StatusReason      *job.Reason     `json:"status_reason,omitempty"`
 	Progress          *progressView   `json:"progress,omitempty" doc:"Progress that the handler reported last"`
 	CancelRequestedAt rest.Instant    `json:"cancel_requested_at,omitzero" doc:"Time at which the cancellation was requested"`
@@ -148,6 +150,10 @@ func ViewJob(shown show.Job) JobView {
 		v.Result = json.RawMessage(r.Result)
 	}
 	v.ResultPartial = Partial(r.Partial)
+	v.Limits = ViewLimits(r.Limits)
+	if is, waits := r.FullLimit(); waits && v.WaitingFor == job.WaitsForLimit {
+		v.Limit = &limitWait{viewLimit(is), shown.Ahead}
+	}
 	switch {
 	case r.Reason.Code != "":
 		v.StatusReason = new(r.Reason)

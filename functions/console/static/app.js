@@ -15,10 +15,11 @@ import { Schedule } from './views/schedule.js'
 import { Dags, Dag } from './views/dags.js'
 import { Run } from './views/run.js'
 import { DeadLetters } from './views/deadletters.js'
+import { Limits, Limit } from './views/limits.js'
 import { Pauses } from './views/pauses.js'
 
 const rooms = [['', 'Overview'], ['jobs', 'Jobs'], ['schedules', 'Schedules'], ['dags', 'DAGs'],
-  ['dead-letters', 'Dead letters'], ['pauses', 'Pauses']]
+  ['dead-letters', 'Dead letters'], ['limits', 'Limits'], ['pauses', 'Pauses']]
 
 const Nowhere = () => html`<p>There is no such view. <a href="#/">To the overview</a></p>`
 
@@ -38,6 +39,7 @@ function viewOf(hash) {
       : [Dags, { query }, 'DAGs and runs', room]
     case 'runs': return id ? [Run, { id, node: more }, `Run ${id}`, 'dags'] : [Nowhere, {}, 'Not found', null]
     case 'dead-letters': return [DeadLetters, {}, 'Dead letters', room]
+    case 'limits': return id ? [Limit, { name: id }, `Limit ${id}`, room] : [Limits, {}, 'Limits', room]
     case 'pauses': return [Pauses, {}, 'Pauses', room]
     default: return [Nowhere, {}, 'Not found', null]
   }

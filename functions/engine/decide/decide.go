@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"punctual/functions/engine/arm"
+	"punctual/functions/engine/limits"
 	"punctual/functions/engine/pause"
 	"punctual/functions/engine/recur"
 	"punctual/functions/engine/runs"
@@ -21,6 +22,7 @@ type Jobs interface {
 	store.ClaimReader
 	store.PauseReader
 	store.NoteWriter
+	store.WaitingKeys
 	store.Writes
 }
 
@@ -35,9 +37,10 @@ type Deps struct {
 	process.Base
 	Jobs  Jobs
 	Queue Queue
-	// Schedules and Runs are asked before a job of theirs starts.
+	// Schedules, Runs and Limits are asked before a job of theirs starts.
 	Schedules *recur.Recurrer
 	Runs      *runs.Controller
+	Limits    *limits.Limits
 }
 
 // Decider decides about single jobs. What follows the ends that it brings about it leaves to its caller, as an

@@ -184,7 +184,7 @@ func TestDecider_TreatsALostStartAsAStart(t *testing.T) {
 		b.Own(r, -time.Second)
 		stopper := stop.Stopper{Jobs: b.Store, Log: telemetry.Silent()}
 		why := job.Reason{Code: job.CodeOverlap}
-		_, err := stopper.Skip(b.Context(), r, why, false, schedule.Is(s), time.Now())
+		_, err := stopper.Skip(b.Context(), r, why, false, time.Now(), schedule.Is(s))
 		if store.Refused(err) == nil || b.Row(r.Key).Status != job.Scheduled {
 			b.Errorf("it was skipped: %v", err)
 		}

@@ -10,6 +10,7 @@ import (
 	"punctual/shared/horizon"
 	"punctual/shared/item"
 	"punctual/shared/job"
+	"punctual/shared/limit"
 	"punctual/shared/store"
 	"punctual/shared/telemetry"
 )
@@ -45,6 +46,7 @@ func (d *Decider) Settle(
 ) (todo effect.List, err error) {
 	var is *job.Decision // nil: the attempt has ended already
 	var ended job.Outcome
+	var freed []limit.Key
 	row, err := d.Jobs.UpdateWithClaim(ctx, k, func(row *job.Row, c *job.Claim) ([]item.Write, error) {
 		is = nil
 		switch {
@@ -56,6 +58,10 @@ func (d *Decider) Settle(
 				attempt, token, k.ID, c.Attempt, c.Token, c.Outcome != nil)
 		}
 		ended = *c.Outcome
+		var err error
+		if freed, err = d.freePermits(ctx, row, attempt, ended.Permits); err != nil { // before the row is final
+			return nil, err
+		}
 		settled, err := job.Settle(row, attempt, ended, d.Clock.Now())
 		if errors.Is(err, job.ErrTransition) {
 			return nil, nil
@@ -81,9 +87,12 @@ func (d *Decider) Settle(
 	case err != nil:
 		return todo, fmt.Errorf("settling attempt %d of job %s: %w", attempt, k.ID, err)
 	case is == nil:
-		return d.settledBefore(ctx, *row, attempt, ended, by.Repeated)
+		todo, err = d.settledBefore(ctx, *row, attempt, ended, by.Repeated)
+	default:
+		todo, err = d.settled(ctx, is, by.Late)
 	}
-	return d.settled(ctx, is, by.Late)
+	todo.Freed = append(todo.Freed, freed...)
+	return todo, err
 }
 
 // errNewer says that there is a newer attempt, so this one was settled before.
@@ -98,7 +107,7 @@ func (d *Decider) settled(ctx context.Context, is *job.Decision, late bool) (tod
 			d.Log.InfoContext(ctx, "job died", telemetry.Tenant, row.Tenant, telemetry.JobID, row.ID,
 				telemetry.Attempt, row.Attempt, "code", row.Reason.Code)
 		}
-		end := effect.End{Row: *row, Later: late && row.InRun() && row.Status != job.Dead}
+		end := effect.End{Row: *row, Freed: true, Later: late && row.InRun() && row.Status != job.Dead}
 		return effect.List{Ended: []effect.End{end}}, nil
 	}
 	d.Meter.Count(telemetry.JobsSettled, 1, telemetry.Dim{Key: "outcome", Value: row.Waiting})
@@ -119,10 +128,18 @@ func (d *Decider) settledBefore(
 		!row.Near && !row.Parked && horizon.LaneOf(now, row.DueAt) == horizon.Now:
 		return todo, d.fire(ctx, row, "now") // a second firing is refused at its claim
 	case row.Status.Final() && row.Attempt == attempt && repeated:
-		todo.Ended = []effect.End{{Row: row, Counted: true}}
+		todo.Ended = []effect.End{{Row: row, Counted: true, Freed: true}}
 		return todo, nil
 	}
 	d.Log.InfoContext(ctx, "report changed nothing", telemetry.Tenant, row.Tenant, telemetry.JobID, row.ID,
 		telemetry.Attempt, attempt, "outcome", string(o.Kind), "status", string(row.Status), "row_attempt", row.Attempt)
 	return todo, nil
+}
+
+// freePermits gives back the permits of an attempt that has ended, and returns the keys that jobs wait for.
+func (d *Decider) freePermits(ctx context.Context, row *job.Row, attempt int64, buckets []int) ([]limit.Key, error) {
+	if row.Limits == "" {
+		return nil, nil
+	}
+	return d.Limits.Free(ctx, *row, attempt, buckets)
 }

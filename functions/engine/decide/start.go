@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"punctual/functions/engine/effect"
+	"punctual/functions/engine/limits"
 	"punctual/functions/engine/recur"
 	"punctual/functions/engine/runs"
 	"punctual/shared/contract"
@@ -28,7 +29,7 @@ type starting struct {
 }
 
 // start asks whatever may hold the job back, in this order, and does what it says: a pause of everything or of its
-// task, then its run or its schedule.
+// task, then its run or its schedule, then its limits of work.
 func (d *Decider) start(ctx context.Context, s starting, todo *effect.List) (job.Step, error) {
 	if s.step == job.StepFire { // no pause holds up a deadline
 		held, err := d.held(ctx, s.row, s.now)
@@ -109,11 +110,19 @@ func (d *Decider) startJob(ctx context.Context, s starting, todo *effect.List) (
 	return d.do(ctx, s, todo)
 }
 
-// do fires the job or has it expire, as nothing holds it back.
+// do fires the job or has it expire, as neither a pause nor its schedule or run holds it back.
 func (d *Decider) do(ctx context.Context, s starting, todo *effect.List) (job.Step, error) {
-	if s.step == job.StepExpire {
+	switch {
+	case s.step == job.StepExpire:
 		return s.step, d.expire(ctx, s.row, s.claim, s.window, s.now, todo)
+	case s.row.Limits != "":
+		return d.within(ctx, s, todo)
 	}
+	return d.fireNow(ctx, s)
+}
+
+// fireNow sends the firing of a job, unless its last one is probably not lost.
+func (d *Decider) fireNow(ctx context.Context, s starting) (job.Step, error) {
 	back := s.claim.Waits.Until.Add(contract.Grace)
 	if s.gently && s.claim.WaitsFor(s.row.Attempt) != "" && back.After(s.now) {
 		return Postponed, d.postpone(ctx, s.row, back, s.now)
@@ -143,7 +152,7 @@ func (d *Decider) park(ctx context.Context, s starting, held func() (bool, error
 
 // skip ends a job as skipped, under the condition that its schedule has not changed.
 func (d *Decider) skip(ctx context.Context, row job.Row, v recur.Verdict, now time.Time, todo *effect.List) error {
-	after, err := d.stop.Skip(ctx, row, v.Why, v.Uncounted, schedule.Is(v.Schedule), now)
+	after, err := d.stop.Skip(ctx, row, v.Why, v.Uncounted, now, schedule.Is(v.Schedule))
 	if err != nil {
 		return err
 	}
@@ -255,4 +264,57 @@ func (d *Decider) held(ctx context.Context, row job.Row, now time.Time) (bool, e
 	}
 	_, held := pauses.Hold(row.Task, now)
 	return held, nil
+}
+
+// within fires a job if its limits of work have a permit for it.
+func (d *Decider) within(ctx context.Context, s starting, todo *effect.List) (job.Step, error) {
+	v, err := d.Limits.Admit(ctx, s.row, s.claim, s.now)
+	if err != nil {
+		return s.step, err
+	}
+	switch v.Step {
+	case limits.Waits:
+		return v.Step, d.waitForPermit(ctx, s, v, todo)
+	case limits.Skipped:
+		after, err := d.stop.Skip(ctx, s.row, v.Why, false, s.now)
+		if err == nil {
+			todo.End(after)
+		}
+		return v.Step, err
+	}
+	return d.fireNow(ctx, s)
+}
+
+// waitForPermit puts a job among those that wait for a permit of one of its limits. Permits of its other limits are
+// given back first: it takes all of them, or none. A permit may have been given back just before the job was there; so
+// those that wait are looked at once more then.
+func (d *Decider) waitForPermit(ctx context.Context, s starting, v limits.Verdict, todo *effect.List) error {
+	row := s.row
+	freed, err := d.Limits.Free(ctx, row, row.Attempt, nil)
+	if err != nil {
+		return err
+	}
+	todo.Freed = append(todo.Freed, freed...)
+	if row.WaitsLimit != int64(v.No) {
+		if err := errors.Join(d.Jobs.NoteWaitingKey(ctx, v.Key, s.now), d.Jobs.NoteOpen(ctx, row)); err != nil {
+			return err
+		}
+		after, write := job.ParkForLimit(row, v.No, s.now)
+		if err := d.Jobs.PutRow(ctx, after, write); err != nil {
+			return err
+		}
+		if v.Unmarked {
+			if err := d.Jobs.Put(ctx, v.Key.MarkWaiting(s.now)); err != nil {
+				return err
+			}
+		}
+		todo.Freed = append(todo.Freed, v.Key)
+	}
+	if v.Cancel != nil {
+		why := job.Reason{Code: job.CodeReplaced, Message: "a later job took its place under limit " + v.Key.Name}
+		if err := d.stopFor(ctx, *v.Cancel, why, s.now, todo); err != nil && store.Refused(err) == nil {
+			return err
+		}
+	}
+	return nil
 }

@@ -2,16 +2,18 @@ package effect
 
 import (
 	"punctual/shared/job"
+	"punctual/shared/limit"
 	"punctual/shared/message"
 	"punctual/shared/run"
 )
 
 // List is what a call leaves to be done. The zero List is nothing.
 type List struct {
-	Ended     []End     // jobs that are final
-	Over      []Over    // runs that have ended, and whose schedules are to be notified
-	Wake      []Wake    // parked jobs to be decided about
-	Reconcile []run.Key // runs to be reconciled once all the rest is done
+	Ended     []End       // jobs that are final
+	Over      []Over      // runs that have ended, and whose schedules are to be notified
+	Wake      []Wake      // parked jobs to be decided about
+	Freed     []limit.Key // of whose permits some were given back while jobs wait
+	Reconcile []run.Key   // runs to be reconciled once all the rest is done
 }
 
 // End is a job that has become final.
@@ -26,6 +28,8 @@ type End struct {
 	Notified bool
 	// Later has the children of the job evaluated in an invocation of its own.
 	Later bool
+	// Freed says that its permits were given back already.
+	Freed bool
 }
 
 // Over is a run that has ended.
@@ -47,6 +51,7 @@ func (l *List) Add(more List) {
 	l.Ended = append(l.Ended, more.Ended...)
 	l.Over = append(l.Over, more.Over...)
 	l.Wake = append(l.Wake, more.Wake...)
+	l.Freed = append(l.Freed, more.Freed...)
 	l.Reconcile = append(l.Reconcile, more.Reconcile...)
 }
 
@@ -59,5 +64,5 @@ func (l *List) End(rows ...job.Row) {
 
 // Empty says that there is nothing to do.
 func (l *List) Empty() bool {
-	return len(l.Ended) == 0 && len(l.Over) == 0 && len(l.Wake) == 0 && len(l.Reconcile) == 0
+	return len(l.Ended) == 0 && len(l.Over) == 0 && len(l.Wake) == 0 && len(l.Freed) == 0 && len(l.Reconcile) == 0
 }

@@ -19,6 +19,7 @@ type decision struct {
 	see     dag.Facts         // toOpen: what the expressions see
 	list    []json.RawMessage // toOpen
 	payload json.RawMessage   // toRelease
+	limits  job.Limits        // toRelease: of work; "" also for those of the task
 }
 
 // action is what is done with a node.
@@ -102,7 +103,9 @@ func (r *Controller) byExpressions(ctx context.Context, f *facts, name string) (
 		return ending(job.Skipped, job.Reason{Code: dag.ReasonWhenFalse}), nil
 	case f.graph.Nodes[name].ForEach == "":
 		d.do = toRelease
-		d.payload, err = f.graph.Payload(ctx, name, d.see)
+		if d.payload, err = f.graph.Payload(ctx, name, d.see); err == nil {
+			d.limits, _, err = f.graph.Limits(ctx, name, d.see)
+		}
 	default:
 		d.do = toOpen
 		d.list, err = f.graph.Items(ctx, name, d.see)

@@ -483,6 +483,9 @@ func (r *Controller) putItem(
 		return nil, false, err
 	}
 	payload, err := f.graph.Payload(ctx, own.Node, see)
+	if err == nil {
+		row.Limits, _, err = f.graph.Limits(ctx, own.Node, see)
+	}
 	if err != nil {
 		f.permits.GiveBack(permits...)
 		ended, err = r.failedItem(ctx, f, row, err)

@@ -30,14 +30,14 @@ func (r *Controller) bringOnNode(ctx context.Context, f *facts, name string) ([]
 	case toOpen:
 		return r.open(ctx, f, name, d)
 	case toRelease:
-		return r.release(ctx, f, name, d.payload)
+		return r.release(ctx, f, name, d.payload, d.limits)
 	}
 	return nil, nil
 }
 
 // release makes the job of a node. A node that finds no permit of the run joins its waiters.
 func (r *Controller) release(
-	ctx context.Context, f *facts, name string, payload json.RawMessage,
+	ctx context.Context, f *facts, name string, payload json.RawMessage, limits job.Limits,
 ) (ended []job.Row, err error) {
 	switch admitted, why, err := r.weigh(ctx, f, name, 1, len(payload)); {
 	case err != nil:
@@ -57,7 +57,9 @@ func (r *Controller) release(
 			f.addWaiter(name)
 			return nil, nil
 		}
-		ended, _, err := r.accept(ctx, f, r.blank(f, name, 0, now), payload, 0, now, at)
+		row := r.blank(f, name, 0, now)
+		row.Limits = limits
+		ended, _, err := r.accept(ctx, f, row, payload, 0, now, at)
 		if !errors.Is(err, errPermitLost) {
 			return ended, err
 		}

@@ -59,6 +59,9 @@ func (r *Controller) ofTask(row job.Row, t job.Task, n dag.Node) (job.Row, error
 	if row.Timeout == 0 {
 		row.Timeout = t.Timeout
 	}
+	if n.Limits == nil && !(n.ForEach != "" && row.ItemNo == 0) { // the row of a mapped node is no job
+		row.Limits = t.Limits
+	}
 	if n.Retry == nil {
 		return row, nil
 	}

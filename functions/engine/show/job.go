@@ -23,6 +23,7 @@ type Job struct {
 	job.Row // as it will end, if its schedule no longer has its time
 	Claim   job.Claim
 	Paused  bool // a pause, or its schedule's, seems to hold it
+	Ahead   int  // jobs that wait before it for the same key of a limit of work, MaxWaiters at most
 	Labels  job.Labels
 	At      time.Time // when it was read
 }
@@ -76,6 +77,10 @@ func (s *Reader) jobs(ctx context.Context, t tenant.ID, rows []job.Row) ([]Job, 
 	if err != nil {
 		return nil, err
 	}
+	ahead, err := s.ahead(ctx, rows)
+	if err != nil {
+		return nil, err
+	}
 	shown := make([]Job, len(rows))
 	for n, r := range rows {
 		_, paused := pauses.Hold(r.Task, now)
@@ -84,7 +89,7 @@ func (s *Reader) jobs(ctx context.Context, t tenant.ID, rows []job.Row) ([]Job, 
 		r, _ = schedule.EndOf(r, claim, rule, now)
 		paused = paused ||
 			rule != nil && !r.DueAt.After(now) && rule.ValidityOf(r, job.HasStarted(r, claim)) == schedule.IsPaused
-		shown[n] = Job{Row: r, Claim: claim, Paused: paused, At: now}
+		shown[n] = Job{Row: r, Claim: claim, Paused: paused, Ahead: ahead[r.ID], At: now}
 	}
 	return shown, nil
 }

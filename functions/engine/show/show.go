@@ -21,6 +21,7 @@ type Store interface {
 	store.ClaimReader
 	store.ContentReader
 	store.PauseReader
+	store.LimitWaiters
 	store.ScheduleReader
 	store.ScheduleLists
 	store.RunReader

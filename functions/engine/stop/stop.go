@@ -81,7 +81,7 @@ func (s Stopper) Finish(ctx context.Context, row job.Row, c job.Claim, now time.
 // has started is not skipped: that is a refusal, so that the caller decides anew. A job that was never counted among
 // the runs of its schedule has not started, even if its claim had an owner: a worker counts a job before it starts it.
 func (s Stopper) Skip(
-	ctx context.Context, row job.Row, why job.Reason, uncounted bool, holds item.Write, now time.Time,
+	ctx context.Context, row job.Row, why job.Reason, uncounted bool, now time.Time, holds ...item.Write,
 ) (job.Row, error) {
 	c, err := s.Jobs.Claim(ctx, row.Key)
 	if err != nil {
@@ -91,10 +91,11 @@ func (s Stopper) Skip(
 		return row, &item.Refused{}
 	}
 	after, write := job.Skip(row, why, now)
-	if err := s.Jobs.Commit(ctx, write, holds, job.Fence(row, c, row.DueAt, now)); err != nil {
+	writes := append([]item.Write{write, job.Fence(row, c, row.DueAt, now)}, holds...)
+	if err := s.Jobs.Commit(ctx, writes...); err != nil {
 		return row, err
 	}
-	s.Log.InfoContext(ctx, "a schedule's job was skipped",
+	s.Log.InfoContext(ctx, "a job was skipped",
 		telemetry.Tenant, row.Tenant, telemetry.JobID, row.ID, "schedule", row.ScheduleID, "reason", why.Code)
 	return after, nil
 }

@@ -170,6 +170,7 @@ const (
 const (
 	DeadLetterWaitingForDue     DeadLetterWaitingFor = "due"
 	DeadLetterWaitingForHandler DeadLetterWaitingFor = "handler"
+	DeadLetterWaitingForLimit   DeadLetterWaitingFor = "limit"
 	DeadLetterWaitingForParents DeadLetterWaitingFor = "parents"
 	DeadLetterWaitingForPause   DeadLetterWaitingFor = "pause"
 	DeadLetterWaitingForRetry   DeadLetterWaitingFor = "retry"
@@ -332,11 +333,26 @@ const (
 const (
 	JobViewWaitingForDue     JobViewWaitingFor = "due"
 	JobViewWaitingForHandler JobViewWaitingFor = "handler"
+	JobViewWaitingForLimit   JobViewWaitingFor = "limit"
 	JobViewWaitingForParents JobViewWaitingFor = "parents"
 	JobViewWaitingForPause   JobViewWaitingFor = "pause"
 	JobViewWaitingForRetry   JobViewWaitingFor = "retry"
 	JobViewWaitingForSnooze  JobViewWaitingFor = "snooze"
 	JobViewWaitingForWorker  JobViewWaitingFor = "worker"
+)
+
+// Defines values for LimitRequestWhenFull.
+const (
+	LimitRequestWhenFullCancelOldest LimitRequestWhenFull = "cancel_oldest"
+	LimitRequestWhenFullSkip         LimitRequestWhenFull = "skip"
+	LimitRequestWhenFullWait         LimitRequestWhenFull = "wait"
+)
+
+// Defines values for LimitViewWhenFull.
+const (
+	LimitViewWhenFullCancelOldest LimitViewWhenFull = "cancel_oldest"
+	LimitViewWhenFullSkip         LimitViewWhenFull = "skip"
+	LimitViewWhenFullWait         LimitViewWhenFull = "wait"
 )
 
 // Defines values for NodeRequestPool.
@@ -404,6 +420,7 @@ const (
 	ProblemCodeForbidden            ProblemCode = "forbidden"
 	ProblemCodeIdempotencyKeyReused ProblemCode = "idempotency_key_reused"
 	ProblemCodeInThePast            ProblemCode = "in_the_past"
+	ProblemCodeInUse                ProblemCode = "in_use"
 	ProblemCodeInternal             ProblemCode = "internal"
 	ProblemCodeInvalidCursor        ProblemCode = "invalid_cursor"
 	ProblemCodeInvalidExpression    ProblemCode = "invalid_expression"
@@ -426,6 +443,7 @@ const (
 	ProblemCodeUnknownDag           ProblemCode = "unknown_dag"
 	ProblemCodeUnknownField         ProblemCode = "unknown_field"
 	ProblemCodeUnknownJob           ProblemCode = "unknown_job"
+	ProblemCodeUnknownLimit         ProblemCode = "unknown_limit"
 	ProblemCodeUnknownNode          ProblemCode = "unknown_node"
 	ProblemCodeUnknownPool          ProblemCode = "unknown_pool"
 	ProblemCodeUnknownTask          ProblemCode = "unknown_task"
@@ -444,6 +462,7 @@ const (
 	ProblemErrorCodeForbidden            ProblemErrorCode = "forbidden"
 	ProblemErrorCodeIdempotencyKeyReused ProblemErrorCode = "idempotency_key_reused"
 	ProblemErrorCodeInThePast            ProblemErrorCode = "in_the_past"
+	ProblemErrorCodeInUse                ProblemErrorCode = "in_use"
 	ProblemErrorCodeInternal             ProblemErrorCode = "internal"
 	ProblemErrorCodeInvalidCursor        ProblemErrorCode = "invalid_cursor"
 	ProblemErrorCodeInvalidExpression    ProblemErrorCode = "invalid_expression"
@@ -466,6 +485,7 @@ const (
 	ProblemErrorCodeUnknownDag           ProblemErrorCode = "unknown_dag"
 	ProblemErrorCodeUnknownField         ProblemErrorCode = "unknown_field"
 	ProblemErrorCodeUnknownJob           ProblemErrorCode = "unknown_job"
+	ProblemErrorCodeUnknownLimit         ProblemErrorCode = "unknown_limit"
 	ProblemErrorCodeUnknownNode          ProblemErrorCode = "unknown_node"
 	ProblemErrorCodeUnknownPool          ProblemErrorCode = "unknown_pool"
 	ProblemErrorCodeUnknownTask          ProblemErrorCode = "unknown_task"
@@ -851,6 +871,9 @@ type BatchJobRequest struct {
 	// IdempotencyKey Idempotency key of this job, printable ASCII; it shares one key space with the header Idempotency-Key.
 	IdempotencyKey *string `json:"idempotency_key,omitempty"`
 
+	// Limits Limits of work under which the job counts, up to 3, in place of those of its task; [] for none.
+	Limits *[]LimitUseRequest `json:"limits,omitempty"`
+
 	// Metadata Object for readers: shown with the job, in lists and in its dead letter, and kept by redrives. It has no effect. Up to 2048 bytes of compact JSON, without control characters and characters that change the direction of text.
 	Metadata *map[string]interface{} `json:"metadata,omitempty"`
 
@@ -1169,6 +1192,9 @@ type DagNodeView struct {
 	// ForEach Expression of a list, for each item of which the node has one job
 	ForEach *string `json:"for_each,omitempty"`
 
+	// Limits Limits of work under which each job of the node counts; absent if they are those of the task
+	Limits *[]LimitUse `json:"limits,omitempty"`
+
 	// MaxParallel Maximum number of items at a time; absent if there is no limit
 	MaxParallel *int64 `json:"max_parallel,omitempty"`
 
@@ -1470,6 +1496,12 @@ type DeadLetter struct {
 	//
 	// Examples: 2027-03-28T01:00:00.000Z
 	LeaseUntil *time.Time `json:"lease_until,omitempty"`
+
+	// Limit Limit of work for which a job waits.
+	Limit *LimitWait `json:"limit,omitempty"`
+
+	// Limits Limits of work under which the job counts
+	Limits *[]LimitUse `json:"limits,omitempty"`
 
 	// Manual Whether a caller requested this run of the schedule, apart from its times
 	Manual *bool `json:"manual,omitempty"`
@@ -1842,6 +1874,9 @@ type JobPatchRequest struct {
 	// Examples: 30s
 	Delay *string `json:"delay,omitempty"`
 
+	// Limits New limits of work, which replace the old; [] for none.
+	Limits *[]LimitUseRequest `json:"limits,omitempty"`
+
 	// Metadata New metadata, which replaces the old; {} for none.
 	Metadata *map[string]interface{} `json:"metadata,omitempty"`
 
@@ -1875,6 +1910,9 @@ type JobRequest struct {
 	//
 	// Examples: 30s
 	ExpireAfter *string `json:"expire_after,omitempty"`
+
+	// Limits Limits of work under which the job counts, up to 3, in place of those of its task; [] for none.
+	Limits *[]LimitUseRequest `json:"limits,omitempty"`
 
 	// Metadata Object for readers: shown with the job, in lists and in its dead letter, and kept by redrives. It has no effect. Up to 2048 bytes of compact JSON, without control characters and characters that change the direction of text.
 	Metadata *map[string]interface{} `json:"metadata,omitempty"`
@@ -1935,6 +1973,9 @@ type JobTemplatePatchRequest struct {
 	// Examples: 30s
 	ExpireAfter *string `json:"expire_after,omitempty"`
 
+	// Limits Limits of work under which the job counts, up to 3, in place of those of its task; [] for none.
+	Limits *[]LimitUseRequest `json:"limits,omitempty"`
+
 	// Metadata Object for readers: shown with the job, in lists and in its dead letter, and kept by redrives. It has no effect. Up to 2048 bytes of compact JSON, without control characters and characters that change the direction of text.
 	Metadata *map[string]interface{} `json:"metadata,omitempty"`
 
@@ -1985,6 +2026,9 @@ type JobTemplateRequest struct {
 	// Examples: 30s
 	ExpireAfter *string `json:"expire_after,omitempty"`
 
+	// Limits Limits of work under which the job counts, up to 3, in place of those of its task; [] for none.
+	Limits *[]LimitUseRequest `json:"limits,omitempty"`
+
 	// Metadata Object for readers: shown with the job, in lists and in its dead letter, and kept by redrives. It has no effect. Up to 2048 bytes of compact JSON, without control characters and characters that change the direction of text.
 	Metadata *map[string]interface{} `json:"metadata,omitempty"`
 
@@ -2032,6 +2076,9 @@ type JobTemplateView struct {
 
 	// ExpireAfter Maximum time from due_at to the end of the job; absent if there is no limit
 	ExpireAfter *string `json:"expire_after,omitempty"`
+
+	// Limits Limits of work under which the job counts
+	Limits *[]LimitUse `json:"limits,omitempty"`
 
 	// Metadata Metadata as given, its names sorted
 	Metadata json.RawMessage `json:"metadata,omitempty"`
@@ -2113,6 +2160,12 @@ type JobView struct {
 	//
 	// Examples: 2027-03-28T01:00:00.000Z
 	LeaseUntil *time.Time `json:"lease_until,omitempty"`
+
+	// Limit Limit of work for which a job waits.
+	Limit *LimitWait `json:"limit,omitempty"`
+
+	// Limits Limits of work under which the job counts
+	Limits *[]LimitUse `json:"limits,omitempty"`
 
 	// Manual Whether a caller requested this run of the schedule, apart from its times
 	Manual *bool `json:"manual,omitempty"`
@@ -2233,6 +2286,124 @@ type LambdaPayload struct {
 	Input interface{} `json:"input,omitempty"`
 }
 
+// LimitKeyPage Page of a list.
+type LimitKeyPage struct {
+	// Items Items of the page, in the order of the list
+	Items []LimitKeyView `json:"items"`
+
+	// NextCursor Cursor of the next page; null at the end. A page can be short, even empty, and have a cursor.
+	NextCursor *string `json:"next_cursor"`
+}
+
+// LimitKeyView Use of a key of a limit.
+type LimitKeyView struct {
+	// Key Key; null for the jobs without one
+	Key *string `json:"key"`
+
+	// NextStartAt Time from which the rate lets the next job start; absent without a rate
+	//
+	// Examples: 2027-03-28T01:00:00.000Z
+	NextStartAt *time.Time `json:"next_start_at,omitempty"`
+
+	// Running Number of jobs that run, or are about to
+	Running int64 `json:"running"`
+
+	// StartsInWindow Number of starts that count in the window now; absent without a rate
+	StartsInWindow *int64 `json:"starts_in_window,omitempty"`
+
+	// Waiting Number of jobs that wait, counted up to 1,000
+	Waiting int64 `json:"waiting"`
+}
+
+// LimitPage Page of a list.
+type LimitPage struct {
+	// Items Items of the page, in the order of the list
+	Items []LimitView `json:"items"`
+
+	// NextCursor Cursor of the next page; null at the end. A page can be short, even empty, and have a cursor.
+	NextCursor *string `json:"next_cursor"`
+}
+
+// LimitRequest Bounds for the jobs of each key: at least one of max_running and rate.
+type LimitRequest struct {
+	// MaxRunning Maximum number of jobs of a key that run at a time; default: no maximum
+	MaxRunning *int64 `json:"max_running,omitempty"`
+
+	// Rate Maximum number of starts in any window of time
+	Rate *RateRequest `json:"rate,omitempty"`
+
+	// WhenFull Treatment of a job that is due while its key is full: it waits (default), it ends SKIPPED with limit_full, or it waits while the job that runs longest is asked to stop. cancel_oldest needs max_running.
+	WhenFull *LimitRequestWhenFull `json:"when_full,omitempty"`
+}
+
+// LimitRequestWhenFull Treatment of a job that is due while its key is full: it waits (default), it ends SKIPPED with limit_full, or it waits while the job that runs longest is asked to stop. cancel_oldest needs max_running.
+type LimitRequestWhenFull string
+
+// LimitUse Limit of work under which a job counts.
+type LimitUse struct {
+	// Key Key under which the job counts; null without one
+	Key *string `json:"key"`
+
+	// Name Name of the limit
+	Name string `json:"name"`
+}
+
+// LimitUseRequest Limit of work under which a job counts.
+type LimitUseRequest struct {
+	// Key Key under which the job counts, each by itself; 1 to 128 printable characters. Default: null, which is a key of its own.
+	//
+	// Examples: acct-42
+	Key *string `json:"key,omitempty"`
+
+	// Name Name of the limit
+	//
+	// Examples: github
+	Name string `json:"name"`
+}
+
+// LimitView Limit of work.
+type LimitView struct {
+	// CreatedAt Time at which the limit was created
+	//
+	// Examples: 2027-03-28T01:00:00.000Z
+	CreatedAt time.Time `json:"created_at"`
+
+	// MaxRunning Maximum number of jobs of a key that run at a time; absent if there is none
+	MaxRunning *int64 `json:"max_running,omitempty"`
+
+	// Name Name of the limit
+	Name string `json:"name"`
+
+	// Rate Maximum number of starts in any window of time.
+	Rate *RateView `json:"rate,omitempty"`
+
+	// UpdatedAt Time of the newest change
+	//
+	// Examples: 2027-03-28T01:00:00.000Z
+	UpdatedAt time.Time `json:"updated_at"`
+
+	// Version Version, which grows with every change; in quotes it is the ETag
+	Version int64 `json:"version"`
+
+	// WhenFull Treatment of a job that is due while its key is full
+	WhenFull LimitViewWhenFull `json:"when_full"`
+}
+
+// LimitViewWhenFull Treatment of a job that is due while its key is full
+type LimitViewWhenFull string
+
+// LimitWait Limit of work for which a job waits.
+type LimitWait struct {
+	// Ahead Number of jobs that wait for this key before the job, counted up to 1,000
+	Ahead int64 `json:"ahead"`
+
+	// Key Key under which the job counts; null without one
+	Key *string `json:"key"`
+
+	// Name Name of the limit
+	Name string `json:"name"`
+}
+
 // MovedOccurrence Nominal time whose due time an edit moves.
 type MovedOccurrence struct {
 	// From Time at which the occurrence is due now
@@ -2255,6 +2426,19 @@ type NodeCompleteRequest struct {
 	Result interface{} `json:"result,omitempty"`
 }
 
+// NodeLimitUseRequest Limit of work under which the jobs of a node count.
+type NodeLimitUseRequest struct {
+	// Key Key under which the jobs of the node count: 1 to 128 printable characters, or a text with expressions ${…} that make such a key; numbers and booleans become text. With for_each each item has its own key. Default: null, which is a key of its own.
+	//
+	// Examples: ${params.account}
+	Key *string `json:"key,omitempty"`
+
+	// Name Name of the limit
+	//
+	// Examples: github
+	Name string `json:"name"`
+}
+
 // NodeRequest Node of a dag
 type NodeRequest struct {
 	// AllowLiterals JSON pointers of strings in payload and tags that look like secrets and are not
@@ -2265,6 +2449,9 @@ type NodeRequest struct {
 
 	// ForEach Expression ${…} of a list: the node has one job for each item, and its payload can refer to item and index
 	ForEach *string `json:"for_each,omitempty"`
+
+	// Limits Limits of work under which each job of the node counts, up to 3, in place of those of its task; [] for none.
+	Limits *[]NodeLimitUseRequest `json:"limits,omitempty"`
 
 	// MaxParallel Maximum number of items at a time, with for_each; default: no limit
 	MaxParallel *int64 `json:"max_parallel,omitempty"`
@@ -2583,6 +2770,26 @@ type Range struct {
 
 	// To Last day, or instant after the range
 	To string `json:"to"`
+}
+
+// RateRequest Maximum number of starts in any window of time
+type RateRequest struct {
+	// Count Maximum number of starts in a window; at most 500 for each second of it
+	Count int64 `json:"count"`
+
+	// Per Length of the window; 1s to 1d
+	//
+	// Examples: 30s
+	Per string `json:"per"`
+}
+
+// RateView Maximum number of starts in any window of time.
+type RateView struct {
+	// Count Maximum number of starts in a window
+	Count int64 `json:"count"`
+
+	// Per Length of the window
+	Per string `json:"per"`
 }
 
 // ReadyAnswer Readiness of the API, and how far its passes have come.
@@ -3349,6 +3556,9 @@ type TaskRequest struct {
 	// Executor go: the handler that your workers registered under the task's name; http: calls a URL; lambda: invokes a Lambda function; echo: answers with the payload, to try pools, priorities, pauses and limits without a server; sqs: sends a message to a queue of the tenant
 	Executor TaskRequestExecutor `json:"executor"`
 
+	// Limits Limits of work under which the jobs of the task count, up to 3, unless a job names its own; default: none.
+	Limits *[]LimitUseRequest `json:"limits,omitempty"`
+
 	// MaxResult Maximum size of a result, or of the body of an HTTP answer, that is kept: a whole number and B, KB, KiB, MB or MiB, from 1KiB to 256KiB, which is the default.
 	MaxResult *string `json:"max_result,omitempty"`
 
@@ -3392,6 +3602,9 @@ type TaskView struct {
 
 	// Executor Executor that runs the jobs of the task
 	Executor TaskViewExecutor `json:"executor"`
+
+	// Limits Limits of work under which the jobs of the task count, up to 3, unless a job names its own
+	Limits *[]LimitUse `json:"limits,omitempty"`
 
 	// MaxResult Maximum size of a result that is kept
 	MaxResult string `json:"max_result"`
@@ -3583,6 +3796,36 @@ type PatchJobParams struct {
 
 // ListAttemptsParams defines parameters for ListAttempts.
 type ListAttemptsParams struct {
+	// Limit Maximum number of items of the page
+	Limit *int `form:"limit,omitempty" json:"limit,omitempty"`
+
+	// Cursor Cursor from next_cursor of the page before, with the same filters
+	Cursor *string `form:"cursor,omitempty" json:"cursor,omitempty"`
+}
+
+// ListLimitsParams defines parameters for ListLimits.
+type ListLimitsParams struct {
+	// Limit Maximum number of items of the page
+	Limit *int `form:"limit,omitempty" json:"limit,omitempty"`
+
+	// Cursor Cursor from next_cursor of the page before, with the same filters
+	Cursor *string `form:"cursor,omitempty" json:"cursor,omitempty"`
+}
+
+// DeleteLimitParams defines parameters for DeleteLimit.
+type DeleteLimitParams struct {
+	// IfMatch ETag of the version to change; the answer is 412 if the resource has another version
+	IfMatch *string `json:"If-Match,omitempty"`
+}
+
+// PutLimitParams defines parameters for PutLimit.
+type PutLimitParams struct {
+	// IfMatch ETag of the version to change; the answer is 412 if the resource has another version
+	IfMatch *string `json:"If-Match,omitempty"`
+}
+
+// ListLimitKeysParams defines parameters for ListLimitKeys.
+type ListLimitKeysParams struct {
 	// Limit Maximum number of items of the page
 	Limit *int `form:"limit,omitempty" json:"limit,omitempty"`
 
@@ -3795,6 +4038,11 @@ var (
 	CancelJob          = Operation{ID: "cancelJob", Method: "POST", Path: "/v1/jobs/{id}/cancel"}
 	RedriveJob         = Operation{ID: "redriveJob", Method: "POST", Path: "/v1/jobs/{id}/redrive"}
 	RunJobNow          = Operation{ID: "runJobNow", Method: "POST", Path: "/v1/jobs/{id}/run-now"}
+	ListLimits         = Operation{ID: "listLimits", Method: "GET", Path: "/v1/limits"}
+	DeleteLimit        = Operation{ID: "deleteLimit", Method: "DELETE", Path: "/v1/limits/{name}"}
+	GetLimit           = Operation{ID: "getLimit", Method: "GET", Path: "/v1/limits/{name}"}
+	PutLimit           = Operation{ID: "putLimit", Method: "PUT", Path: "/v1/limits/{name}"}
+	ListLimitKeys      = Operation{ID: "listLimitKeys", Method: "GET", Path: "/v1/limits/{name}/keys"}
 	GetDocument        = Operation{ID: "getDocument", Method: "GET", Path: "/v1/openapi.json"}
 	ListPauses         = Operation{ID: "listPauses", Method: "GET", Path: "/v1/pauses"}
 	DeletePause        = Operation{ID: "deletePause", Method: "DELETE", Path: "/v1/pauses/{scope}"}
@@ -3862,6 +4110,11 @@ var Operations = []Operation{
 	CancelJob,
 	RedriveJob,
 	RunJobNow,
+	ListLimits,
+	DeleteLimit,
+	GetLimit,
+	PutLimit,
+	ListLimitKeys,
 	GetDocument,
 	ListPauses,
 	DeletePause,

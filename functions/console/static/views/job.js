@@ -6,11 +6,16 @@ import { useLive } from '../core/live.js'
 import { Facts, Json, Loaded, Reason, Status, Time, length, look } from '../core/form.js'
 import { Act, ask } from '../core/ask.js'
 import { Late } from './jobs.js'
+import { keyed } from './limits.js'
 
 const ended = new Set(['SUCCEEDED', 'DEAD', 'CANCELLED', 'SKIPPED', 'EXPIRED'])
 const words = { due: 'its due time', retry: 'its next attempt', snooze: 'the end of its snooze',
   worker: 'a free worker', pause: 'a pause to be lifted', handler: 'a worker that knows its task',
   parents: 'the jobs before it' }
+
+// waits says what a job waits for.
+const waits = (job) => (job.limit ? `${keyed(job.limit)}, ${job.limit.ahead.toLocaleString()} ahead`
+  : words[job.waiting_for] || 'its turn')
 
 // lifeOf returns the moments of a job's life in order: {at, what, tone, text, late, took, reason, gap}. due_at moves
 // with each retry, so the first due time is that of the first start less its lateness.
@@ -43,7 +48,7 @@ export function lifeOf(job, attempts) {
     .sort((a, b) => (a.at && b.at ? new Date(a.at) - new Date(b.at) : 0) || a.i - b.i)
   if (!ended.has(job.status)) {
     const runs = job.status === 'RUNNING'
-    order.push({ what: runs ? 'Running' : `Waits for ${words[job.waiting_for] || 'its turn'}`, tone: 'next',
+    order.push({ what: runs ? 'Running' : `Waits for ${waits(job)}`, tone: 'next',
       at: !runs && new Date(job.due_at) > now() ? job.due_at : undefined })
   }
   return order.map((m, i) => ({ ...m,
@@ -111,6 +116,7 @@ const factsOf = (job) => [
   ['Pool', job.pool], ['Priority', job.priority], ['Timeout', job.timeout],
   ['Attempts', `${job.attempt} of ${job.max_attempts}`],
   ['Retry', job.retry && `${job.retry.initial_delay} × ${job.retry.factor}, at most ${job.retry.max_delay}`],
+  ['Limits', job.limits?.map((l) => html`<a href=${`#/limits/${l.name}`}>${keyed(l).slice(6)}</a> `)],
   ['Schedule', link('schedules', job.schedule, job.schedule)],
   ['Run', job.run_id && link('runs', `${job.run_id}/${job.node}`,
     job.item === undefined ? job.node : `${job.node} [${job.item}]`)],
