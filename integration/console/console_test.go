@@ -602,10 +602,12 @@ func (r rest) views() map[string]string {
 	dead := r.post(`{"task":"echo","payload":{"fail":2},"retry":{"max_attempts":2,"initial_delay":"100ms"}}`)
 	r.ended("/jobs/" + dead)
 	r.ask("PUT", "/pauses/task:http", `{"reason":"The provider is down until noon."}`)
+	r.ask("PUT", "/limits/github", `{"max_running":5,"rate":{"count":100,"per":"1m"}}`)
 	return map[string]string{
 		"overview": "#/", "jobs": "#/jobs", "job": "#/jobs/" + dead, "schedules": "#/schedules",
 		"schedule": "#/schedules/beat", "schedule-new": "#/schedules/new!", "dags": "#/dags", "dag": "#/dags/etl",
 		"run": "#/runs/" + run + "/refunds", "deadletters": "#/dead-letters", "pauses": "#/pauses",
+		"limits": "#/limits", "limit": "#/limits/github",
 	}
 }
 

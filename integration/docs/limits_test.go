@@ -84,6 +84,12 @@ func limits() []table {
 				contract.MaxTagValue)},
 			{"`metadata`", size(contract.MaxMetadata) + " of compact JSON"},
 			{"`Idempotency-Key`", n(contract.MaxIdempotencyKey) + " characters, kept " + of(contract.IdempotencyKept)},
+			{"`limits` of work", fmt.Sprintf("%d, with keys to %d characters; an expression for a key to %d",
+				contract.MaxJobLimits, contract.MaxLimitKey, contract.MaxLimitTemplate)},
+			{"`max_running` of a limit of work", "1 to " + n(contract.MaxRunning)},
+			{"`rate` of a limit of work", fmt.Sprintf("1 to %s starts in %s, %d a second at most",
+				n(contract.MaxRateCount), between(contract.MinRatePer, contract.MaxRatePer),
+				contract.MaxRatePerSecond)},
 			{"result, or body of an HTTP answer", size(contract.MaxResult) +
 				" are kept; of a larger one a preview of " + size(contract.MaxPreview) + " is shown"},
 			{"`max_result` of a task", "from " + size(contract.MinMaxResult) + " to " + size(contract.MaxResult)},

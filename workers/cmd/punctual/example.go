@@ -11,7 +11,7 @@ var examples = map[string][]string{
 	"serve": {"punctual serve", "punctual serve --data ~/.punctual",
 		"punctual serve --at 2027-03-28T00:55:00+01:00 --speed 60"},
 	"run": {"punctual run echo -p '{\"hello\":\"world\"}' --wait", "punctual run echo --in 1h --tag team=data",
-		"punctual run echo --at 2027-03-28T01:00:00Z --key my-order"},
+		"punctual run echo --limit github=acct-42", "punctual run echo --at 2027-03-28T01:00:00Z --key my-order"},
 	"get":      {"punctual get 01JQ7Z3W9V5K2M8X4T6B1N0C9D", "punctual get 01JQ7Z3W9V5K2M8X4T6B1N0C9D -o yaml"},
 	"ls":       {"punctual ls --status DEAD --task echo", "punctual ls --limit 0 -o name"},
 	"cancel":   {"punctual cancel 01JQ7Z3W9V5K2M8X4T6B1N0C9D"},
@@ -25,6 +25,13 @@ var examples = map[string][]string{
 	"task get": {"punctual task get report -o yaml"},
 	"task put": {"punctual task put -f tasks.yaml"},
 	"task rm":  {"punctual task rm report"},
+
+	"limit ls": {"punctual limit ls"},
+	"limit put": {"punctual limit put github --max-running 5 --rate 100/1m",
+		"punctual limit put builds --max-running 1 --when-full cancel_oldest"},
+	"limit show": {"punctual limit show github"},
+	"limit rm":   {"punctual limit rm github"},
+	"limit keys": {"punctual limit keys github"},
 
 	"schedule apply": {"punctual schedule apply -f schedules.yaml --dry-run",
 		"punctual schedule apply -f schedules.yaml --paused",

@@ -22,7 +22,7 @@ var jobColumns = []column[rest.JobView]{
 	{"FINISHED", func(j rest.JobView) string { return instant(j.FinishedAt) }},
 	{"WHY", func(j rest.JobView) string {
 		if j.StatusReason == nil {
-			return of(j.WaitingFor)
+			return waitsFor(j)
 		}
 		return reason(j.StatusReason)
 	}},
@@ -48,6 +48,7 @@ type runJob struct {
 	Key      string            `help:"Idempotency key of the request; default: a random one."`
 	Priority string            `help:"Priority of the job: critical, high, normal or low; default: the task's."`
 	Tag      map[string]string `help:"Tag of the job as name=value; may be given several times."`
+	Limit    []string          `sep:"none" help:"Limit of work, as name or name=key; may be given several times."`
 	Wait     bool              `short:"w" help:"Wait until the job ends, and exit with its exit code."`
 }
 
@@ -57,6 +58,7 @@ func (c runJob) Run(s *shell) error {
 	if !c.At.IsZero() {
 		request.RunAt = &c.At
 	}
+	request.Limits = limitUses(c.Limit)
 	if len(c.Tag) > 0 {
 		request.Tags = &c.Tag
 	}

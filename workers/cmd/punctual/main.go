@@ -41,6 +41,7 @@ type commands struct {
 	Schedule schedules    `cmd:"" help:"Apply, list, preview, pause and resume schedules."`
 	Dag      dags         `cmd:"" help:"Apply, run, watch and repair graphs of jobs."`
 	Dead     deadLetters  `cmd:"" help:"List, redrive and purge dead jobs, which have used all their attempts."`
+	Limit    limits       `cmd:"" help:"List, set, show and delete limits of work, and see the use of their keys."`
 	Pause    pauses       `cmd:"" help:"Pause a task or everything, and list the pauses."`
 	Resume   resume       `cmd:"" help:"Remove a pause of a task or of everything."`
 	Tail     tailJobs     `cmd:"" help:"Show jobs as they start, end and fail."`

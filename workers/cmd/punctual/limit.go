@@ -1,0 +1,145 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"strconv"
+	"strings"
+
+	"punctual/shared/client/rest"
+)
+
+type limits struct {
+	Ls   listLimits   `cmd:"" help:"List limits of work."`
+	Put  putLimit     `cmd:"" help:"Create or replace a limit of work."`
+	Show showLimit    `cmd:"" help:"Show a limit of work."`
+	Rm   deleteLimits `cmd:"" help:"Delete limits of work that nothing uses."`
+	Keys limitKeys    `cmd:"" help:"List the keys of a limit of work, busiest first."`
+}
+
+var limitColumns = []column[rest.LimitView]{
+	{"LIMIT", limitName},
+	{"MAX RUNNING", func(l rest.LimitView) string { return countOrNone(l.MaxRunning) }},
+	{"RATE", func(l rest.LimitView) string {
+		if l.Rate == nil {
+			return ""
+		}
+		return count(l.Rate.Count) + "/" + l.Rate.Per
+	}},
+	{"WHEN FULL", func(l rest.LimitView) string { return string(l.WhenFull) }},
+	{"VERSION", func(l rest.LimitView) string { return count(l.Version) }},
+}
+
+func limitName(l rest.LimitView) string { return l.Name }
+
+// countOrNone is a number that may be absent.
+func countOrNone(n *int64) string {
+	if n == nil {
+		return ""
+	}
+	return count(*n)
+}
+
+type listLimits struct{}
+
+// Run lists the limits by name.
+func (c listLimits) Run(s *shell) error {
+	return list(s, s.client.Limits(s.ctx), 0, limitName, limitColumns...)
+}
+
+type putLimit struct {
+	Name       string `arg:"" help:"Name of the limit."`
+	MaxRunning int64  `help:"Maximum number of jobs of a key that run at a time."`
+	Rate       string `help:"Maximum number of starts of a key in a window of time, as count/window, such as 100/1m."`
+	WhenFull   string `help:"Treatment of a job whose key is full: wait (default), skip or cancel_oldest."`
+}
+
+// Run puts the limit.
+func (c putLimit) Run(s *shell) error {
+	request := rest.LimitRequest{MaxRunning: ptr(c.MaxRunning), WhenFull: ptr(rest.LimitRequestWhenFull(c.WhenFull))}
+	if c.Rate != "" {
+		starts, per, _ := strings.Cut(c.Rate, "/")
+		n, err := strconv.ParseInt(starts, 10, 64)
+		if err != nil || per == "" {
+			return usage{fmt.Errorf("--rate: %q is not a number of starts and a window, such as 100/1m", c.Rate)}
+		}
+		request.Rate = &rest.RateRequest{Count: n, Per: per}
+	}
+	l, err := s.client.PutLimit(s.ctx, c.Name, request)
+	if err != nil {
+		return err
+	}
+	return show(s, l, limitName, limitColumns...)
+}
+
+type showLimit struct {
+	Name string `arg:"" help:"Name of the limit."`
+}
+
+// Run shows the limit.
+func (c showLimit) Run(s *shell) error {
+	l, err := s.client.Limit(s.ctx, c.Name)
+	if err != nil {
+		return err
+	}
+	return show(s, l, limitName, limitColumns...)
+}
+
+type deleteLimits struct {
+	Name []string `arg:"" help:"Names of limits."`
+}
+
+// Run deletes each limit, and goes on after one that cannot be deleted.
+func (c deleteLimits) Run(s *shell) error {
+	name := func(deleted string) string { return deleted }
+	return each(s, c.Name, func(ctx context.Context, limit string) (string, error) {
+		return limit, s.client.DeleteLimit(ctx, limit)
+	}, name, column[string]{"DELETED", name})
+}
+
+type limitKeys struct {
+	Name string `arg:"" help:"Name of the limit."`
+}
+
+var limitKeyColumns = []column[rest.LimitKeyView]{
+	{"KEY", limitKey},
+	{"RUNNING", func(k rest.LimitKeyView) string { return count(k.Running) }},
+	{"WAITING", func(k rest.LimitKeyView) string { return count(k.Waiting) }},
+	{"STARTS", func(k rest.LimitKeyView) string { return countOrNone(k.StartsInWindow) }},
+	{"NEXT START", func(k rest.LimitKeyView) string { return instant(k.NextStartAt) }},
+}
+
+func limitKey(k rest.LimitKeyView) string { return of(k.Key) }
+
+// Run lists the keys that are used most.
+func (c limitKeys) Run(s *shell) error {
+	return list(s, s.client.LimitKeys(s.ctx, c.Name), 0, limitKey, limitKeyColumns...)
+}
+
+// limitUses reads the limits of a job, each as name or name=key.
+func limitUses(texts []string) *[]rest.LimitUseRequest {
+	if len(texts) == 0 {
+		return nil
+	}
+	var uses []rest.LimitUseRequest
+	for _, text := range texts {
+		use := rest.LimitUseRequest{Name: text}
+		if name, key, keyed := strings.Cut(text, "="); keyed {
+			use = rest.LimitUseRequest{Name: name, Key: &key}
+		}
+		uses = append(uses, use)
+	}
+	return &uses
+}
+
+// waitsFor is what a job waits for. Of a limit it says how many wait before the job.
+func waitsFor(j rest.JobView) string {
+	if j.Limit == nil {
+		return of(j.WaitingFor)
+	}
+	name := j.Limit.Name
+	if j.Limit.Key != nil {
+		name += "/" + *j.Limit.Key
+	}
+	return fmt.Sprintf("limit %s, %d ahead", name, j.Limit.Ahead)
+}
