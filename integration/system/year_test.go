@@ -419,6 +419,7 @@ func (l *life) edit() {
 		if err != nil {
 			l.Fatal(err)
 		}
+		edited.Paused = old.Paused
 		s, writes, err := schedule.Edit(old, edited, has, l.clock.at)
 		if err != nil {
 			l.Fatal(err)
