@@ -248,7 +248,7 @@ func TestWorkerRole_AllowsExactlyWhatWorkersCall(t *testing.T) {
 		const here = "arn:aws:%s:us-east-1:AWS::AccountId:%s"
 		want := []string{
 			"dynamodb:GetItem Tablejobs", "dynamodb:GetItem Tableclaims", "dynamodb:PutItem Tableclaims",
-			"dynamodb:UpdateItem Tableclaims", "dynamodb:Query Tableclaims",
+			"dynamodb:UpdateItem Tableclaims", "dynamodb:Query Tableclaims", "dynamodb:BatchGetItem Tableclaims",
 			"dynamodb:GetItem Tableschedules", "dynamodb:GetItem Tableruns",
 			"dynamodb:Query Tabletasks", "dynamodb:GetItem Tabletasks", "dynamodb:DescribeTable Tablejobs",
 			"dynamodb:DescribeTable Tableclaims", "dynamodb:DescribeTable Tableschedules",

@@ -21,7 +21,7 @@ func (d Data) grantWorkers(role awsiam.IRole, prefix, pool string) {
 	d.Queues.GrantReceive(role, firings...)
 	d.Queues.GrantSend(role, contract.ReportQueue)
 	d.Tables.GrantItems(role, contract.Jobs, construct.Get)
-	d.Tables.GrantItems(role, contract.Claims, construct.Get, construct.Put, construct.Update)
+	d.Tables.GrantItems(role, contract.Claims, construct.Get, construct.GetMany, construct.Put, construct.Update)
 	d.Tables.GrantQuery(role, contract.Claims, "") // a cancel, eventually consistent
 	d.Tables.GrantItems(role, contract.Schedules, construct.Get)
 	d.Tables.GrantItems(role, contract.Runs, construct.Get)

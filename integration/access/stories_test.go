@@ -367,4 +367,5 @@ var stories = []struct {
 	{"runs of graphs", ofRuns},
 	{"dags and runs by REST", ofDags},
 	{"jobs after jobs", ofAfter},
+	{"jobs under limits", ofLimits},
 }
