@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"time"
 
+	"punctual/functions/engine/accept"
 	"punctual/functions/engine/decide"
 	"punctual/functions/engine/effect"
 	"punctual/shared/job"
@@ -73,9 +74,12 @@ func (e *Engine) Cancel(ctx context.Context, k job.Key, may func(job.Row, time.T
 	return row, err
 }
 
-// Redrive brings a dead job back as a new one; see accept.Acceptor. For the job of a node it retries the node.
-func (e *Engine) Redrive(ctx context.Context, k job.Key) (by job.ID, already bool, err error) {
-	by, already, ofNode, err := e.Accept.Redrive(ctx, k)
+// Redrive brings a dead job back as a new one, corrected by correct unless that is nil; see accept.Acceptor. For the job
+// of a node it retries the node.
+func (e *Engine) Redrive(
+	ctx context.Context, k job.Key, correct accept.Correct,
+) (by job.ID, already bool, err error) {
+	by, already, ofNode, err := e.Accept.Redrive(ctx, k, correct)
 	if !ofNode || err != nil {
 		return by, already, err
 	}

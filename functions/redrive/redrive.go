@@ -80,7 +80,7 @@ func (s *Stage) deadLetter(ctx context.Context, d message.Delivery) error {
 
 // bringBack redrives a job.
 func (s *Stage) bringBack(ctx context.Context, k job.Key) error {
-	by, already, err := s.engine.Redrive(ctx, k)
+	by, already, err := s.engine.Redrive(ctx, k, nil)
 	log := s.Log.With(telemetry.Tenant, k.Tenant, telemetry.JobID, k.ID)
 	switch kind := fault.KindOf(err); {
 	case kind == fault.NotFound || kind == fault.Refused:

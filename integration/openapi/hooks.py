@@ -133,6 +133,11 @@ def completed(method, path, body):
     """Returns the body as it fits what the document says in words only: which fields exclude or need each other."""
     if path.endswith("/jobs/{id}") and "allow_literals" in body and not {"payload", "metadata"} & body.keys():
         body["payload"] = {"a": 1}
+    if path.endswith("/jobs/{id}/redrive"):
+        if "payload" in body:
+            body.pop("payload_patch", None)
+        if "allow_literals" in body and not {"payload", "payload_patch", "tags"} & body.keys():
+            body["payload"] = {"a": 1}
     if "/exclusions/" in path and not {"dates", "ranges", "yearly", "weekly"} & body.keys():
         body["weekly"] = ["sat"]
     if path.endswith("/limits/{name}") and ("max_running" not in body or body["max_running"] is None):

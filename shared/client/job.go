@@ -121,6 +121,13 @@ func (c *Client) RedriveJob(ctx context.Context, id string) (rest.JobView, error
 	return Call[rest.JobView](ctx, c, rest.RedriveJob, Request{Path: []string{id}})
 }
 
+// RedriveCorrected is RedriveJob with corrections of the new job; what they leave out is that of the dead one.
+func (c *Client) RedriveCorrected(
+	ctx context.Context, id string, corrections rest.RedriveRequest,
+) (rest.JobView, error) {
+	return Call[rest.JobView](ctx, c, rest.RedriveJob, Request{Path: []string{id}, Body: corrections})
+}
+
 // PatchJob changes the fields of a job that p has, while the job has not started.
 func (c *Client) PatchJob(
 	ctx context.Context, id string, p rest.JobPatchRequest, only ...Condition,

@@ -259,6 +259,17 @@ func TestClient_RedrivesDeadLetters(t *testing.T) {
 	if job, err = c.Wait(t.Context(), job.JobID); err != nil || job.Status != rest.JobViewStatusDEAD {
 		t.Fatalf("%s %v", job.Status, err)
 	}
+	other, err := c.CreateJob(t.Context(), "", rest.JobRequest{Task: "fail"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if other, err = c.Wait(t.Context(), other.JobID); err != nil {
+		t.Fatal(err)
+	}
+	corrected, err := c.RedriveCorrected(t.Context(), other.JobID, rest.RedriveRequest{Payload: 7, Delay: new("1h")})
+	if err != nil || string(corrected.Payload) != "7" || corrected.Status != rest.JobViewStatusSCHEDULED {
+		t.Errorf("corrected to %+v, %v", corrected, err)
+	}
 	repeated := map[string]string{}
 	for o, err := range c.RedriveDeadLetters(t.Context(), rest.DeadLettersRequest{JobIds: &[]string{job.JobID}}) {
 		if err != nil || o.NewJobID == nil {

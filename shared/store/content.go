@@ -28,22 +28,19 @@ func (s *Store) KeepContents(ctx context.Context, r job.Row, c job.Contents) err
 	return nil
 }
 
-// CopyContents implements ContentWriter.
-func (s *Store) CopyContents(ctx context.Context, from, to job.Row) (err error) {
-	var c job.Contents
-	if from.PayloadIn != job.InRow {
-		if c.Payload, err = s.Payload(ctx, from); err != nil {
-			return err
-		}
+// ContentsOf implements ContentReader.
+func (s *Store) ContentsOf(ctx context.Context, r job.Row) (c job.Contents, err error) {
+	if c.Payload, err = s.Payload(ctx, r); err != nil {
+		return c, err
 	}
-	labels, err := s.LabelsOf(ctx, from)
+	labels, err := s.LabelsOf(ctx, r)
 	if err != nil {
-		return err
+		return c, err
 	}
-	if c.Labels = labels[0]; c.Labels.Labelled() != from.Labelled {
-		return fault.New(fault.NotFound, nil, "reading the labels of job %s", from.ID)
+	if c.Labels = labels[0]; c.Labels.Labelled() != r.Labelled {
+		return c, fault.New(fault.NotFound, nil, "reading the labels of job %s", r.ID)
 	}
-	return s.KeepContents(ctx, to, c)
+	return c, nil
 }
 
 // ScheduleContents implements ScheduleReader.

@@ -46,8 +46,13 @@ func TestStore_KeepsAndCopiesAllThatAJobHolds(t *testing.T) {
 					t.Fatal(err)
 				}
 			}
+			copied, err := s.ContentsOf(ctx, from)
+			if err != nil {
+				t.Fatal(err)
+			}
 			to := job.RedriveOf(from, at)
-			if err := s.CopyContents(ctx, from, to); err != nil {
+			to.Hold(copied)
+			if err := s.KeepContents(ctx, to, copied); err != nil {
 				t.Fatal(err)
 			}
 			if err := s.ForgetContents(ctx, from); err != nil {
@@ -86,7 +91,7 @@ func TestStore_DoesNotCopyAJobWhoseLabelsAreGone(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if err := s.CopyContents(ctx, r, job.RedriveOf(r, at)); fault.KindOf(err) != fault.NotFound {
+	if _, err := s.ContentsOf(ctx, r); fault.KindOf(err) != fault.NotFound {
 		t.Errorf("copying: %v", err)
 	}
 	if l, err := s.LabelsOf(ctx, r); err != nil || l[0] != (job.Labels{}) {

@@ -155,6 +155,9 @@ type ContentReader interface {
 	// Result reads a job's result; "" is none. One that no longer exists is a fault.NotFound. Where the row says that
 	// it is partial, it is not the value that the work returned.
 	Result(ctx context.Context, r job.Row) (string, error)
+	// ContentsOf reads what a job that is made of another one takes over: payload and labels. Contents that the row
+	// names and that no longer exist are a fault.NotFound.
+	ContentsOf(ctx context.Context, r job.Row) (job.Contents, error)
 	// LabelsOf reads the labels of jobs, in the order of the rows. A row that says it has none costs nothing; labels
 	// that are missing, because the job is just being forgotten, count as none.
 	LabelsOf(ctx context.Context, rows ...job.Row) ([]job.Labels, error)
@@ -165,9 +168,6 @@ type ContentWriter interface {
 	// KeepContents writes those contents of a job that are not in its row, to where the row says. It comes before the
 	// row is written.
 	KeepContents(ctx context.Context, r job.Row, c job.Contents) error
-	// CopyContents copies the contents that are not in a row to the row that is made of it. Contents that the row
-	// names and that no longer exist are a fault.NotFound.
-	CopyContents(ctx context.Context, from, to job.Row) error
 	// CopyResult gives a row that is about to be put the result of another one. An object is copied at once, under a
 	// name that only copies of this result have; an item is a write that goes with the row.
 	CopyResult(ctx context.Context, from job.Row, to *job.Row) ([]item.Write, error)

@@ -94,14 +94,10 @@ func (s *Handler) readPatch(
 		r.NoSecrets(v, c.Literals)
 	}
 	if v, ok := f["payload"]; ok {
-		task, err := s.Store.Task(ctx, row.Tenant, row.Task)
-		if fault.KindOf(err) == fault.NotFound { // the task was deleted; the job still runs with what it copied
-			task, err = job.Task{Name: row.Task}, nil
-		}
+		task, err := s.taskOf(ctx, row)
 		if err != nil {
 			return c, err
 		}
-		task.Executor = row.Executor
 		if c.Text, err = s.ReadPayload(ctx, r, v, true, "", task, row.Tenant, c.Literals); err != nil {
 			return c, err
 		}
@@ -114,6 +110,16 @@ func (s *Handler) readPatch(
 		c.Payload = &stored
 	}
 	return c, r.Wrong.Err()
+}
+
+// taskOf returns the task of a job that is there, for the rules of its payload.
+func (s *Handler) taskOf(ctx context.Context, row job.Row) (job.Task, error) {
+	task, err := s.Store.Task(ctx, row.Tenant, row.Task)
+	if fault.KindOf(err) == fault.NotFound { // the task was deleted; the job still runs with what it copied
+		task, err = job.Task{Name: row.Task}, nil
+	}
+	task.Executor = row.Executor
+	return task, err
 }
 
 func (s *Handler) runNow(ctx context.Context, who tenant.Identity, in *ByID) (*spec.JobAnswer, error) {
@@ -145,25 +151,6 @@ func (s *Handler) cancelJob(ctx context.Context, who tenant.Identity, in *ByID) 
 		status = http.StatusOK
 	}
 	return s.AnswerJob(ctx, row, status)
-}
-
-func (s *Handler) redriveJob(ctx context.Context, who tenant.Identity, in *ByID) (*spec.JobAnswer, error) {
-	by, err := s.Jobs.Redrive(ctx, in.Key)
-	if err != nil {
-		return nil, spec.JobProblem(err)
-	}
-	row, err := s.Store.Row(ctx, job.Key{Tenant: who.Tenant, ID: by})
-	if fault.KindOf(err) == fault.NotFound { // a node's run is paused or full: it makes the new job when it goes on
-		row, err = s.row(ctx, in.Key)
-	}
-	if err != nil {
-		return nil, err
-	}
-	out, err := s.AnswerJob(ctx, row, http.StatusAccepted)
-	if err == nil {
-		out.Location = "/v1/jobs/" + string(by)
-	}
-	return out, err
 }
 
 func (s *Handler) deleteJob(ctx context.Context, who tenant.Identity, in *ByID) (*rest.NoContent, error) {

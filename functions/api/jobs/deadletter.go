@@ -138,7 +138,7 @@ func (s *Handler) redriveLetters(
 	ctx context.Context, who tenant.Identity, _ *rest.NoInput,
 ) (*deadLetterOutcomesAnswer, error) {
 	return s.eachLetter(ctx, who, "redrive", func(k job.Key) deadLetterOutcome {
-		by, err := s.Jobs.Redrive(ctx, k)
+		by, err := s.Jobs.Redrive(ctx, k, nil)
 		if err != nil && by == "" {
 			return deadLetterOutcome{JobID: k.ID, Problem: s.Router.Refuse(ctx, spec.JobProblem(err))}
 		}

@@ -73,8 +73,10 @@ func (s *Handler) jobRoutes() {
 		Conflict: true, About: "The job is due now; a job that waits for a retry starts its next attempt.",
 	})
 	rest.Post(on, "/{id}/redrive", "redriveJob", "Redrive a DEAD job as a new job", s.redriveJob, rest.Route{
-		Status: http.StatusAccepted, Scope: tenant.Admin, Conflict: true,
-		About: "The new job has all its attempts, redrive_of, and the same key for its handler.",
+		Status: http.StatusAccepted, Scope: tenant.Admin, Conflict: true, Body: redriveRequest, OptionalBody: true,
+		About: "The new job has all its attempts, redrive_of, and the same key for its handler. The body corrects " +
+			"it; what it leaves out is that of the dead job. A job is redriven once, whatever the corrections. The " +
+			"job of a run's node takes none, because its redrive retries the node.",
 	})
 	rest.GetPage(on, "/{id}/attempts", "listAttempts", "List the attempts of a job", s.listAttempts,
 		rest.Route{About: "Attempts that have ended, oldest first."})

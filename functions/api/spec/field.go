@@ -193,7 +193,7 @@ func Running(r *rest.Reader, f rest.Fields, s *job.Settings) {
 	limited := timeouts[s.Pool == "long"]
 	if !limited.Into(r, f, &s.Timeout) && s.Timeout > longest(s.Pool) { // the task's, in the job's own pool
 		r.Violation(f["pool"].Pointer, rest.CodeConflictingFields, "",
-			"the task's timeout is longer than pool %s allows; give a timeout", s.Pool)
+			"the timeout that it has without one of its own is longer than pool %s allows; give a timeout", s.Pool)
 	}
 	if v, ok := f[Retry.Name()]; ok {
 		readRetry(r, v, &s.Retry)

@@ -18,6 +18,7 @@ import (
 type Jobs interface {
 	store.Jobs
 	store.ClaimReader
+	store.ContentReader
 	store.ContentWriter
 }
 

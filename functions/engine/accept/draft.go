@@ -20,6 +20,7 @@ type Draft struct {
 	Payload  []byte     // compact JSON; nil for none
 	Labels   job.Labels
 	Literals []string // pointers of the strings that were declared to be no secrets
+	By       string   // subject that corrects a redrive; "" for any other draft
 }
 
 // Contents returns what the job holds, declared by that subject.

@@ -1,13 +1,13 @@
 package accept_test
 
 import (
-	"errors"
 	"fmt"
 	"strings"
 	"testing"
 	"time"
 
 	"punctual/functions/engine"
+	"punctual/functions/engine/accept"
 	"punctual/functions/stagetest"
 	"punctual/shared/fault"
 	"punctual/shared/job"
@@ -30,7 +30,7 @@ func TestAcceptor_Redrives(t *testing.T) {
 	t.Parallel()
 	redrive := func(b *bench, r job.Row) (job.ID, bool) {
 		b.Helper()
-		by, already, err := b.engine.Redrive(b.Context(), r.Key)
+		by, already, err := b.engine.Redrive(b.Context(), r.Key, nil)
 		b.Must(err)
 		return by, already
 	}
@@ -75,12 +75,44 @@ func TestAcceptor_Redrives(t *testing.T) {
 		r := b.Overdue(1, time.Hour, stagetest.Dead)
 		var theirs job.ID
 		b.Before(stagetest.Every(memory.TableCommit), func() {
-			theirs, _, _ = b.Engine().Redrive(b.Context(), r.Key)
+			theirs, _, _ = b.Engine().Redrive(b.Context(), r.Key, nil)
 		})
 		ours, already := redrive(b, r)
 		if fired := b.Fired(); theirs == "" || theirs != ours || !already || len(fired) != 1 {
 			b.Errorf("the other redrive made %q and this one %q, already: %v", theirs, ours, already)
 		}
+	})
+	bubble(t, "of two redrives with other corrections at once one makes the job, payload and labels", func(b *bench) {
+		r := jobtest.Row(1, time.Now(), time.Now(), stagetest.Dead,
+			func(r *job.Row) { r.Payload, r.Tagged = `"old"`, true })
+		b.Write(r.PutContent(job.TagsContent, `{"by":"old"}`))
+		b.Put(r)
+		corrected := func(by string) accept.Correct {
+			return func(_ job.Row, next *accept.Draft, now time.Time) error {
+				next.Payload = []byte(`"` + by + strings.Repeat("x", 2_000) + `"`)
+				next.Labels = job.Labels{Tags: `{"by":"` + by + `"}`}
+				next.Row.Priority, next.Row.DueAt = job.High, now.Add(time.Hour)
+				return nil
+			}
+		}
+		b.Before(stagetest.Every(memory.TableCommit), func() {
+			_, _, err := b.Engine().Redrive(b.Context(), r.Key, corrected("theirs"))
+			b.Must(err)
+		})
+		by, already, err := b.engine.Redrive(b.Context(), r.Key, corrected("ours"))
+		b.Must(err)
+		next := b.Row(job.Key{Tenant: jobtest.Tenant, ID: by})
+		payload, err := b.Store.Payload(b.Context(), next)
+		b.Must(err)
+		labels, err := b.Store.LabelsOf(b.Context(), next)
+		b.Must(err)
+		if !already || !strings.HasPrefix(string(payload), `"theirs`) || labels[0].Tags != `{"by":"theirs"}` {
+			b.Errorf("already %v, payload %.10s, tags %s", already, payload, labels[0].Tags)
+		}
+		if next.Priority != job.High || !next.DueAt.Equal(time.Now().Add(time.Hour)) || next.RedriveOf != r.ID {
+			b.Errorf("%+v", next)
+		}
+		b.RequireSilence()
 	})
 	bubble(t, "a redrive succeeds while the dead letter is buried", func(b *bench) {
 		r := b.Overdue(1, time.Hour, stagetest.Dead)
@@ -93,7 +125,7 @@ func TestAcceptor_Redrives(t *testing.T) {
 		}
 	})
 	for in, size := range map[string]int{job.InItem: 2_000, job.InBlob: 300_000} {
-		bubble(t, "copies the tags and a payload in a "+in+" before the new row is written", func(b *bench) {
+		bubble(t, "copies a payload in a "+in+" before the new row is written, and the tags with it", func(b *bench) {
 			payload := `"` + strings.Repeat("x", size) + `"`
 			r := jobtest.Row(1, time.Now(), time.Now(), stagetest.Dead, func(r *job.Row) {
 				r.Version, r.Tagged = 3, true
@@ -105,15 +137,16 @@ func TestAcceptor_Redrives(t *testing.T) {
 			var early error
 			b.Each(stagetest.Every(memory.TableCommit), func(memory.Call) {
 				next := job.RedriveOf(r, time.Now())
-				_, errPayload := b.Store.Payload(b.Context(), next)
-				_, errTags := b.Store.Content(b.Context(), next.Key, job.TagsContent)
-				early = errors.Join(errPayload, errTags)
+				next.Hold(job.Contents{Payload: []byte(payload)})
+				_, early = b.Store.Payload(b.Context(), next)
 			})
 			by, _ := redrive(b, r)
 			next := b.Row(job.Key{Tenant: jobtest.Tenant, ID: by})
 			got, err := b.Store.Payload(b.Context(), next)
-			if err != nil || string(got) != payload || early != nil || !next.Tagged {
-				b.Errorf("%d bytes came along, %v; before the row: %v", len(got), err, early)
+			tags, errTags := b.Store.Content(b.Context(), next.Key, job.TagsContent)
+			if err != nil || string(got) != payload || early != nil || !next.Tagged || tags != `{"team":"billing"}` {
+				b.Errorf("%d bytes came along, %v; before the row: %v; tags %s, %v", len(got), err, early, tags,
+					errTags)
 			}
 		})
 	}
@@ -127,17 +160,17 @@ func TestAcceptor_Redrives(t *testing.T) {
 	})
 	bubble(t, "a job that is not dead is refused, and one that is gone is not found", func(b *bench) {
 		r := b.Overdue(1, time.Hour)
-		if _, _, err := b.engine.Redrive(b.Context(), r.Key); fault.KindOf(err) != fault.Refused {
+		if _, _, err := b.engine.Redrive(b.Context(), r.Key, nil); fault.KindOf(err) != fault.Refused {
 			b.Errorf("waiting: %v", err)
 		}
-		if _, _, err := b.engine.Redrive(b.Context(), jobtest.Key(2)); fault.KindOf(err) != fault.NotFound {
+		if _, _, err := b.engine.Redrive(b.Context(), jobtest.Key(2), nil); fault.KindOf(err) != fault.NotFound {
 			b.Errorf("gone: %v", err)
 		}
 	})
 	bubble(t, "a redrive that cannot copy the payload changes nothing", func(b *bench) {
 		r := b.Overdue(1, time.Hour, stagetest.Dead,
 			func(r *job.Row) { r.SetPayload(job.Payload{In: job.InBlob, Size: 9}) })
-		if _, _, err := b.engine.Redrive(b.Context(), r.Key); err == nil {
+		if _, _, err := b.engine.Redrive(b.Context(), r.Key, nil); err == nil {
 			b.Fatal("it went through")
 		}
 		if b.Row(r.Key).RedrivenBy != "" {
@@ -161,11 +194,11 @@ func TestAcceptor_RedrivesOnceAfterACrash(t *testing.T) {
 				b.Must(b.Store.PutPayload(b.Context(), r, []byte(`"hello"`)))
 				b.Write(r.PutContent(job.TagsContent, `{}`))
 			}, func() error {
-				_, _, err := b.engine.Redrive(b.Context(), r.Key)
+				_, _, err := b.engine.Redrive(b.Context(), r.Key, nil)
 				return err
 			}, func(n int) {
 				b.engine = b.Engine() // of a new process, which remembers nothing
-				by, _, err := b.engine.Redrive(b.Context(), r.Key)
+				by, _, err := b.engine.Redrive(b.Context(), r.Key, nil)
 				b.Must(err)
 				next := b.Row(job.Key{Tenant: r.Tenant, ID: by})
 				if got, err := b.Store.Payload(b.Context(), next); err != nil || string(got) != `"hello"` {

@@ -30,9 +30,9 @@ type Store interface {
 type Decisions interface {
 	// Cancel asks a job to end as cancelled, unless may returns an error for its row, and returns it as it then is.
 	Cancel(ctx context.Context, k job.Key, may func(job.Row, time.Time) error) (job.Row, error)
-	// Redrive brings a DEAD job back as a new one; already says that it was redriven before, as by. A job in another
-	// state is a fault.Refused.
-	Redrive(ctx context.Context, k job.Key) (by job.ID, already bool, err error)
+	// Redrive brings a DEAD job back as a new one, corrected by correct unless that is nil; already says that it was
+	// redriven before, as by. A job in another state is a fault.Refused.
+	Redrive(ctx context.Context, k job.Key, correct accept.Correct) (by job.ID, already bool, err error)
 }
 
 // Editor changes, cancels, redrives and forgets jobs on request. An absent or forgotten job is a fault.NotFound, and

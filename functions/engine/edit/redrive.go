@@ -4,14 +4,15 @@ import (
 	"context"
 	"fmt"
 
+	"punctual/functions/engine/accept"
 	"punctual/shared/fault"
 	"punctual/shared/job"
 )
 
-// Redrive brings a DEAD job back as a new job and returns the id of that. If it was redriven before, the error is a
-// *State, and the id is the one of that time.
-func (e *Editor) Redrive(ctx context.Context, k job.Key) (job.ID, error) {
-	by, already, err := e.Decisions.Redrive(ctx, k)
+// Redrive brings a DEAD job back as a new job, corrected by correct unless that is nil, and returns the id of that. If
+// it was redriven before, with whatever corrections, the error is a *State, and the id is the one of that time.
+func (e *Editor) Redrive(ctx context.Context, k job.Key, correct accept.Correct) (job.ID, error) {
+	by, already, err := e.Decisions.Redrive(ctx, k, correct)
 	switch {
 	case already:
 		return by, &State{WrongState, fmt.Sprintf("the job was redriven before, as %s", by), by}

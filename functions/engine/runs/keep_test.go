@@ -227,7 +227,7 @@ func TestRun_StartsNothingTwiceAfterMonths(t *testing.T) {
 		dead := m.rows()["b"]
 		time.Sleep(80 * day)
 		m.fails["b"] = false
-		_, _, err := m.Redrive(m.Context(), dead.Key)
+		_, _, err := m.Redrive(m.Context(), dead.Key, nil)
 		m.Must(err)
 		m.work(9)
 		m.is("a", job.Succeeded, 1)

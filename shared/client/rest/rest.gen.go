@@ -504,6 +504,20 @@ const (
 	ReadyAnswerStatusReady ReadyAnswerStatus = "ready"
 )
 
+// Defines values for RedriveRequestPool.
+const (
+	RedriveRequestPoolLong  RedriveRequestPool = "long"
+	RedriveRequestPoolShort RedriveRequestPool = "short"
+)
+
+// Defines values for RedriveRequestPriority.
+const (
+	RedriveRequestPriorityCritical RedriveRequestPriority = "critical"
+	RedriveRequestPriorityHigh     RedriveRequestPriority = "high"
+	RedriveRequestPriorityLow      RedriveRequestPriority = "low"
+	RedriveRequestPriorityNormal   RedriveRequestPriority = "normal"
+)
+
 // Defines values for ResumeRequestMissed.
 const (
 	ResumeRequestMissedAll  ResumeRequestMissed = "all"
@@ -2836,6 +2850,49 @@ type Reason struct {
 	// Message Sentence that explains the code
 	Message *string `json:"message,omitempty"`
 }
+
+// RedriveRequest Corrections of the job that repeats a dead one.
+type RedriveRequest struct {
+	// AllowLiterals JSON pointers of strings in the payload and tags of the new job, one of which is changed with them, that resemble secrets and are none.
+	AllowLiterals *[]string `json:"allow_literals,omitempty"`
+
+	// Delay Time from now until the job is due. It excludes run_at.; 0s to 732d
+	//
+	// Examples: 30s
+	Delay *string `json:"delay,omitempty"`
+
+	// Payload Payload in place of the dead job's. It excludes payload_patch.
+	Payload any `json:"payload,omitempty"`
+
+	// PayloadPatch Changes of the dead job's payload, as a merge patch (RFC 7396). It excludes payload.
+	PayloadPatch interface{} `json:"payload_patch,omitempty"`
+
+	// Pool Pool of workers that runs the job; default: that of the dead job.
+	Pool *RedriveRequestPool `json:"pool,omitempty"`
+
+	// Priority Priority; default: that of the dead job.
+	Priority *RedriveRequestPriority `json:"priority,omitempty"`
+
+	// Retry Retry policy of a job.
+	Retry *RetryRequest `json:"retry,omitempty"`
+
+	// RunAt Time at which the job is due, with its time zone: at most 60 s ago, which runs the job at once, and at most 2 years ahead. It excludes delay.
+	RunAt *time.Time `json:"run_at,omitempty"`
+
+	// Tags Tags in place of the dead job's; {} for none.
+	Tags *map[string]string `json:"tags,omitempty"`
+
+	// Timeout Maximum duration of one attempt; default: that of the dead job.; 1s to 1d; beyond 12h only in pool long
+	//
+	// Examples: 30s
+	Timeout *string `json:"timeout,omitempty"`
+}
+
+// RedriveRequestPool Pool of workers that runs the job; default: that of the dead job.
+type RedriveRequestPool string
+
+// RedriveRequestPriority Priority; default: that of the dead job.
+type RedriveRequestPriority string
 
 // ResumeRequest Resumption of a schedule.
 type ResumeRequest struct {

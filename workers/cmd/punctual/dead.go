@@ -132,6 +132,7 @@ func (c which) request() (rest.DeadLettersRequest, error) {
 
 type redriveDead struct {
 	which
+	corrections
 	Yes bool `short:"y" help:"Do not ask for confirmation of --all."`
 }
 
@@ -141,12 +142,20 @@ func (c redriveDead) Run(s *shell) error {
 	if err != nil {
 		return err
 	}
+	corrected, given, err := c.read(s)
+	if err != nil {
+		return err
+	}
 	if c.All && !c.DryRun && !c.Yes {
 		if err := s.agreed(s.client.RedriveDeadLetters, r, "would run again", "nothing is redriven"); err != nil {
 			return err
 		}
 	}
-	return s.outcomes(s.client.RedriveDeadLetters(s.ctx, r),
+	all := s.client.RedriveDeadLetters(s.ctx, r)
+	if given && !c.DryRun {
+		all = s.redriveCorrected(r, corrected)
+	}
+	return s.outcomes(all,
 		column[rest.DeadLetterOutcome]{"NEW JOB", func(o rest.DeadLetterOutcome) string { return of(o.NewJobID) }})
 }
 

@@ -174,11 +174,18 @@ func (c cancelJobs) Run(s *shell) error {
 
 type redriveJobs struct {
 	ID []string `arg:"" help:"Identifiers of dead jobs."`
+	corrections
 }
 
 // Run redrives each job, and goes on after one that cannot be.
 func (c redriveJobs) Run(s *shell) error {
-	return each(s, c.ID, s.client.RedriveJob, jobID, jobColumns...)
+	request, _, err := c.read(s)
+	if err != nil {
+		return err
+	}
+	return each(s, c.ID, func(ctx context.Context, id string) (rest.JobView, error) {
+		return s.client.RedriveCorrected(ctx, id, request)
+	}, jobID, jobColumns...)
 }
 
 // each lists the answers of act to each id. It goes on after one that fails.

@@ -198,6 +198,15 @@ func TestDead_AreListedRedrivenAndPurged(t *testing.T) {
 	if out := name(t, "redrive", second); out == second || out == "" {
 		t.Errorf("redriven as %q", out)
 	}
+	for _, verb := range [][]string{{"redrive"}, {"dead", "redrive"}} {
+		third := dead()
+		good(t, append(verb, third, "--payload-patch", `{"name":"Ada"}`, "--in", "1h", "--tag", "a=b")...)
+		next := object(t, "get", object(t, "get", third)["redriven_by"].(string))
+		if fmt.Sprint(next["payload"], next["tags"]) != "map[name:Ada] map[a:b]" || next["status"] != "SCHEDULED" {
+			t.Errorf("corrected to %v", next)
+		}
+	}
+	bad(t, exitUsage, "is no JSON", "redrive", second, "--payload-patch", "{")
 	bad(t, exitUsage, "1 dead job would be deleted for good, and there is no terminal", "dead", "purge", first)
 	if out := good(t, "dead", "purge", first, "--dry-run"); !strings.Contains(out, "would be") {
 		t.Errorf("%s", out)
