@@ -16,6 +16,10 @@ import (
 // slotsPerWindow is how many slots a window has.
 const slotsPerWindow = 60
 
+// Soon is how long a worker holds an attempt until the rate of a limit lets it start. A job that may start as soon as
+// that is fired already, so that it starts on time.
+const Soon = time.Second
+
 // Window is what is stored of a key's starts.
 type Window struct {
 	Per  time.Duration // that the slots are of; 0 if nothing was ever counted

@@ -69,7 +69,7 @@ func (w *Worker) isFull(ctx context.Context, l limit.Limit, k limit.Key, r *job.
 		if err != nil {
 			return false, err
 		}
-		if next := window.Next(l.Rate, now); next.Sub(now) > waitsForStart {
+		if next := window.Next(l.Rate, now); next.Sub(now) > limit.Soon {
 			return true, nil
 		}
 	}
@@ -81,9 +81,6 @@ func (w *Worker) isFull(ctx context.Context, l limit.Limit, k limit.Key, r *job.
 	full := l.MaxRunning > 0 && limit.Buckets(l.Widest) == 1 && head.N >= l.MaxRunning
 	return waits || full, nil
 }
-
-// waitsForStart is how long a worker holds an attempt until the rate of a limit lets it start.
-const waitsForStart = time.Second
 
 // takePermits takes a permit of each limit of the job, and counts the start where a limit has a rate. A limit that has
 // none left has the job decided about anew, which gives back what was taken of the others.
@@ -136,7 +133,7 @@ func (w *Worker) countStart(ctx context.Context, a *attempt, rate limit.Rate, k 
 			return noAnswer(writing, "counting a start under a limit of work", err)
 		case next.IsZero():
 			return disposition{}
-		case next.Sub(now) > waitsForStart:
+		case next.Sub(now) > limit.Soon:
 			return reevaluate(a, "the rate of a limit of work is used up")
 		case !w.pause(next.Sub(now)):
 			return giveBackFor(0)

@@ -78,9 +78,9 @@ func (s *state) marked() bool { return len(s.are) > 0 && !s.are[0].Mark.IsZero()
 // running says that as many permits are held as there may be.
 func (s *state) running() bool { return s.limit.MaxRunning > 0 && s.held >= s.limit.MaxRunning }
 
-// started says that as many have started as may within the window.
+// started says that as many have started as may within the window, also soon.
 func (s *state) started(now time.Time) bool {
-	return s.limit.Rate.Count > 0 && s.window.Left(s.limit.Rate, now) == 0
+	return s.limit.Rate.Count > 0 && s.window.Left(s.limit.Rate, now.Add(limit.Soon)) == 0
 }
 
 // free is how many may start now, at most of them.
@@ -89,7 +89,7 @@ func (s *state) free(most int, now time.Time) int {
 		most = min(most, s.limit.MaxRunning-s.held)
 	}
 	if s.limit.Rate.Count > 0 {
-		most = min(most, s.window.Left(s.limit.Rate, now))
+		most = min(most, s.window.Left(s.limit.Rate, now.Add(limit.Soon)))
 	}
 	return max(most, 0)
 }

@@ -98,9 +98,9 @@ func (l *Limits) recheckLater(ctx context.Context, s *state, now time.Time) (wak
 	if s.running() || s.limit.Rate.Count == 0 {
 		return waking, nil
 	}
-	at := s.window.Next(s.limit.Rate, now)
+	at := s.window.Next(s.limit.Rate, now).Add(-limit.Soon)
 	if !at.After(now) {
-		at = now.Add(time.Second)
+		at = now.Add(limit.Soon)
 	}
 	err = l.Store.Put(ctx, s.key.RecheckAt(at, now))
 	if store.Refused(err) != nil {
