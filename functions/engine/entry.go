@@ -74,8 +74,8 @@ func (e *Engine) Cancel(ctx context.Context, k job.Key, may func(job.Row, time.T
 	return row, err
 }
 
-// Redrive brings a dead job back as a new one, corrected by correct unless that is nil; see accept.Acceptor. For the job
-// of a node it retries the node.
+// Redrive brings a dead job back as a new one, corrected by correct unless that is nil; see accept.Acceptor. For the
+// job of a node it retries the node.
 func (e *Engine) Redrive(
 	ctx context.Context, k job.Key, correct accept.Correct,
 ) (by job.ID, already bool, err error) {

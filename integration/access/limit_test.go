@@ -39,7 +39,9 @@ func ofLimits(t *testing.T, w *bench) {
 	put("wide", object{"max_running": 17})
 	time.Sleep(time.Minute)
 	put("wide", object{"max_running": 20})
-	for _, path := range []string{"/limits", "/limits/one", "/limits/wide/keys", "/limits/rate/keys", "/jobs/" + ids[0]} {
+	for _, path := range []string{
+		"/limits", "/limits/one", "/limits/wide/keys", "/limits/rate/keys", "/jobs/" + ids[0],
+	} {
 		a.Call("GET", path, nil)
 	}
 	time.Sleep(2 * time.Hour)
