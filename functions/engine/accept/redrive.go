@@ -17,10 +17,9 @@ import (
 type Correct func(dead job.Row, next *Draft, now time.Time) error
 
 // Redrive brings a DEAD job back as a new one, corrected by correct unless that is nil, and returns the new job's id.
-// already is true if the job was
-// redriven before; by is then the job made at that time, whose firing is sent once more if it may be missing. A row
-// that is gone is a fault.NotFound, one that is not DEAD a fault.Refused. ofNode says that the job is that of a run's
-// node, which the caller has to retry; nothing is done then.
+// already is true if the job was redriven before; by is then the job made at that time, whose firing is sent once more
+// if it may be missing. A row that is gone is a fault.NotFound, one that is not DEAD a fault.Refused. ofNode says that
+// the job is that of a run's node, which the caller has to retry; nothing is done then.
 //
 // The new job's payload is written first, then its labels and both rows in one transaction: of two redrives with
 // different corrections one wins, and the other one must not have replaced its labels. Then the firing is sent; if that
