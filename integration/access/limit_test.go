@@ -23,20 +23,22 @@ func ofLimits(t *testing.T, w *bench) {
 	put("wide", object{"max_running": 18})
 	put("skips", object{"max_running": 1, "when_full": "skip"})
 	put("newest", object{"max_running": 1, "when_full": "cancel_oldest"})
+	skips := []string{post("2m", object{"name": "skips"})}
+	old := post("30m", object{"name": "newest"})
+	time.Sleep(time.Second) // both run, before the others take the worker's slots
 	var ids []string
 	for range 3 {
 		ids = append(ids, post("40s", object{"name": "one", "key": "a"}), post("0s", object{"name": "rate"}),
 			post("3s", object{"name": "one", "key": "b"}, object{"name": "rate"}))
 	}
 	for range 40 {
-		ids = append(ids, post("2m", object{"name": "wide"}))
+		ids = append(ids, post("10s", object{"name": "wide"}))
 	}
-	skips := []string{post("2m", object{"name": "skips"})}
-	old := post("30m", object{"name": "newest"})
-	time.Sleep(time.Minute)
+	time.Sleep(20 * time.Second)
+	put("wide", object{"max_running": 17})
+	time.Sleep(40 * time.Second)
 	post("1s", object{"name": "skips"})
 	post("1s", object{"name": "newest"})
-	put("wide", object{"max_running": 17})
 	time.Sleep(time.Minute)
 	put("wide", object{"max_running": 20})
 	for _, path := range []string{
@@ -52,6 +54,7 @@ func ofLimits(t *testing.T, w *bench) {
 
 	// One that waits is cancelled, one expires, one is edited; then its limit goes.
 	busy := post("20m", object{"name": "one"})
+	time.Sleep(time.Second)
 	cancelled := post("1s", object{"name": "one"})
 	expires := a.Post(object{"task": "echo", "limits": []object{{"name": "one"}}, "start_within": "2m"})
 	edited := post("1s", object{"name": "one"})
@@ -64,7 +67,9 @@ func ofLimits(t *testing.T, w *bench) {
 	a.WantStatus(edited, "SUCCEEDED")
 
 	// The sweeper wakes one whose wake was lost.
-	first, second := post("1m", object{"name": "one"}), post("1s", object{"name": "one"})
+	first := post("1m", object{"name": "one"})
+	time.Sleep(time.Second)
+	second := post("1s", object{"name": "one"})
 	time.Sleep(30 * time.Second)
 	w.Fail(stagetest.Named(job.WriteUnpark))
 	time.Sleep(time.Minute)
