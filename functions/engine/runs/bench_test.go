@@ -42,7 +42,7 @@ type bench struct {
 	propagating    atomic.Bool    // a report's end is being propagated, if one is propagated at a time
 	redelivered    int            // how often a report is handled once more after an error
 	endedLater     []job.Key      // ends to be propagated in another invocation
-	reconcileLater int            // how often the run is to be derived in another invocation
+	reconcileLater int            // how often the run is to be reconciled in another invocation
 	longest        time.Duration  // after which such an invocation is to come
 	refuseAfter    bool           // the next such request fails
 	rate           store.RateLimit
@@ -134,7 +134,7 @@ func (b *bench) EndedLater(_ context.Context, row job.Row) error {
 	return nil
 }
 
-// ReconcileLater notes that the run is to be derived in another invocation.
+// ReconcileLater notes that the run is to be reconciled in another invocation.
 func (b *bench) ReconcileLater(context.Context, run.Key) error {
 	b.mu.Lock()
 	defer b.mu.Unlock()

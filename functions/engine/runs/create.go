@@ -18,7 +18,7 @@ import (
 
 // Request says which run to create.
 type Request struct {
-	// The caller derives the ID from an idempotency key or from a nominal time.
+	// The caller computes the ID from an idempotency key or from a nominal time.
 	run.Key
 	Dag        string                        // "" for an inline run
 	Version    int64                         // of the dag; 0 for an inline run

@@ -28,7 +28,7 @@ type facts struct {
 	// process evaluates it.
 	once   map[string]job.Row
 	holds  bool          // a node is held
-	defers bool          // a release was deferred, and the run will be derived for it
+	defers bool          // a release was deferred, and the run will be reconciled for it
 	joins  map[int]int64 // nodes that are to join the run's line, by number, and their generations
 	passed []job.Row     // of older generations, put because there was none, and pending effects still to be cleared
 	marked map[int]bool  // those of them that were claimed, and found no place

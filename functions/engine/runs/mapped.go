@@ -578,8 +578,8 @@ func (r *Controller) failedItem(ctx context.Context, f *facts, row job.Row, err 
 	return r.putEnded(ctx, f, row, job.Dead, why, r.Clock.Now())
 }
 
-// orReconcile asks for the run to be derived in another invocation, after an error between taking the number of an item
-// and putting its row. It returns the error.
+// orReconcile asks for the run to be reconciled in another invocation, after an error between taking the number of an
+// item and putting its row. It returns the error.
 func (r *Controller) orReconcile(ctx context.Context, f *facts, err error) error {
 	if err == nil {
 		return nil
