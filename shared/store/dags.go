@@ -135,40 +135,18 @@ func (s *Store) DagVersions(
 	if below > 0 {
 		q.To = ref.SK
 	}
-	return s.dags(ctx, q, limit)
+	return upTo(ctx, s.table, q, limit, listed)
 }
 
 // Dags implements Dags.
 func (s *Store) Dags(ctx context.Context, t tenant.ID, after string, limit int) (dags []Dag, more bool, err error) {
-	q := item.Query{Table: contract.Dags, PK: dagRef(t, "").PK, Limit: limit + 1, Consistent: true}
-	if after != "" {
-		q.From = after + "\x00" // the first name that can follow
-	}
-	return s.dags(ctx, q, limit)
+	return byName(ctx, s.table, contract.Dags, dagRef(t, "").PK, after, limit, listed)
 }
 
-// dags reads until there are more than limit. One that cannot be read is left out.
-func (s *Store) dags(ctx context.Context, q item.Query, limit int) (found []Dag, more bool, err error) {
-	for {
-		page, err := s.table.Query(ctx, q)
-		if err != nil {
-			return nil, false, err
-		}
-		for _, i := range page.Items {
-			d, err := dagOf(i)
-			if err != nil || d.Deleted {
-				continue
-			}
-			if len(found) == limit {
-				return found, true, nil
-			}
-			found = append(found, d)
-		}
-		if page.Cursor == "" {
-			return found, false, nil
-		}
-		q.Cursor = page.Cursor
-	}
+// listed reads a dag of a list. One that is deleted, or cannot be read, is left out.
+func listed(i item.Item) (Dag, bool) {
+	d, err := dagOf(i)
+	return d, err == nil && !d.Deleted
 }
 
 // UseDag is part of each write of a schedule that makes runs of a dag: the dag must be there, and the process that

@@ -85,29 +85,10 @@ func (e Exclusion) Is(t tenant.ID) item.Write {
 func (s *Store) Exclusions(
 	ctx context.Context, t tenant.ID, after string, limit int,
 ) (list []Exclusion, more bool, err error) {
-	q := item.Query{Table: contract.Tasks, PK: exclusionsKey(t), Limit: limit + 1, Consistent: true}
-	if after != "" {
-		q.From = after + "\x00" // the first name that can follow
-	}
-	for {
-		page, err := s.table.Query(ctx, q)
-		if err != nil {
-			return nil, false, err
-		}
-		for _, i := range page.Items {
-			e, err := parseExclusion(i)
-			if err != nil {
-				continue
-			}
-			if list = append(list, e); len(list) > limit {
-				return list[:limit], true, nil
-			}
-		}
-		if page.Cursor == "" {
-			return list, false, nil
-		}
-		q.Cursor = page.Cursor
-	}
+	return byName(ctx, s.table, contract.Tasks, exclusionsKey(t), after, limit, func(i item.Item) (Exclusion, bool) {
+		e, err := parseExclusion(i)
+		return e, err == nil
+	})
 }
 
 // item encodes the exclusion of a tenant.

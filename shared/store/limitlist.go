@@ -75,29 +75,10 @@ func (s *Store) DeleteLimit(
 func (s *Store) Limits(
 	ctx context.Context, t tenant.ID, after string, most int,
 ) (list []limit.Limit, more bool, err error) {
-	q := item.Query{Table: contract.Tasks, PK: limit.ListKey(t), Limit: most + 1, Consistent: true}
-	if after != "" {
-		q.From = after + "\x00" // the first name that can follow
-	}
-	for {
-		page, err := s.table.Query(ctx, q)
-		if err != nil {
-			return nil, false, err
-		}
-		for _, i := range page.Items {
-			l, err := limit.Parse(i, t)
-			if err != nil || l.Deleted {
-				continue
-			}
-			if list = append(list, l); len(list) > most {
-				return list[:most], true, nil
-			}
-		}
-		if page.Cursor == "" {
-			return list, false, nil
-		}
-		q.Cursor = page.Cursor
-	}
+	return byName(ctx, s.table, contract.Tasks, limit.ListKey(t), after, most, func(i item.Item) (limit.Limit, bool) {
+		l, err := limit.Parse(i, t)
+		return l, err == nil && !l.Deleted
+	})
 }
 
 // The keys of a limit are not listed by their permits, which lie where each key says. So a process that uses a key

@@ -45,30 +45,10 @@ type FoundSchedule struct {
 func (s *Store) Schedules(
 	ctx context.Context, t tenant.ID, after string, limit int,
 ) (found []FoundSchedule, more bool, err error) {
-	q := item.Query{Table: contract.Schedules, PK: string(t), Limit: limit + 1, Consistent: true}
-	if after != "" {
-		q.From = after + "\x00" // the first name that can follow
-	}
-	for {
-		page, err := s.table.Query(ctx, q)
-		if err != nil {
-			return nil, false, err
-		}
-		for _, i := range page.Items {
-			one, err := schedule.Parse(i)
-			if err == nil && one.Deleted() {
-				continue
-			}
-			if len(found) == limit {
-				return found, true, nil
-			}
-			found = append(found, FoundSchedule{one, err})
-		}
-		if page.Cursor == "" {
-			return found, false, nil
-		}
-		q.Cursor = page.Cursor
-	}
+	return byName(ctx, s.table, contract.Schedules, string(t), after, limit, func(i item.Item) (FoundSchedule, bool) {
+		one, err := schedule.Parse(i)
+		return FoundSchedule{one, err}, err != nil || !one.Deleted()
+	})
 }
 
 // DueSchedule is one wake-up of a schedule in the due index. The index lags: the item decides.

@@ -33,29 +33,10 @@ var builtIn = job.BuiltInTasks()
 func (s *Store) Tasks(
 	ctx context.Context, t tenant.ID, after string, limit int,
 ) (tasks []job.Task, more bool, err error) {
-	q := item.Query{Table: contract.Tasks, PK: job.TasksKey(t), Limit: limit, Consistent: true}
-	if after != "" {
-		q.From = after + "\x00" // the first name that can follow
-	}
-	for {
-		page, err := s.table.Query(ctx, q)
-		if err != nil {
-			return nil, false, err
-		}
-		for _, i := range page.Items {
-			task, err := job.ParseTask(i)
-			if err != nil {
-				continue
-			}
-			if tasks = append(tasks, task); len(tasks) == limit {
-				return tasks, page.Cursor != "" || len(page.Items) > limit, nil
-			}
-		}
-		if page.Cursor == "" {
-			return tasks, false, nil
-		}
-		q.Cursor = page.Cursor
-	}
+	return byName(ctx, s.table, contract.Tasks, job.TasksKey(t), after, limit, func(i item.Item) (job.Task, bool) {
+		task, err := job.ParseTask(i)
+		return task, err == nil
+	})
 }
 
 // DeleteTask implements Tasks.
