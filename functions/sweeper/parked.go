@@ -8,6 +8,7 @@ import (
 	"punctual/functions/engine/scan"
 	"punctual/shared/horizon"
 	"punctual/shared/job"
+	"punctual/shared/limit"
 	"punctual/shared/schedule"
 	"punctual/shared/store"
 	"punctual/shared/telemetry"
@@ -47,15 +48,18 @@ func (s *Stage) parked(ctx context.Context, now time.Time, came *scan.Counter) (
 // lines decides about jobs that are queued behind a run that may be over. Each pass begins with another schedule.
 func (s *Stage) lines(ctx context.Context, now time.Time, came *scan.Counter) error {
 	keys, err := s.Store.Queues(ctx)
-	if err != nil {
-		return err
-	}
+	return errors.Join(err, eachInTime(ctx, keys, now, func(k schedule.Key) error { return s.line(ctx, k, now, came) }))
+}
+
+// eachInTime handles keys for as long as the pass has time, and begins with another one each time. An error of one
+// keeps no other from being handled.
+func eachInTime[K any](ctx context.Context, keys []K, now time.Time, handle func(K) error) error {
 	var errs []error
 	for _, k := range scan.Rotate(keys, now) {
 		if !scan.TimeLeft(ctx, scan.Closing) {
 			break
 		}
-		errs = append(errs, s.line(ctx, k, now, came))
+		errs = append(errs, handle(k))
 	}
 	return errors.Join(errs...)
 }
@@ -82,26 +86,15 @@ func (s *Stage) line(ctx context.Context, k schedule.Key, now time.Time, came *s
 // a permit back may have crashed, or its worker was lost. Each pass begins with another key.
 func (s *Stage) limits(ctx context.Context, now time.Time) error {
 	keys, err := s.Store.WaitingKeys(ctx)
-	if err != nil {
-		return err
-	}
-	var errs []error
-	for _, k := range scan.Rotate(keys, now) {
-		if !scan.TimeLeft(ctx, scan.Closing) {
-			break
+	return errors.Join(err, eachInTime(ctx, keys, now, func(k limit.Key) error {
+		if err := s.engine.Waiting(ctx, k); err != nil {
+			return err
 		}
-		errs = append(errs, s.engine.Waiting(ctx, k))
-		waits := false
-		for _, queue := range job.WaiterQueues(k.Tenant, k.LimitKey) {
-			found, err := s.Store.DueFront(ctx, store.DueQuery{Slice: queue, Limit: 1})
-			errs = append(errs, err)
-			waits = waits || err != nil || len(found) > 0
+		if waiters, err := s.Store.LimitWaiters(ctx, k, 1); err != nil || len(waiters) > 0 {
+			return err
 		}
-		if !waits {
-			errs = append(errs, s.Store.ForgetWaitingKey(ctx, k, now))
-		}
-	}
-	return errors.Join(errs...)
+		return s.Store.ForgetWaitingKey(ctx, k, now)
+	}))
 }
 
 func (s *Stage) parkedOf(

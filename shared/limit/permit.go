@@ -75,7 +75,7 @@ type Permits struct {
 	N       int
 	Holders []Holder // in the order of their ids
 	Epoch   int64
-	Frozen  bool
+	Absent  bool      // there is no such item
 	Mark    time.Time // of the first bucket: when a job was last put among those that wait; zero if none waits
 	NextAt  time.Time // of the first bucket: when those that wait are looked at next; zero for no such time
 }
@@ -83,7 +83,7 @@ type Permits struct {
 // ParseBucket reads the item of a bucket; nil is an empty bucket.
 func ParseBucket(i item.Item, no int) Permits {
 	p := Permits{
-		N: int(i.Int("n")), Epoch: i.Int("epoch"), Frozen: i.Int("frozen") != 0, Mark: i.Time("mark"),
+		N: int(i.Int("n")), Epoch: i.Int("epoch"), Absent: i == nil, Mark: i.Time("mark"),
 		NextAt: i.Time("next_at"),
 	}
 	for name, v := range i {
@@ -98,22 +98,33 @@ func ParseBucket(i item.Item, no int) Permits {
 	return p
 }
 
-// Take gives a permit of the bucket, which has that capacity in that epoch, to an attempt of a job that holds none of
-// it. Refused: the bucket is full, of another epoch, or the job is there.
-func (b Bucket) Take(capacity int, epoch int64, to job.ID, attempt int64, now time.Time) item.Write {
-	free := item.Cond{Attr: holder(to), Op: item.Missing}
-	left, empty := item.Cond{Attr: "n", Op: item.Lt, Value: int64(capacity)}, item.Cond{Attr: "n", Op: item.Missing}
-	unfrozen := item.Cond{Attr: "frozen", Op: item.Missing}
-	set := map[string]any{holder(to): holding(attempt, now), contract.AttrExpiresAt: now.Add(kept).Unix()}
-	when := []item.All{{free, unfrozen, left}, {free, unfrozen, empty}}
-	if epoch != 0 {
-		set["epoch"] = epoch
-		when[0] = append(when[0], item.Cond{Attr: "epoch", Op: item.Eq, Value: epoch})
+// Take gives a permit of the bucket, which has that capacity of a limit that has no epoch, to an attempt of a job that
+// holds none of it. Refused: the bucket is full or frozen, or the job is there.
+func (b Bucket) Take(capacity int, to job.ID, attempt int64, now time.Time) item.Write {
+	return b.take(capacity, to, attempt, now, item.Cond{Attr: "frozen", Op: item.Missing})
+}
+
+// TakePlanned is Take by the plan of an epoch. Refused, too: the bucket is of another epoch.
+func (b Bucket) TakePlanned(capacity int, epoch int64, to job.ID, attempt int64, now time.Time) item.Write {
+	w := b.take(capacity, to, attempt, now, item.Cond{Attr: "epoch", Op: item.Eq, Value: epoch})
+	w.Set["epoch"], w.Set["frozen"] = epoch, int64(1)
+	if capacity > 0 { // when the plan was made, nothing had ever been taken of it
+		w.When = append(w.When, item.All{{Attr: "n", Op: item.Missing}, {Attr: "epoch", Op: item.Missing}})
 	}
+	return w
+}
+
+// take gives a permit where as holds.
+func (b Bucket) take(capacity int, to job.ID, attempt int64, now time.Time, as item.Cond) item.Write {
+	free, none := item.Cond{Attr: holder(to), Op: item.Missing}, item.Cond{Attr: "n", Op: item.Missing}
+	when := []item.All{{free, as, {Attr: "n", Op: item.Lt, Value: int64(capacity)}}, {free, as, none}}
 	if capacity == 0 {
-		when = []item.All{{empty, {Attr: "n", Op: item.Exists}}} // never
+		when = []item.All{{none, {Attr: "n", Op: item.Exists}}} // never
 	}
-	return item.Write{Ref: b.Ref(), Name: WriteTake, Set: set, Add: map[string]int64{"n": 1}, When: when}
+	return item.Write{
+		Ref: b.Ref(), Name: WriteTake, Add: map[string]int64{"n": 1}, When: when,
+		Set: map[string]any{holder(to): holding(attempt, now), contract.AttrExpiresAt: now.Add(kept).Unix()},
+	}
 }
 
 // Retake gives a permit that an earlier attempt of the job has left to the next one.
@@ -145,15 +156,6 @@ func (b Bucket) Freeze(epoch int64, now time.Time) item.Write {
 			{{Attr: "epoch", Op: item.Missing}}, {{Attr: "epoch", Op: item.Lt, Value: epoch}},
 		},
 	}
-}
-
-// TakePlanned is Take of a bucket that was frozen for an epoch whose plan gives it that capacity.
-func (b Bucket) TakePlanned(capacity int, epoch int64, to job.ID, attempt int64, now time.Time) item.Write {
-	w := b.Take(capacity, epoch, to, attempt, now)
-	for n, all := range w.When {
-		w.When[n] = slices.DeleteFunc(all, func(c item.Cond) bool { return c.Attr == "frozen" })
-	}
-	return w
 }
 
 // A Plan says how many permits each bucket of a key has in an epoch. It is written once, when all of its buckets are

@@ -2,11 +2,11 @@ package store
 
 import (
 	"context"
-	"hash/fnv"
 	"slices"
 	"time"
 
 	"punctual/shared/fault"
+	"punctual/shared/horizon"
 	"punctual/shared/item"
 	"punctual/shared/job"
 	"punctual/shared/limit"
@@ -36,7 +36,7 @@ func (s *Store) TakePermit(
 	if err != nil || len(each) == 0 {
 		return 0, false, err
 	}
-	no := int(hashOf(id)) % len(each)
+	no := horizon.ShardOf(string(id), len(each))
 	for range limitTries {
 		b := limit.Bucket{Key: k, No: no}
 		err := s.Put(ctx, take(b, l, each[no], id, attempt, now))
@@ -71,7 +71,7 @@ func take(b limit.Bucket, l limit.Limit, n int, id job.ID, attempt int64, now ti
 	if l.Epoch > 0 {
 		return b.TakePlanned(n, l.Epoch, id, attempt, now)
 	}
-	return b.Take(n, 0, id, attempt, now)
+	return b.Take(n, id, attempt, now)
 }
 
 // permitsOf is how many permits each bucket of a key has. None: as many are held as there may be, so no bucket has any
@@ -102,7 +102,7 @@ func (s *Store) plan(ctx context.Context, l limit.Limit, k limit.Key, now time.T
 	}
 	recent := now.Sub(time.UnixMilli(l.Epoch)) < staleTakers
 	for no, b := range are {
-		if b.Epoch < l.Epoch && (b.N > 0 || b.Epoch > 0 || b.Frozen || recent) {
+		if b.Epoch < l.Epoch && (!b.Absent || recent) {
 			err := s.Put(ctx, limit.Bucket{Key: k, No: no}.Freeze(l.Epoch, now))
 			if err != nil && Refused(err) == nil {
 				return nil, err
@@ -169,12 +169,6 @@ func (s *Store) roomiest(ctx context.Context, k limit.Key, each []int, no int) (
 		}
 	}
 	return next, most > 0, err
-}
-
-func hashOf(id job.ID) uint32 {
-	h := fnv.New32a()
-	h.Write([]byte(id)) // never fails
-	return h.Sum32() & 0x7fffffff
 }
 
 // FreePermit implements PermitGiver.

@@ -132,17 +132,19 @@ func (s *Handler) putLimit(ctx context.Context, who tenant.Identity, in *one) (*
 	if err != nil {
 		return nil, err
 	}
-	status := http.StatusOK
+	status, before := http.StatusOK, int64(0)
 	after, err := s.Store.UpdateLimit(ctx, who.Tenant, in.Name, s.Now(), func(old *limit.Limit) (limit.Limit, error) {
-		if status = http.StatusOK; old == nil {
-			status = http.StatusCreated
+		if status, before = http.StatusCreated, 0; old != nil {
+			status, before = http.StatusOK, old.Version
 		}
 		return wanted, in.fits(old)
 	})
 	if err != nil {
 		return nil, err
 	}
-	s.wakeWaiting(ctx, who.Tenant, in.Name)
+	if before != 0 && after.Version != before { // for a new limit, or the same one, no other job may start
+		s.wakeWaiting(ctx, who.Tenant, in.Name)
+	}
 	return answer(after, status), nil
 }
 

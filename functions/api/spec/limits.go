@@ -49,13 +49,18 @@ func nullableText(bound field.Bound) field.Schema {
 	}
 }
 
-// readLimitUse reads a limit of work. One that is wrong keeps its index, because errors name it.
-func readLimitUse(r *rest.Reader, v rest.Value) (l job.LimitKey, ok bool) {
-	f := limitUse.Read(r, v)
+func readLimitUse(r *rest.Reader, v rest.Value) (job.LimitKey, bool) {
+	return readUse(r, limitUse.Read(r, v), v.Pointer, limitKey)
+}
+
+// readUse reads a limit of work. One that is wrong keeps its index, because errors name it.
+func readUse(
+	r *rest.Reader, f rest.Fields, pointer string, key field.Field[string],
+) (l job.LimitKey, ok bool) {
 	if !limitName.Into(r, f, &l.Name) && f != nil {
-		r.Missing(v.Pointer, limitName.Name())
+		r.Missing(pointer, limitName.Name())
 	}
-	limitKey.Into(r, f, &l.Key)
+	key.Into(r, f, &l.Key)
 	return l, true
 }
 
@@ -196,13 +201,8 @@ var (
 		"counts, up to {=job_limits}, in place of those of its task; [] for none.")
 )
 
-func readNodeLimitUse(r *rest.Reader, v rest.Value) (l job.LimitKey, ok bool) {
-	f := nodeLimitUse.Read(r, v)
-	if !limitName.Into(r, f, &l.Name) && f != nil {
-		r.Missing(v.Pointer, limitName.Name())
-	}
-	nodeLimitKey.Into(r, f, &l.Key)
-	return l, true
+func readNodeLimitUse(r *rest.Reader, v rest.Value) (job.LimitKey, bool) {
+	return readUse(r, nodeLimitUse.Read(r, v), v.Pointer, nodeLimitKey)
 }
 
 // readNodeLimitKey reads a key, or a text with expressions, which dag.Compile checks.

@@ -134,7 +134,7 @@ func (d *Decider) fireNow(ctx context.Context, s starting) (job.Step, error) {
 // the job was there; so held is asked then, and if nothing holds the job any more, it is fired.
 func (d *Decider) park(ctx context.Context, s starting, held func() (bool, error)) (job.Step, error) {
 	row := s.row
-	if row.Parked && !row.QueuedBehind {
+	if row.Parked && !row.QueuedBehind && row.WaitsLimit == 0 {
 		return job.StepPark, nil
 	}
 	if err := errors.Join(d.Jobs.NoteParked(ctx, row.Tenant, s.now), d.Jobs.NoteOpen(ctx, row)); err != nil {

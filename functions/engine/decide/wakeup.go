@@ -10,6 +10,7 @@ import (
 	"punctual/shared/fault"
 	"punctual/shared/item"
 	"punctual/shared/job"
+	"punctual/shared/limit"
 	"punctual/shared/store"
 )
 
@@ -106,7 +107,12 @@ func (d *Decider) step(ctx context.Context, row, seen job.Row, gently bool, todo
 	switch step, window := job.Wake(seen, claim, false, now); step {
 	case job.StepFire, job.StepExpire: // no other step depends on pauses or owners
 		s := starting{row: row, claim: claim, step: step, window: window, gently: gently, now: now}
-		return d.start(ctx, s, todo)
+		step, err := d.start(ctx, s, todo)
+		if l, waited := row.FullLimit(); waited && step == job.StepPark {
+			// Something else holds it now, so the permit that it was woken for is for the next one that waits.
+			todo.Freed = append(todo.Freed, limit.Key{Tenant: row.Tenant, LimitKey: l})
+		}
+		return step, err
 	case job.StepEvaluate:
 		more, err := d.Runs.EvaluateBlocked(ctx, row, now)
 		todo.Add(more)

@@ -53,7 +53,7 @@ func (l *Limits) Admit(ctx context.Context, r job.Row, c job.Claim, now time.Tim
 			full = append(full, no)
 			continue
 		}
-		waits, err := l.waitsBehind(ctx, r, no, &s)
+		waits, err := l.waitsBehind(ctx, r, &s)
 		if err != nil {
 			return fire, err
 		}
@@ -88,9 +88,10 @@ func (l *Limits) Admit(ctx context.Context, r job.Row, c job.Claim, now time.Tim
 const markFresh = 5 * time.Second
 
 // waitsBehind says whether a job that falls due has to wait although there is a permit, because others have waited
-// longer. One that was woken, or that waits in queue already, has not.
-func (l *Limits) waitsBehind(ctx context.Context, r job.Row, no int, s *state) (bool, error) {
-	if !s.marked() || s.mine || r.WaitsLimit == int64(no)+1 || !r.ReadyAt.IsZero() {
+// longer. One that was woken has not, of whichever of its limits it waited for: jobs of two limits could otherwise send
+// each other from one queue to the other without end.
+func (l *Limits) waitsBehind(ctx context.Context, r job.Row, s *state) (bool, error) {
+	if !s.marked() || s.mine || r.WaitsLimit > 0 || !r.ReadyAt.IsZero() {
 		return false, nil
 	}
 	for _, queue := range job.WaiterQueuesUpTo(r.Tenant, s.key.LimitKey, r.Priority) {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"time"
 
+	"punctual/shared/contract"
 	"punctual/shared/fault"
 	"punctual/shared/job"
 	"punctual/shared/limit"
@@ -16,6 +17,7 @@ type Store interface {
 	store.PermitGiver
 	store.NoteWriter
 	store.DueReader
+	store.LimitWaiters
 	store.JobReader
 	store.ClaimReader
 	store.Writes
@@ -109,8 +111,11 @@ func keysOf(r job.Row) []limit.Key {
 func (l *Limits) Free(ctx context.Context, r job.Row, attempt int64, buckets []int) (freed []limit.Key, err error) {
 	for no, k := range keysOf(r) {
 		is, err := l.Store.Limit(ctx, k.Tenant, k.Name)
-		if fault.KindOf(err) == fault.NotFound {
+		switch fault.KindOf(err) {
+		case fault.NotFound:
 			continue
+		case fault.Undecodable: // that keeps no job from its end: its permit may be in any bucket
+			is, err = limit.Limit{Widest: contract.MaxRunning}, nil
 		}
 		if err != nil {
 			return freed, err

@@ -265,3 +265,41 @@ func TestNext_RemovesTheMarkOnceNoneWaits(t *testing.T) {
 		}
 	})
 }
+
+// Jobs of two limits that were woken do not send each other from one queue to the other.
+func TestAdmit_FiresAWokenJobAlthoughOthersWaitForItsOtherLimit(t *testing.T) {
+	t.Parallel()
+	bubble(t, "two limits", func(b *bench) {
+		b.put(limit.Limit{MaxRunning: 1})
+		b.waiting(1, time.Hour, job.Normal)
+		r := b.Overdue(2, time.Minute, func(r *job.Row) {
+			r.Limits = job.LimitsOf(job.LimitKey{Name: "gone"}, under)
+		})
+		woken, write := job.ParkForLimit(r, 1, stagetest.Now())
+		b.Write(write)
+		if v := b.admit(woken); v.Step != job.StepFire {
+			b.Errorf("it is %q", v.Step)
+		}
+	})
+}
+
+// A limit that cannot be read keeps no job from its end: what it holds is given back wherever it is.
+func TestFree_OfALimitThatCannotBeRead(t *testing.T) {
+	t.Parallel()
+	bubble(t, "the body is broken", func(b *bench) {
+		l := b.put(limit.Limit{MaxRunning: 40})
+		r := b.holding(l, 1, time.Minute)
+		ref := limit.Ref(key.Tenant, under.Name)
+		b.Write(item.Write{Ref: ref, Name: "test.spoil", Set: map[string]any{"body": "{"}})
+		if _, err := b.limits.Free(b.Context(), r, 1, nil); err != nil {
+			b.Fatal(err)
+		}
+		are, err := b.Store.Buckets(b.Context(), l, key)
+		b.Must(err)
+		for no, bucket := range are {
+			if bucket.N != 0 {
+				b.Errorf("bucket %d has %+v", no, bucket)
+			}
+		}
+	})
+}

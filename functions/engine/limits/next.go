@@ -1,9 +1,7 @@
 package limits
 
 import (
-	"cmp"
 	"context"
-	"slices"
 	"time"
 
 	"punctual/functions/engine/effect"
@@ -14,15 +12,18 @@ import (
 	"punctual/shared/store"
 )
 
-// Waking is what is left to be done about the jobs that wait for a permit of a key.
+// Waking says which of the jobs that wait for a permit of a key are to be decided about.
 type Waking struct {
 	Wake  []effect.Wake     // those that may start now
-	Later *message.Outgoing // asks for another waking
+	Later *message.Outgoing // has the others decided about later; nil for nothing
 }
 
 const (
-	// wokenAtOnce is how many jobs one waking wakes, at most.
+	// wokenAtOnce is how many jobs one call wakes, at most.
 	wokenAtOnce = 64
+	// waitersRead is how many of those that wait are read. Those with a deadline lie first in a queue, in the order of
+	// their deadlines, and of these so many are put in the order of their due times.
+	waitersRead = 100
 	// indexLag is after which time an index that showed no waiting job is read once more: it may be late.
 	indexLag = 2 * time.Second
 	// unmarkAfter is how old a mark must be to be removed. It is longer than the index is late and than any invocation
@@ -49,7 +50,7 @@ func (l *Limits) Next(ctx context.Context, k limit.Key) (waking Waking, err erro
 	if free == 0 {
 		return l.recheckLater(ctx, &s, now)
 	}
-	waiting, err := l.front(ctx, k, free+1)
+	waiting, err := l.Store.LimitWaiters(ctx, k, waitersRead)
 	if err != nil {
 		return waking, err
 	}
@@ -69,31 +70,8 @@ func (l *Limits) Next(ctx context.Context, k limit.Key) (waking Waking, err erro
 	return waking, nil
 }
 
-// front reads the first of those that wait for a permit of a key. In each queue those without a deadline are in the
-// order of their due times; those with one come first in the index, in the order of their deadlines, and of these a
-// page is put in order.
-func (l *Limits) front(ctx context.Context, k limit.Key, most int) (first []store.Found, err error) {
-	for _, queue := range job.WaiterQueues(k.Tenant, k.LimitKey) {
-		found, err := l.Store.DueFront(ctx, store.DueQuery{Slice: queue, Limit: max(most, queuePage)})
-		if err != nil {
-			return nil, err
-		}
-		found = slices.DeleteFunc(found, func(f store.Found) bool { return f.Err != nil })
-		slices.SortStableFunc(found, func(a, b store.Found) int {
-			return cmp.Or(a.DueAt.Compare(b.DueAt), cmp.Compare(a.Key.ID, b.Key.ID))
-		})
-		if first = append(first, found...); len(first) >= most {
-			return first[:most], nil
-		}
-	}
-	return first, nil
-}
-
-// queuePage is how many of a queue are read at least.
-const queuePage = 100
-
-// recheckLater has those that wait looked at when the rate lets the next one start. Where all permits are held, the end
-// of a holder does that.
+// recheckLater has those that wait decided about when the rate lets the next one start. Where all permits are held, the
+// end of a holder does that.
 func (l *Limits) recheckLater(ctx context.Context, s *state, now time.Time) (waking Waking, err error) {
 	if s.running() || s.limit.Rate.Count == 0 {
 		return waking, nil
@@ -104,7 +82,7 @@ func (l *Limits) recheckLater(ctx context.Context, s *state, now time.Time) (wak
 	}
 	err = l.Store.Put(ctx, s.key.RecheckAt(at, now))
 	if store.Refused(err) != nil {
-		return waking, nil // another process has asked for a waking by then
+		return waking, nil // another process has asked for that by then
 	}
 	if err == nil {
 		waking.Later = ask(s.key, now, at.Sub(now))
@@ -136,7 +114,7 @@ func (l *Limits) unmark(ctx context.Context, s *state, now time.Time, waking *Wa
 	return nil
 }
 
-// ask is the message that has the jobs looked at that wait for a permit of a key.
+// ask is the message that has those decided about that wait for a permit of a key.
 func ask(k limit.Key, now time.Time, in time.Duration) *message.Outgoing {
 	d := message.Ask(message.Verb{Limit: &message.LimitKey{Tenant: string(k.Tenant), Limit: k.Name, Key: k.Key}})
 	d.At = now.Add(in)
