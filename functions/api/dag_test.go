@@ -179,6 +179,7 @@ func TestDag_ReportsEveryMistakeByPointer(t *testing.T) {
 		node(`,"depends_on":["x"]`):                "/nodes/b/depends_on/0 unknown_node",
 		node(`,"run_if":"never"`):                  "/nodes/b/run_if invalid_value",
 		node(`,"max_parallel":2`):                  "/nodes/b/max_parallel invalid_value",
+		node(`,"max_failed":2`):                    "/nodes/b/max_failed invalid_value",
 		node(`,"for_each":"${[]}"`) + "":           "",
 		node(`,"when":"nodes.a.result > 0"`):       "/nodes/b/when invalid_expression",
 		node(`,"when":""`):                         "/nodes/b/when invalid_expression",

@@ -69,6 +69,7 @@ FIELDS = {
     "when": always("run.id != ''"),
     "for_each": always("${[1, 2]}"),
     "max_parallel": None,
+    "max_failed": always("10%"),
     "params": always({}),
     "params_schema": always({"type": "object"}),
     "version": None,

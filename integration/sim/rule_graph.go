@@ -256,5 +256,7 @@ func failsForGood(n dag.Node) bool {
 	if err := json.Unmarshal(n.Payload, &does); err != nil {
 		return false
 	}
-	return does.Permanent == true || does.Permanent == failingItem && strings.Contains(n.ForEach, "2")
+	items := 1 + strings.Count(n.ForEach, ",")
+	tolerated := n.ForEach != "" && n.MaxFailed.Percent*items >= 100
+	return does.Permanent == true || does.Permanent == failingItem && strings.Contains(n.ForEach, "2") && !tolerated
 }

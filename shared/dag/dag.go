@@ -57,10 +57,11 @@ type Node struct {
 	AllowLiterals []string `json:",omitempty"`
 
 	DependsOn   []string
-	RunIf       Rule   // "": AllSucceeded
-	When        string // a bare expression; "": none
-	ForEach     string // "${…}" of a list: one job for each item; "": none
-	MaxParallel int    // items at a time; 0: no limit
+	RunIf       Rule      // "": AllSucceeded
+	When        string    // a bare expression; "": none
+	ForEach     string    // "${…}" of a list: one job for each item; "": none
+	MaxParallel int       // items at a time; 0: no limit
+	MaxFailed   MaxFailed `json:",omitzero"` // items that may fail without failing the node
 }
 
 // WithDefaults returns the definition with the graph's defaults filled in, so that two definitions

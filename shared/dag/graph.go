@@ -245,6 +245,7 @@ func (g *Graph) checkShape(d Definition, m *violations) {
 			m.add(at+"/max_parallel", codeOutOfRange, fmt.Sprintf("1 to %d", MaxItems), "max_parallel is %d",
 				n.MaxParallel)
 		}
+		n.MaxFailed.check(at+"/max_failed", n, m)
 	}
 	if d.OnFailure != "" && !slices.Contains(Policies, string(d.OnFailure)) {
 		m.add("/on_failure", codeInvalidValue, strings.Join(Policies, ", "), "there is no such policy")

@@ -69,11 +69,15 @@ var (
 	maxParallel = field.Whole("max_parallel", "Maximum number of items at a time, with for_each; default: no limit", 1,
 		dag.MaxItems)
 
+	maxFailed = field.Value("max_failed", "Maximum number of items that may fail, or their share of all items as a "+
+		"text such as 10%, with for_each: with more, the node is DEAD, and otherwise SUCCEEDED. Items that are DEAD, "+
+		"EXPIRED or CANCELLED count. Default: 0", maxFailedSchema)
+
 	nodeRequest = field.NewObject("NodeRequest", "Node of a dag", spec.Task, nodePayload,
 		spec.Priority.About("Priority; default: that of the run, then of the dag, then of the task"),
 		spec.Pool, spec.Timeout, nodeStartWithin, spec.Retry, spec.NodeLimits, spec.Tags.About("Tags as of a job"),
 		spec.AllowLiterals.About("JSON pointers of strings in payload and tags that look like secrets and are not"),
-		dependsOn, nodeRunIf, when, forEach, maxParallel)
+		dependsOn, nodeRunIf, when, forEach, maxParallel, maxFailed)
 )
 
 // expression is a field with a CEL expression, whose content dag.Compile checks.
@@ -255,6 +259,9 @@ func (s *Handler) readNode(
 	when.Into(r, f, &n.When)
 	forEach.Into(r, f, &n.ForEach)
 	maxParallel.Into(r, f, &n.MaxParallel)
+	if v, ok := f[maxFailed.Name()]; ok {
+		n.MaxFailed = readMaxFailed(r, v)
+	}
 	spec.AllowLiterals.Into(r, f, &n.AllowLiterals)
 	if spec.Tags.Into(r, f, &n.Tags) {
 		n.Tags = unlessEmpty(n.Tags)

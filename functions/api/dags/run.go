@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"net/http"
 	"slices"
+	"strconv"
 
 	"punctual/functions/api/rest"
 	"punctual/functions/api/spec"
@@ -176,10 +177,9 @@ type runNodeDetail struct {
 	RunID job.ID `json:"run_id" doc:"Identifier of the run"`
 	Node  string `json:"node" doc:"Name of the node"`
 	spec.NodeState
-	Payload json.RawMessage `json:"payload,omitempty" doc:"Payload as sent; absent if larger than {=item_kib} KB"`
-	Result  json.RawMessage `json:"result,omitempty" doc:"Result of the node's job. For a node with for_each that has ended: list of the results of its items in order, with null for an item that did not succeed; absent with a cursor."`
-	// ResultIn is given in place of the result of a mapped node that is too large for the answer.
-	ResultIn string `json:"result_in,omitempty" enum:"items" doc:"Source of the result of a node with for_each whose list is larger than {=max_result}: each item, or its job, has its part"`
+	Payload   json.RawMessage `json:"payload,omitempty" doc:"Payload as sent; absent if larger than {=item_kib} KB"`
+	Result    json.RawMessage `json:"result,omitempty" doc:"Result of the node's job. For a node with for_each that has ended: list of the results of its items in order, with null for an item that did not succeed; null with truncated; absent with a cursor."`
+	Truncated bool            `json:"truncated,omitempty" doc:"Whether the result of a node with for_each is left out because the list is larger than {=max_result}: each item has its part"`
 	Failure
 	Items *rest.Page[runItemView] `json:"items,omitempty" doc:"Page of the items of a node with for_each"`
 }
@@ -187,7 +187,7 @@ type runNodeDetail struct {
 type runItemView struct {
 	Item int `json:"item" doc:"Index of the item in the list, from 0"`
 	spec.JobState
-	Result json.RawMessage `json:"result,omitempty" doc:"Result of the job if it is small; otherwise the job has it"`
+	Result json.RawMessage `json:"result,omitempty" doc:"Result of the job"`
 	Failure
 }
 
@@ -225,11 +225,7 @@ func (s *Handler) getRunNode(
 	if row.IsMapped() {
 		l := rest.NewList(who.Tenant, "run items", in.ID, in.Node)
 		page, err := rest.ReadPage(l, in.Paging, func(after string, limit int) (rest.Found[runItemView], error) {
-			all := make([]runItemView, len(items))
-			for i, item := range items {
-				all[i] = viewItem(f, i, item)
-			}
-			return rest.FoundIn(all, after, limit), nil
+			return s.pageOfItems(ctx, f, items, after, limit)
 		})
 		if err != nil {
 			return nil, err
@@ -238,7 +234,7 @@ func (s *Handler) getRunNode(
 		if in.Cursor == "" && row.Status.Final() {
 			result, partial, tooLarge, err := s.Read.ResultOfItems(ctx, items)
 			if out.Body.Result, out.Body.Partial = result, spec.Partial(partial); tooLarge {
-				out.Body.ResultIn = "items"
+				out.Body.Result, out.Body.Truncated = json.RawMessage("null"), true
 			}
 			return out, err
 		}
@@ -256,6 +252,25 @@ func (s *Handler) getRunNode(
 	return out, nil
 }
 
+// pageOfItems returns a page of a mapped node's items with their results. It ends early where these have many bytes.
+func (s *Handler) pageOfItems(
+	ctx context.Context, f *dag.Snapshot, items []job.Row, after string, limit int,
+) (page rest.Found[runItemView], err error) {
+	from, _ := strconv.Atoi(after) // 0 at the beginning
+	from = min(from, len(items))
+	results, err := s.Read.ItemResults(ctx, items[from:min(from+limit, len(items))])
+	if err != nil {
+		return page, err
+	}
+	for n, result := range results {
+		page.Items = append(page.Items, viewItem(f, from+n, items[from+n], result))
+	}
+	if to := from + len(results); to < len(items) {
+		page.Next = strconv.Itoa(to)
+	}
+	return page, nil
+}
+
 // nodeDetail adds the contents of a node's job.
 func (s *Handler) nodeDetail(ctx context.Context, row job.Row, v *runNodeDetail) (err error) {
 	if row.Status != "" {
@@ -266,11 +281,9 @@ func (s *Handler) nodeDetail(ctx context.Context, row job.Row, v *runNodeDetail)
 }
 
 // viewItem shows one item of a mapped node. An item that max_parallel keeps waiting has no job yet.
-func viewItem(f *dag.Snapshot, index int, row job.Row) runItemView {
-	v := runItemView{Item: index, JobState: spec.JobState{Status: f.Status(row)}, Failure: failureOf(row)}
+func viewItem(f *dag.Snapshot, index int, row job.Row, result json.RawMessage) runItemView {
+	v := runItemView{Item: index, JobState: spec.JobState{Status: f.Status(row)}, Result: result,
+		Failure: failureOf(row)}
 	describe(f, row, &v.JobState)
-	if row.Result != "" {
-		v.Result = json.RawMessage(row.Result)
-	}
 	return v
 }

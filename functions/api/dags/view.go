@@ -44,6 +44,7 @@ type dagNodeView struct {
 	When        string            `json:"when,omitempty" doc:"CEL expression; the node is SKIPPED if it is false"`
 	ForEach     string            `json:"for_each,omitempty" doc:"Expression of a list, for each item of which the node has one job"`
 	MaxParallel int               `json:"max_parallel,omitempty" doc:"Maximum number of items at a time; absent if there is no limit"`
+	MaxFailed   maxFailedView     `json:"max_failed,omitzero" doc:"Maximum number of items that may fail, or their share of all items as a text such as 10%; absent if none may"`
 }
 
 // dagItemView shows a dag, or one version of it, in a list.
@@ -71,6 +72,7 @@ func (s *Handler) viewDag(d store.Dag, is dag.Definition) dagView {
 			Task: n.Task, Payload: n.Payload, Priority: n.Priority, Pool: n.Pool, Timeout: spec.SpanOf(n.Timeout),
 			StartWithin: spec.SpanOf(n.StartWithin), Retry: n.Retry, Tags: n.Tags, Literals: n.AllowLiterals,
 			DependsOn: n.DependsOn, RunIf: n.RunIf, When: n.When, ForEach: n.ForEach, MaxParallel: n.MaxParallel,
+			MaxFailed: maxFailedView(n.MaxFailed),
 		}
 		if n.Limits != nil {
 			shown.Limits = append([]spec.LimitUse{}, spec.ViewLimits(job.LimitsOf(*n.Limits...))...)

@@ -241,20 +241,9 @@ func (r *Controller) closeMapped(ctx context.Context, f *facts, own job.Row) ([]
 
 // closeItems is closeMapped by the rows of its items.
 func (r *Controller) closeItems(ctx context.Context, f *facts, own job.Row, items []job.Row) ([]job.Row, error) {
-	s, why := job.Succeeded, job.Reason{}
-	stop := f.run.Stop.Reason()
-	for i, it := range items {
-		switch {
-		case !it.Status.Final():
-			return nil, nil
-		case dag.EndOf(it.Status) != dag.Failed:
-		case stop != "" && it.Status == job.Cancelled && it.Reason.Code == stop:
-			s, why = job.Cancelled, it.Reason
-		case s == job.Succeeded: // the first that failed says why
-			s, why = job.Dead,
-				job.Reason{Code: it.Reason.Code, Message: job.Cut(fmt.Sprintf("item %d: %s", i,
-					cmp.Or(it.Reason.Message, string(it.Status))), contract.MaxErrorMessage)}
-		}
+	s, why, ended := endOfItems(items, f.graph.Nodes[own.Node].MaxFailed, f.run.Stop)
+	if !ended {
+		return nil, nil
 	}
 	// The row may change meanwhile: a job may begin to come after the node, or another process may close it.
 	after, wrote, err := r.rewrite(ctx, own, func(own job.Row) bool { return own.Status == job.Blocked },
@@ -263,6 +252,32 @@ func (r *Controller) closeItems(ctx context.Context, f *facts, own job.Row, item
 		return nil, err
 	}
 	return []job.Row{after}, nil
+}
+
+// endOfItems returns how a mapped node ends by its items; ended is false while one of them has not ended. An item that
+// the stop of the run has cancelled ends the node as the stop does, however many items may fail: a retry of the run
+// runs it.
+func endOfItems(items []job.Row, most dag.MaxFailed, stop run.Stop) (s job.Status, why job.Reason, ended bool) {
+	failed := 0
+	for i, it := range items {
+		switch {
+		case !it.Status.Final():
+			return "", job.Reason{}, false
+		case dag.EndOf(it.Status) != dag.Failed:
+			continue
+		case stop != run.NoStop && it.Status == job.Cancelled && it.Reason.Code == stop.Reason():
+			s, why = job.Cancelled, it.Reason
+		case s == "": // the first that failed says why
+			s, why = job.Dead,
+				job.Reason{Code: it.Reason.Code, Message: job.Cut(fmt.Sprintf("item %d: %s", i,
+					cmp.Or(it.Reason.Message, string(it.Status))), contract.MaxErrorMessage)}
+		}
+		failed++
+	}
+	if s == job.Cancelled || !most.Allows(failed, len(items)) {
+		return s, why, true
+	}
+	return job.Succeeded, job.Reason{}, true
 }
 
 // workOf reads what the items of a mapped node are made from, once in a call.

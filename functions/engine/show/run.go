@@ -195,8 +195,11 @@ func (s *Reader) ResultOfItems(
 		case err != nil:
 			return nil, job.Whole, false, err
 		}
-		for _, result := range results[from:until] {
-			size += len(result)
+		for n, result := range results[from:until] {
+			if result == nil {
+				results[from+n] = []byte("null")
+			}
+			size += len(results[from+n])
 		}
 		if size > contract.MaxResult {
 			return nil, job.Whole, true, nil
@@ -205,11 +208,33 @@ func (s *Reader) ResultOfItems(
 	return json.RawMessage("[" + string(bytes.Join(results, []byte(","))) + "]"), job.Whole, false, nil
 }
 
-// itemResults reads the results of a few items.
+// mostOfPage is how many bytes of results one page of items reads, so that the whole answer has less than 1 MB with
+// the result of the node and one more of an item.
+const mostOfPage = 512 << 10
+
+// ItemResults reads the results of the first of these items, at least of one if there is any, until they have many
+// bytes together. An item without a result has nil.
+func (s *Reader) ItemResults(ctx context.Context, items []job.Row) (results []json.RawMessage, err error) {
+	size := 0
+	for lot := range slices.Chunk(items, resultsAtOnce) {
+		read := make([][]byte, len(lot))
+		if err := s.itemResults(ctx, lot, read); err != nil && fault.KindOf(err) != fault.NotFound { // being forgotten
+			return nil, err
+		}
+		for _, result := range read {
+			if size += len(result); size > mostOfPage && len(results) > 0 {
+				return results, nil
+			}
+			results = append(results, result)
+		}
+	}
+	return results, nil
+}
+
+// itemResults reads the results of a few items; nil is none.
 func (s *Reader) itemResults(ctx context.Context, items []job.Row, into [][]byte) error {
 	g, ctx := errgroup.WithContext(ctx)
 	for n, item := range items {
-		into[n] = []byte("null")
 		if item.Status != job.Succeeded {
 			continue
 		}

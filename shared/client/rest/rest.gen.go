@@ -574,11 +574,6 @@ const (
 	RunItemViewStatusSUCCEEDED RunItemViewStatus = "SUCCEEDED"
 )
 
-// Defines values for RunNodeDetailResultIn.
-const (
-	RunNodeDetailResultInItems RunNodeDetailResultIn = "items"
-)
-
 // Defines values for RunNodeDetailResultPartial.
 const (
 	RunNodeDetailResultPartialResultLost     RunNodeDetailResultPartial = "result_lost"
@@ -1208,6 +1203,9 @@ type DagNodeView struct {
 
 	// Limits Limits of work under which each job of the node counts; absent if they are those of the task
 	Limits *[]LimitUse `json:"limits,omitempty"`
+
+	// MaxFailed Maximum number of items that may fail, or their share of all items as a text such as 10%; absent if none may
+	MaxFailed any `json:"max_failed,omitempty"`
 
 	// MaxParallel Maximum number of items at a time; absent if there is no limit
 	MaxParallel *int64 `json:"max_parallel,omitempty"`
@@ -2467,6 +2465,9 @@ type NodeRequest struct {
 	// Limits Limits of work under which each job of the node counts, up to 3, in place of those of its task; [] for none.
 	Limits *[]NodeLimitUseRequest `json:"limits,omitempty"`
 
+	// MaxFailed Maximum number of items that may fail, or their share of all items as a text such as 10%, with for_each: with more, the node is DEAD, and otherwise SUCCEEDED. Items that are DEAD, EXPIRED or CANCELLED count. Default: 0
+	MaxFailed any `json:"max_failed,omitempty"`
+
 	// MaxParallel Maximum number of items at a time, with for_each; default: no limit
 	MaxParallel *int64 `json:"max_parallel,omitempty"`
 
@@ -3085,7 +3086,7 @@ type RunItemView struct {
 	// JobID Identifier of the job; absent until the node is released, and while max_parallel keeps an item waiting
 	JobID *string `json:"job_id,omitempty"`
 
-	// Result Result of the job if it is small; otherwise the job has it
+	// Result Result of the job
 	Result json.RawMessage `json:"result,omitempty"`
 
 	// ResultPartial Code with which an expression that uses the result fails; absent if the result is complete
@@ -3152,11 +3153,8 @@ type RunNodeDetail struct {
 	// Payload Payload as sent; absent if larger than 256 KB
 	Payload json.RawMessage `json:"payload,omitempty"`
 
-	// Result Result of the node's job. For a node with for_each that has ended: list of the results of its items in order, with null for an item that did not succeed; absent with a cursor.
+	// Result Result of the node's job. For a node with for_each that has ended: list of the results of its items in order, with null for an item that did not succeed; null with truncated; absent with a cursor.
 	Result json.RawMessage `json:"result,omitempty"`
-
-	// ResultIn Source of the result of a node with for_each whose list is larger than 256KiB: each item, or its job, has its part
-	ResultIn *RunNodeDetailResultIn `json:"result_in,omitempty"`
 
 	// ResultPartial Code with which an expression that uses the result fails; absent if the result is complete
 	ResultPartial *RunNodeDetailResultPartial `json:"result_partial,omitempty"`
@@ -3175,15 +3173,15 @@ type RunNodeDetail struct {
 	// StatusReason Reason for a status.
 	StatusReason *Reason `json:"status_reason,omitempty"`
 
+	// Truncated Whether the result of a node with for_each is left out because the list is larger than 256KiB: each item has its part
+	Truncated *bool `json:"truncated,omitempty"`
+
 	// WaitingFor Kind of event that the node waits for
 	WaitingFor *RunNodeDetailWaitingFor `json:"waiting_for,omitempty"`
 
 	// Why Sentence that explains the wait
 	Why *string `json:"why,omitempty"`
 }
-
-// RunNodeDetailResultIn Source of the result of a node with for_each whose list is larger than 256KiB: each item, or its job, has its part
-type RunNodeDetailResultIn string
 
 // RunNodeDetailResultPartial Code with which an expression that uses the result fails; absent if the result is complete
 type RunNodeDetailResultPartial string
