@@ -11,7 +11,6 @@ import (
 	"punctual/functions/engine/edit"
 	"punctual/shared/contract"
 	"punctual/shared/dag"
-	"punctual/shared/fault"
 	"punctual/shared/job"
 	"punctual/shared/tenant"
 )
@@ -94,7 +93,7 @@ func (s *Handler) readPatch(
 		r.NoSecrets(v, c.Literals)
 	}
 	if v, ok := f["payload"]; ok {
-		task, err := s.taskOf(ctx, row)
+		task, err := s.TaskOf(ctx, row.Tenant, row.Settings)
 		if err != nil {
 			return c, err
 		}
@@ -110,16 +109,6 @@ func (s *Handler) readPatch(
 		c.Payload = &stored
 	}
 	return c, r.Wrong.Err()
-}
-
-// taskOf returns the task of a job that is there, for the rules of its payload.
-func (s *Handler) taskOf(ctx context.Context, row job.Row) (job.Task, error) {
-	task, err := s.Store.Task(ctx, row.Tenant, row.Task)
-	if fault.KindOf(err) == fault.NotFound { // the task was deleted; the job still runs with what it copied
-		task, err = job.Task{Name: row.Task}, nil
-	}
-	task.Executor = row.Executor
-	return task, err
 }
 
 func (s *Handler) runNow(ctx context.Context, who tenant.Identity, in *ByID) (*spec.JobAnswer, error) {

@@ -5,7 +5,6 @@ import (
 	"maps"
 	"net/http"
 	"slices"
-	"strings"
 	"time"
 
 	"punctual/functions/api/field"
@@ -13,20 +12,16 @@ import (
 	"punctual/functions/api/spec"
 	"punctual/functions/engine/accept"
 	"punctual/shared/contract"
-	"punctual/shared/document"
 	"punctual/shared/fault"
 	"punctual/shared/job"
 	"punctual/shared/tenant"
 )
 
-// payloadPatch changes the payload of a dead job.
-var payloadPatch = field.Value("payload_patch", "Changes of the dead job's payload, as a merge patch (RFC 7396). It "+
-	"excludes payload.", field.Anything)
-
 // redriveRequest is the body of a redrive; a redrive without one repeats the dead job as it is.
 var redriveRequest = field.NewObject("RedriveRequest", "Corrections of the job that repeats a dead one.",
-	spec.Payload.About("Payload in place of the dead job's. It excludes payload_patch."), payloadPatch, spec.RunAt,
-	spec.Delay, spec.Priority.About("Priority; default: that of the dead job."),
+	spec.Payload.About("Payload in place of the dead job's. It excludes payload_patch."),
+	spec.PayloadPatch.About("Changes of the dead job's payload, as a merge patch (RFC 7396). It excludes payload."),
+	spec.RunAt, spec.Delay, spec.Priority.About("Priority; default: that of the dead job."),
 	spec.Pool.About("Pool of workers that runs the job; default: that of the dead job."),
 	spec.Timeout.About("Maximum duration of one attempt; default: that of the dead job."),
 	spec.Retry.About("Retry policy. Fields that are left out have the values of the dead job."),
@@ -96,52 +91,20 @@ func (s *Handler) correct(
 	}
 	spec.Running(r, f, &next.Row.Settings)
 	if spec.AllowLiterals.Into(r, f, &next.Literals) &&
-		!spec.HasAny(f, []string{spec.Payload.Name(), payloadPatch.Name(), spec.Tags.Name()}) {
+		!spec.HasAny(f, []string{spec.Payload.Name(), spec.PayloadPatch.Name(), spec.Tags.Name()}) {
 		r.Missing("", spec.Payload.Name()) // they are literals of it
 	}
 	if v, ok := f[spec.Tags.Name()]; ok {
 		next.Labels.Tags = spec.Labels(r, f).Tags
 		r.NoSecrets(v, next.Literals)
 	}
-	return s.correctPayload(ctx, r, f, dead, next)
-}
-
-// correctPayload reads a payload, or a patch of the dead job's, by the rules for that of a new job.
-func (s *Handler) correctPayload(
-	ctx context.Context, r *rest.Reader, f rest.Fields, dead job.Row, next *accept.Draft,
-) error {
-	whole, replaced := f[spec.Payload.Name()]
-	patch, patched := f[payloadPatch.Name()]
-	if !replaced && !patched {
+	if !spec.ReplacesPayload(f) {
 		return nil
 	}
-	if replaced && patched {
-		r.Violation(patch.Pointer, rest.CodeConflictingFields, "payload or payload_patch",
-			"payload and payload_patch exclude each other")
-		return nil
-	}
-	task, err := s.taskOf(ctx, dead)
+	task, err := s.TaskOf(ctx, dead.Tenant, dead.Settings)
 	if err != nil {
 		return err
 	}
-	if replaced {
-		next.Payload, err = s.ReadPayload(ctx, r, whole, true, "", task, dead.Tenant, next.Literals)
-		return err
-	}
-	before := len(r.Wrong)
-	if r.AllDuplicates(patch.Node); spec.TooDeep(r, patch, "the patch is") || len(r.Wrong) > before {
-		return nil
-	}
-	merged := document.Merge(next.Payload, r.Doc.Compact(patch.Node))
-	doc, err := document.Read(merged)
-	if err != nil {
-		return rest.Unreadable(merged, err)
-	}
-	of := spec.NewReader(doc)
-	next.Payload, err = s.ReadPayload(ctx, of, rest.Value{}, true, "", task, dead.Tenant, next.Literals)
-	for _, m := range of.Wrong { // the request has the patch only
-		below := strings.TrimPrefix(m.Pointer, "/"+spec.Payload.Name())
-		r.Violation(patch.Pointer+below, m.Code, m.Allowed, "%s", m.Detail)
-	}
+	next.Payload, err = s.ReplacePayload(ctx, r, f, next.Payload, task, dead.Tenant, next.Literals)
 	return err
 }

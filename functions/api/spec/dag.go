@@ -80,6 +80,22 @@ func (s *Core) MergedParams(
 	if g == nil {
 		return given, nil, nil
 	}
+	merged, err = s.overParams(ctx, r, pointer, given, g, before)
+	return given, merged, err
+}
+
+// OverParams merges params over those of a dag, which the dag's schema must admit. pointer is that of the object with
+// the params.
+func (s *Core) OverParams(
+	ctx context.Context, r *rest.Reader, pointer string, given map[string]json.RawMessage, g *dag.Graph,
+) (json.RawMessage, error) {
+	return s.overParams(ctx, r, pointer, given, g, len(r.Wrong))
+}
+
+// overParams is OverParams for params of which violations were found: those after the first before ones. With any, the
+// schema is not asked.
+func (s *Core) overParams(ctx context.Context, r *rest.Reader, pointer string, given map[string]json.RawMessage,
+	g *dag.Graph, before int) (merged json.RawMessage, err error) {
 	merged, unknown := g.MergeParams(given)
 	for _, name := range unknown[:min(len(unknown), rest.MaxViolations)] {
 		r.Violation(pointer+"/params/"+text.EscapePointer(name), rest.CodeUnknownField, "the params of the dag",
@@ -90,7 +106,7 @@ func (s *Core) MergedParams(
 			"the params have %d bytes", len(merged))
 	}
 	if len(r.Wrong) > before || len(g.ParamsSchema) == 0 {
-		return given, merged, nil
+		return merged, nil
 	}
 	if merged == nil {
 		merged = json.RawMessage("{}")
@@ -101,7 +117,7 @@ func (s *Core) MergedParams(
 	for _, m := range found.Wrong {
 		r.Violation(m.Pointer, rest.CodeInvalidValue, m.Allowed, "%s", m.Detail)
 	}
-	return given, merged, err
+	return merged, err
 }
 
 // RunView shows a run. Absent values are left out.

@@ -49,6 +49,8 @@ var (
 		Example("echo").Required()
 	Payload = field.Value("payload", "Input of the job, up to {=payload_mib} MiB and {=depth} levels deep. Its form "+
 		"depends on the executor of the task.", payloads)
+	PayloadPatch = field.Value("payload_patch", "Changes of the payload, as a merge patch (RFC 7396). It excludes "+
+		"payload.", field.Anything)
 	Priority = field.Word[job.Priority]("priority", "Priority; default: that of the task. Priorities are strict: a "+
 		"job of a lower priority waits as long as jobs of a higher one are due, without bound.", rest.CodeInvalidValue,
 		contract.Priorities)

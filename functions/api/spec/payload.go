@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"sync/atomic"
 
 	"punctual/functions/api/rest"
@@ -61,6 +62,53 @@ func (s *Core) ReadPayload(ctx context.Context, r *rest.Reader, v rest.Value, gi
 		}
 	}
 	return payload, nil
+}
+
+// ReplacesPayload reports whether a request has a payload, or a patch, in place of a payload that is there.
+func ReplacesPayload(f rest.Fields) bool {
+	return HasAny(f, []string{Payload.Name(), PayloadPatch.Name()})
+}
+
+// ReplacePayload reads the payload of a request, or its patch of the payload that is there, by the rules for the
+// payload of a new job.
+func (s *Core) ReplacePayload(ctx context.Context, r *rest.Reader, f rest.Fields, there []byte, task job.Task,
+	t tenant.ID, literals []string) (payload []byte, err error) {
+	whole, replaced := f[Payload.Name()]
+	patch, patched := f[PayloadPatch.Name()]
+	if replaced && patched {
+		r.Violation(patch.Pointer, rest.CodeConflictingFields, "payload or payload_patch",
+			"payload and payload_patch exclude each other")
+		return nil, nil
+	}
+	if replaced {
+		return s.ReadPayload(ctx, r, whole, true, "", task, t, literals)
+	}
+	before := len(r.Wrong)
+	if r.AllDuplicates(patch.Node); TooDeep(r, patch, "the patch is") || len(r.Wrong) > before {
+		return nil, nil
+	}
+	merged := document.Merge(there, r.Doc.Compact(patch.Node))
+	doc, err := document.Read(merged)
+	if err != nil {
+		return nil, rest.Unreadable(merged, err)
+	}
+	of := NewReader(doc)
+	payload, err = s.ReadPayload(ctx, of, rest.Value{}, true, "", task, t, literals)
+	for _, m := range of.Wrong { // the request has the patch only
+		below := strings.TrimPrefix(m.Pointer, "/"+Payload.Name())
+		r.Violation(patch.Pointer+below, m.Code, m.Allowed, "%s", m.Detail)
+	}
+	return payload, err
+}
+
+// TaskOf returns the task of a job or a template that is there, for the rules of its payload.
+func (s *Core) TaskOf(ctx context.Context, t tenant.ID, is job.Settings) (job.Task, error) {
+	task, err := s.Store.Task(ctx, t, is.Task)
+	if fault.KindOf(err) == fault.NotFound { // the task was deleted; the job still runs with what it copied
+		task, err = job.Task{Name: is.Task}, nil
+	}
+	task.Executor = is.Executor
+	return task, err
 }
 
 // checkPayload reports each part of a payload that does not fit its task's schema.
