@@ -40,6 +40,7 @@ func TestDocument_HasNoFieldThatIsNotRead(t *testing.T) {
 		{"SchedulePatchRequest", "PATCH", "/v1/schedules/s", `{%}`},
 		{"JobTemplateRequest", "PUT", "/v1/schedules/x", `{"job":{"task":"echo",%}}`},
 		{"CatchUpRequest", "PUT", "/v1/schedules/x", `{"catch_up":{%}}`},
+		{"RunNowRequest", "POST", "/v1/schedules/s/run-now", `{%}`},
 		{"ResumeRequest", "POST", "/v1/schedules/s/resume", `{%}`},
 		{"ExclusionRequest", "PUT", "/v1/exclusions/x", `{%}`},
 		{"ExclusionRangeRequest", "PUT", "/v1/exclusions/x", `{"ranges":[{%}]}`},

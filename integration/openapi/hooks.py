@@ -139,6 +139,10 @@ def completed(method, path, body):
             body.pop("payload_patch", None)
         if "allow_literals" in body and not {"payload", "payload_patch", "tags"} & body.keys():
             body["payload"] = {"a": 1}
+    if path.endswith("/schedules/{name}/run-now"):  # the schedule that is there makes jobs
+        body.pop("params", None)
+        if "allow_literals" in body and not {"payload", "payload_patch"} & body.keys():
+            body["payload"] = {"a": 1}
     if "/exclusions/" in path and not {"dates", "ranges", "yearly", "weekly"} & body.keys():
         body["weekly"] = ["sat"]
     if path.endswith("/limits/{name}") and ("max_running" not in body or body["max_running"] is None):

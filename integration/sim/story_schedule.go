@@ -2,6 +2,7 @@ package sim
 
 import (
 	"fmt"
+	"strings"
 	"time"
 
 	"punctual/shared/contract"
@@ -195,6 +196,27 @@ var Recurring = []Story{
 		return func() {
 			w.Is(job.ID(id), 1, job.Succeeded)
 			w.Came("s", map[string]int{ran: 2})
+		}
+	}},
+	{Recurs: true, Name: "a schedule is run now with another payload", Held: true, Play: func(w *Client) func() {
+		// The payloads lie in items of their own, and the job waits behind another while the schedule is edited.
+		w.Put("s", every("1m", 90*time.Second), object{"overlap": "buffer_all",
+			"job": w.template(Work{Sleep: "25s", Text: strings.Repeat("long ", 20<<10)})})
+		time.Sleep(55 * time.Second)
+		_, v := w.Want([]int{202}, "POST", "/schedules/s/run-now",
+			object{"overlap": "obey", "payload_patch": object{"mark": "patched", "sleep": nil}})
+		id, _ := v["job_id"].(string)
+		w.Want([]int{200}, "PATCH", "/schedules/s", object{"job": w.template(Work{Mark: "new"})})
+		return func() {
+			w.Is(job.ID(id), 1, job.Succeeded)
+			for _, r := range w.rows() { // of a request without an answer, too
+				for _, one := range w.runs(r.Key) {
+					if (r.ManualOf == "s") != (one.mark == "patched") {
+						w.violation("job %s of %q ran with the mark %q", r.ID, r.ScheduleID, one.mark)
+					}
+				}
+			}
+			w.Came("s", map[string]int{ran: 1})
 		}
 	}},
 	{Recurs: true, Name: "overlap skip", Held: true, Play: overlap("skip", map[string]int{ran: 4, skipped: 6})},

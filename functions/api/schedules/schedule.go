@@ -8,14 +8,12 @@ import (
 	"strings"
 	"time"
 
-	"punctual/functions/api/field"
 	"punctual/functions/api/rest"
 	"punctual/functions/api/spec"
 	"punctual/functions/engine/amend"
 	"punctual/shared/calendar"
 	"punctual/shared/contract"
 	"punctual/shared/fault"
-	"punctual/shared/run"
 	"punctual/shared/schedule"
 	"punctual/shared/telemetry"
 	"punctual/shared/tenant"
@@ -60,8 +58,10 @@ func (s *Handler) scheduleRoutes() {
 			Status: http.StatusAccepted, Body: runNowRequest, OptionalBody: true, Conflict: true,
 			About: "Makes a job or a run in addition to the schedule's times. A pause of the schedule and max_runs " +
 				"do not apply to it, and the overlap policy applies only on request: with overlap obey, and an " +
-				"earlier run that has not ended, the answer is a job that is SKIPPED or waits for that run. A run " +
-				"that has not begun is also answered as a job, with the same id. The occurrences list it as manual.",
+				"earlier run that has not ended, the answer is a job that is SKIPPED or waits for that run. " +
+				"payload, payload_patch or params hold for this run alone, and are checked like those of a new job " +
+				"or run. A run that has not begun is also answered as a job, with the same id. The occurrences list " +
+				"it as manual.",
 		})
 	rest.Post(on, "/{name}/pause", "pauseSchedule", "Pause a schedule", s.pauseSchedule, rest.Route{
 		Status: http.StatusOK, Body: spec.PauseRequest, OptionalBody: true,
@@ -162,19 +162,6 @@ func (s *Handler) listSchedules(
 	page.At = func(i int) string { return page.Items[i].Name }
 	return page, err
 }
-
-type runNowAnswer struct {
-	Location string `header:"Location" doc:"Path of the job or run"`
-	ETag     string `header:"ETag" doc:"Version of the job in quotes, for If-Match; absent for a run"`
-	Body     rest.Either[spec.JobView, spec.RunView]
-}
-
-var (
-	runNowOverlap = field.Word[string]("overlap", "Whether the overlap policy of the schedule applies to this run: "+
-		"ignore (default) or obey", rest.CodeInvalidValue, []string{"ignore", "obey"})
-
-	runNowRequest = field.NewObject("RunNowRequest", "Options of a run of a schedule now.", runNowOverlap)
-)
 
 func errNoSchedule() error { return rest.NoSuch("schedule") }
 
@@ -306,38 +293,5 @@ func (s *Handler) deleteSchedule(ctx context.Context, _ tenant.Identity, in *One
 			in.Key.Tenant, "schedule", in.Key.Name, telemetry.Err, err)
 	}
 	out.InFlight = strings.Join(rest.WordsOf(running), ", ")
-	return out, nil
-}
-
-// runScheduleNow accepts a job of the template that is due now, or begins a run.
-func (s *Handler) runScheduleNow(ctx context.Context, who tenant.Identity, in *rest.Named) (*runNowAnswer, error) {
-	overlap := ""
-	err := spec.OptionalBody(ctx, runNowRequest, func(r *rest.Reader, f rest.Fields) {
-		runNowOverlap.Into(r, f, &overlap)
-	})
-	if err != nil {
-		return nil, err
-	}
-	if !rest.IsName(in.Name) {
-		return nil, errNoSchedule()
-	}
-	started, err := s.Editor.RunNow(ctx, schedule.Key{Tenant: who.Tenant, Name: in.Name}, overlap == "obey")
-	if err != nil {
-		return nil, asProblem(err)
-	}
-	r, out := started.Row, &runNowAnswer{Location: "/v1/runs/" + string(started.Row.ID)}
-	if started.Begun {
-		v, err := s.DagRuns.ShowRun(ctx, run.Key{Tenant: r.Tenant, ID: r.ID})
-		out.Body.Other = &v
-		return out, err
-	}
-	v, err := s.AnswerJob(ctx, r, http.StatusAccepted)
-	if err != nil {
-		return nil, err
-	}
-	if out.Body.One = &v.Body; !r.StartsRun() {
-		s.Meter.Count(telemetry.JobsAccepted, 1)
-		out.Location, out.ETag = "/v1/jobs/"+string(r.ID), v.ETag
-	}
 	return out, nil
 }

@@ -41,22 +41,40 @@ type NoRun struct{ Why string }
 
 func (e *NoRun) Error() string { return "no run can be made: " + e.Why }
 
-// RunNow makes a job or a run of a schedule in addition to its times. With obey, the overlap policy applies: the job,
-// or the row of the run, may then wait for an earlier run or be SKIPPED.
-func (e *Editor) RunNow(ctx context.Context, k schedule.Key, obey bool) (Started, error) {
-	found, contents, err := e.withContents(ctx, k)
+// NowRequest asks for a run of a schedule in addition to its times.
+type NowRequest struct {
+	Key  schedule.Key
+	Obey bool   // the overlap policy applies: the job, or the row of the run, may wait for an earlier run or be SKIPPED
+	By   string // subject that asks
+	// Correct returns what the run has in place of the schedule's payload, which is given; of a dag they are params.
+	// Nil: that of the schedule.
+	Correct  func(of schedule.Schedule, payload []byte) ([]byte, error)
+	Literals []string // pointers of strings in it that By declared to be no secrets
+}
+
+// RunNow makes a job or a run of a schedule in addition to its times. The schedule stays as it is.
+func (e *Editor) RunNow(ctx context.Context, q NowRequest) (Started, error) {
+	found, contents, err := e.withContents(ctx, q.Key)
 	if err != nil {
 		return Started{}, err
+	}
+	if q.Correct != nil {
+		if contents.Payload, err = q.Correct(found, contents.Payload); err != nil {
+			return Started{}, err
+		}
+		found.SetPayload(contents.Payload) // of this copy: the row says where the job's own payload is kept
+		contents.Literals = accept.LiteralsBy(q.By, q.Literals)
 	}
 	random, err := e.Entropy.Next()
 	if err != nil {
 		return Started{}, err
 	}
 	now := e.Read.Now()
-	r, send := found.RunNow(job.NewID(now, random), obey, e.Engine.Recur.Shards, now)
+	r, send := found.RunNow(job.NewID(now, random), q.Obey, e.Engine.Recur.Shards, now)
 	if err := e.Store.KeepContents(ctx, r, contents); err != nil {
 		return Started{}, err
 	}
+	e.Engine.Accept.LogLiterals(ctx, r, contents)
 	if err := e.Engine.Accept.Put(ctx, accept.Job{Row: r, Unique: true}); err != nil {
 		return Started{}, err
 	}

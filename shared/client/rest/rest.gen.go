@@ -3252,8 +3252,20 @@ type RunNodeViewWaitingFor string
 
 // RunNowRequest Options of a run of a schedule now.
 type RunNowRequest struct {
+	// AllowLiterals JSON pointers of strings in payload or params, one of which is required with them, that resemble secrets and are none; those of the schedule apply, too.
+	AllowLiterals *[]string `json:"allow_literals,omitempty"`
+
 	// Overlap Whether the overlap policy of the schedule applies to this run: ignore (default) or obey
 	Overlap *RunNowRequestOverlap `json:"overlap,omitempty"`
+
+	// Params Params of this run by name; the others have the values of the schedule, or else the dag's defaults. Only for a schedule of a dag.
+	Params *map[string]interface{} `json:"params,omitempty"`
+
+	// Payload Payload of this job in place of the schedule's. It excludes payload_patch. Only for a schedule of jobs.
+	Payload any `json:"payload,omitempty"`
+
+	// PayloadPatch Changes of the schedule's payload for this job, as a merge patch (RFC 7396). It excludes payload. Only for a schedule of jobs.
+	PayloadPatch interface{} `json:"payload_patch,omitempty"`
 }
 
 // RunNowRequestOverlap Whether the overlap policy of the schedule applies to this run: ignore (default) or obey
