@@ -339,6 +339,23 @@ func showsALedger(t *testing.T, b *browser, r rest) {
 	p.click("Pause")
 	p.shows("paused", "too loud – laptop")
 	p.shoot("schedule")
+	ranNow := false
+	p.click("Run now")
+	p.write("Changes of the payload, in JSON", `{"by":"a person"}`)
+	p.click("Run now")
+	p.shows("Run now: done.")
+	for _, o := range r.ask("GET", "/schedules/beat/occurrences?limit=50", "")["items"].([]any) {
+		if o := o.(map[string]any); o["manual"] == true {
+			made := r.ask("GET", "/jobs/"+o["job_id"].(string), "")
+			if fmt.Sprint(made["payload"]) != "map[by:a person]" {
+				t.Errorf("the job is %v", made)
+			}
+			ranNow = true
+		}
+	}
+	if !ranNow {
+		t.Error("no job was made")
+	}
 	p.click("Delete")
 	p.shows("This touches 1 schedule")
 	p.click("Delete the schedule")

@@ -121,36 +121,32 @@ type runDag struct {
 // Run starts the run.
 func (c runDag) Run(s *shell) error {
 	request := rest.DagRunRequest{Delay: ptr(c.In)}
-	text, err := s.value("--params", c.Params)
-	if err != nil {
+	var err error
+	if request.Params, err = s.params(c.Params); err != nil {
 		return err
-	}
-	if text != nil {
-		params := map[string]json.RawMessage{}
-		if err := json.Unmarshal(text, &params); err != nil {
-			return usage{errors.New("--params: want an object")}
-		}
-		values := map[string]any{}
-		for name, v := range params {
-			values[name] = v // numbers keep their digits
-		}
-		request.Params = &values
 	}
 	run, err := s.client.RunDag(s.ctx, c.Key, c.Name, request)
 	if err != nil {
 		return err
 	}
-	if !c.Wait {
-		return show(s, run, runID, runColumns...)
+	return s.startedRun(run, c.Wait)
+}
+
+// params reads the object that --params gives; nil for none.
+func (s *shell) params(given string) (*map[string]any, error) {
+	text, err := s.value("--params", given)
+	if err != nil || text == nil {
+		return nil, err
 	}
-	id := run.RunID
-	if run, err = s.client.WaitRun(s.ctx, id); err != nil {
-		return s.runGoesOn(err, id)
+	params := map[string]json.RawMessage{}
+	if err := json.Unmarshal(text, &params); err != nil {
+		return nil, usage{errors.New("--params: want an object")}
 	}
-	if err := show(s, run, runID, runColumns...); err != nil {
-		return err
+	values := map[string]any{}
+	for name, v := range params {
+		values[name] = v // numbers keep their digits
 	}
-	return over(string(run.Status))
+	return &values, nil
 }
 
 func (s *shell) runGoesOn(err error, id string) error {

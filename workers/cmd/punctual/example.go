@@ -40,8 +40,11 @@ var examples = map[string][]string{
 	"schedule ls":      {"punctual schedule ls"},
 	"schedule preview": {"punctual schedule preview nightly -n 3"},
 	"schedule why":     {"punctual schedule why nightly --at 2027-03-28T02:30:00+01:00"},
-	"schedule pause":   {"punctual schedule pause nightly --reason 'the source is down'"},
-	"schedule resume":  {"punctual schedule resume nightly --missed last"},
+	"schedule run": {"punctual schedule run nightly --wait",
+		"punctual schedule run nightly --payload-patch '{\"report\":\"stock\"}'",
+		"punctual schedule run nightly --overlap obey"},
+	"schedule pause":  {"punctual schedule pause nightly --reason 'the source is down'"},
+	"schedule resume": {"punctual schedule resume nightly --missed last"},
 
 	"dag apply": {"punctual dag apply -f etl.yaml --dry-run", "punctual dag apply -f etl.yaml"},
 	"dag ls":    {"punctual dag ls"},

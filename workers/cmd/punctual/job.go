@@ -73,17 +73,7 @@ func (c runJob) Run(s *shell) error {
 	if err != nil {
 		return err
 	}
-	if !c.Wait {
-		return show(s, job, jobID, jobColumns...)
-	}
-	id := job.JobID
-	if job, err = s.client.Wait(s.ctx, id); err != nil {
-		return s.interrupted(err, "job "+id, "punctual get "+id, "punctual cancel "+id)
-	}
-	if err := show(s, job, jobID, jobColumns...); err != nil {
-		return err
-	}
-	return over(string(job.Status))
+	return s.startedJob(job, c.Wait)
 }
 
 // over is nil for a success.

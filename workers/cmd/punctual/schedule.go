@@ -17,6 +17,7 @@ type schedules struct {
 	Ls      listSchedules   `cmd:"" help:"List schedules."`
 	Preview previewSchedule `cmd:"" help:"Show the next times of a schedule."`
 	Why     whySchedule     `cmd:"" help:"Explain the outcome of a nominal time of a schedule."`
+	Run     runSchedule     `cmd:"" help:"Start a job or a run of a schedule now, in addition to its times."`
 	Pause   pauseSchedule   `cmd:"" help:"Pause a schedule."`
 	Resume  resumeSchedule  `cmd:"" help:"Resume a paused schedule."`
 }

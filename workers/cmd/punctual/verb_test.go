@@ -162,3 +162,46 @@ func TestDag_IsCancelled(t *testing.T) {
 	}
 	bad(t, exitRefused, "wrong_state", "dag", "cancel", id)
 }
+
+func TestScheduleRun_StartsAJobOrARunWithAnotherInput(t *testing.T) {
+	t.Parallel()
+	jobs, runs := "cli-run-jobs", "cli-run-dag"
+	good(t, "schedule", "apply", "-f", file(t, "name: "+jobs+"\ncalendar: {cron: \"0 2 1 1 *\"}\noverlap: skip\n"+
+		"job: {task: echo, payload: {report: sales, n: 1}}\n"))
+	good(t, "dag", "apply", "-f", file(t, "name: "+runs+"\nparams: {day: today, n: 1}\nnodes: {a: {task: echo, "+
+		"payload: \"${params.day} ${params.n}\"}}\n"))
+	good(t, "schedule", "apply", "-f", file(t, "name: "+runs+"\ncalendar: {cron: \"0 2 1 1 *\"}\n"+
+		"dag: {name: "+runs+", params: {n: 2}}\n"))
+	for want, args := range map[string][]string{
+		"map[n:1 report:sales]": nil,
+		"map[n:1 report:stock]": {"--payload-patch", `{"report":"stock"}`},
+		"map[n:3]":              {"--payload", `{"n":3}`, "--overlap", "ignore"},
+	} {
+		j := object(t, append([]string{"schedule", "run", jobs, "--wait"}, args...)...)
+		if fmt.Sprint(j["result"]) != want || j["status"] != "SUCCEEDED" {
+			t.Errorf("%v ended as %v", args, j)
+		}
+	}
+	r := object(t, "schedule", "run", runs, "--params", `{"day":"monday"}`, "--wait")
+	if fmt.Sprint(r["params"]) != "map[day:monday n:2]" || r["status"] != "SUCCEEDED" {
+		t.Errorf("the run is %v", r)
+	}
+	long := name(t, "schedule", "run", jobs, "--payload", `{"sleep":"20s"}`, "--overlap", "obey")
+	for range 200 {
+		if object(t, "get", long)["status"] == "RUNNING" {
+			break
+		}
+		time.Sleep(50 * time.Millisecond)
+	}
+	s := typed(t.Context(), "", "schedule", "run", jobs, "--overlap", "obey", "--wait")
+	if s.code != exitSkipped || !strings.Contains(s.out, "SKIPPED") {
+		t.Errorf("a run during another ended with %d: %s%s", s.code, s.out, s.errs)
+	}
+	good(t, "cancel", long)
+	bad(t, exitUsage, "/params", "schedule", "run", jobs, "--params", "{}")
+	bad(t, exitUsage, "/payload", "schedule", "run", runs, "--payload", "{}")
+	bad(t, exitUsage, "is no JSON", "schedule", "run", jobs, "--payload-patch", "{")
+	bad(t, exitUsage, "want an object", "schedule", "run", runs, "--params", "[]")
+	bad(t, exitUsage, "--overlap", "schedule", "run", jobs, "--overlap", "skip")
+	bad(t, exitRefused, "not_found", "schedule", "run", "nobody")
+}

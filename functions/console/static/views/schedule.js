@@ -114,12 +114,24 @@ const factsOf = (s) => [
   ['Jobs', html`<a href=${`#/jobs?schedule=${s.name}`}>all of its jobs</a>`],
 ]
 
+const runNowFields = (s) => [s.dag
+  ? { name: 'input', label: 'Other params, in JSON', area: true, hint: 'The schedule\'s params of other names stay.' }
+  : { name: 'input', label: 'Changes of the payload, in JSON', area: true,
+    hint: 'A merge patch of the schedule\'s payload, for this job alone; null removes a field.' },
+{ name: 'overlap', label: 'While an earlier run is not over', value: 'ignore',
+  options: [['ignore', 'start anyway'], ['obey', `do as the schedule says: ${s.overlap.replace('_', ' ')}`]] }]
+
+// runNowBody is the body of a run on request. Without an input it is what the schedule has.
+export const runNowBody = (s, { input, overlap }) => ({ overlap,
+  ...(input.trim() ? { [s.dag ? 'params' : 'payload_patch']: JSON.parse(input) } : {}) })
+
 function Verbs({ s, path, live }) {
   const verb = (label, act, question) => () => ask({ title: `${label} ${s.name}`, verb: label, touches: '1 schedule',
     done_text: `${label}: done.`, act: async (v) => { await act(v); await live.again() }, ...question })
   const next = s.next[0] ? localTime(s.next[0]) : 'none'
   return html`
-    <${Act} label="Run now" on=${verb('Run now', () => post(`${path}/run-now`), { touches: '1 new job or run' })} />
+    <${Act} label="Run now" on=${verb('Run now', (v) => post(`${path}/run-now`, runNowBody(s, v)),
+      { touches: s.dag ? '1 new run' : '1 new job', fields: runNowFields(s) })} />
     ${s.paused
       ? html`<${Act} primary label="Resume" on=${verb('Resume', (v) => post(`${path}/resume`, v),
         { fields: [{ ...missed, value: s.paused.missed || 'last' }] })} />`
