@@ -3,6 +3,7 @@ package engine
 import (
 	"punctual/functions/engine/accept"
 	"punctual/functions/engine/arm"
+	"punctual/functions/engine/backfill"
 	"punctual/functions/engine/decide"
 	"punctual/functions/engine/limits"
 	"punctual/functions/engine/recur"
@@ -19,6 +20,7 @@ type Store interface {
 	recur.Store
 	runs.Store
 	limits.Store
+	backfill.Store
 }
 
 // Deps is what the verbs need.
@@ -38,6 +40,8 @@ type Engine struct {
 	Accept *accept.Acceptor
 	Recur  *recur.Recurrer
 	Runs   *Runs
+	// Backfills makes past times of schedules.
+	Backfills *backfill.Backfiller
 
 	deps   Deps
 	ask    arm.Asker
@@ -59,7 +63,8 @@ func New(d Deps) *Engine {
 	ofWork := &limits.Limits{Base: d.Base, Store: d.Store}
 	e := &Engine{
 		Arm: arm.Armer{Queue: d.Queue, Log: d.Log, Meter: d.Meter}, Accept: acceptor, Recur: schedules,
-		deps: d, ask: ask, runs: controller, limits: ofWork,
+		Backfills: &backfill.Backfiller{Base: d.Base, Store: d.Store, Accept: acceptor},
+		deps:      d, ask: ask, runs: controller, limits: ofWork,
 		decide: decide.New(decide.Deps{
 			Base: d.Base, Jobs: d.Store, Queue: d.Queue,
 			Schedules: schedules, Runs: controller, Limits: ofWork,

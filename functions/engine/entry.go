@@ -9,8 +9,10 @@ import (
 	"punctual/functions/engine/accept"
 	"punctual/functions/engine/decide"
 	"punctual/functions/engine/effect"
+	"punctual/shared/fault"
 	"punctual/shared/job"
 	"punctual/shared/limit"
+	"punctual/shared/operation"
 	"punctual/shared/store"
 	"punctual/shared/telemetry"
 	"punctual/shared/tenant"
@@ -48,6 +50,27 @@ func (e *Engine) Parked(ctx context.Context, k job.Key) (job.Step, error) {
 // Waiting decides about the jobs that wait for a permit of a key of a limit of work, as many as may start now.
 func (e *Engine) Waiting(ctx context.Context, k limit.Key) error {
 	return e.Perform(ctx, effect.List{Freed: []limit.Key{k}})
+}
+
+// Operation brings an operation on as far as it goes now, while going says so. over says that it has ended, or that
+// there is none.
+func (e *Engine) Operation(ctx context.Context, k operation.Key, going func() bool) (over bool, err error) {
+	for more := true; more; more = more && going() {
+		if more, err = e.Backfills.Advance(ctx, k); err != nil {
+			break
+		}
+	}
+	if fault.KindOf(err) == fault.NotFound {
+		return true, nil
+	}
+	if err != nil {
+		return false, err
+	}
+	o, err := e.deps.Store.Operation(ctx, k)
+	if fault.KindOf(err) == fault.NotFound {
+		return true, nil
+	}
+	return err == nil && o.Status.Over(), err
 }
 
 // Reevaluate decides at once about a job that a worker refused to start.

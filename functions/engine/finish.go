@@ -27,13 +27,14 @@ func (e *Engine) Ended(ctx context.Context, row job.Row) error {
 //     before the row was final;
 //  2. its dead letter is sent, if it failed for good;
 //  3. its end is counted;
-//  4. its schedule counts failures in a row, and names the job that is queued behind it;
-//  5. what waits for it is evaluated: the jobs after it, or the nodes below it and their run.
+//  4. the backfill that made it notes its end, and makes the next time;
+//  5. its schedule counts failures in a row, and names the job that is queued behind it;
+//  6. what waits for it is evaluated: the jobs after it, or the nodes below it and their run.
 //
 // Each step may be repeated, after a crash or a lost answer; a second time it changes nothing. An error of one step
-// keeps no other from being done. The job is final all the same: its pending effects bring steps 2 and 5 back, and the
-// sweeper finds the jobs that wait for a permit or are queued behind it. What the steps bring about in turn is
-// returned.
+// keeps no other from being done. The job is final all the same: its pending effects bring steps 2 and 6 back, and the
+// sweeper finds the jobs that wait for a permit or are queued behind it, and brings backfills on. What the steps bring
+// about in turn is returned.
 func (e *Engine) finish(ctx context.Context, end effect.End) (todo effect.List, err error) {
 	row := end.Row
 	var errs []error
@@ -53,6 +54,9 @@ func (e *Engine) finish(ctx context.Context, end effect.End) (todo effect.List, 
 	if !end.Counted && !end.Unopened {
 		e.count(row)
 	}
+	if row.Backfill != "" && row.Status.Final() {
+		todo.Made = append(todo.Made, row)
+	}
 	switch {
 	case end.Notified:
 		return todo, errors.Join(errs...)
@@ -68,7 +72,7 @@ func (e *Engine) finish(ctx context.Context, end effect.End) (todo effect.List, 
 
 // Perform carries out what a call has left to be done, and what that brings about, until nothing more does: first what
 // follows the ends of jobs, then those of runs, then the jobs to be decided about, then those that wait for a permit,
-// then the runs to be reconciled.
+// then the backfills whose jobs have ended, then the runs to be reconciled.
 func (e *Engine) Perform(ctx context.Context, todo effect.List) error {
 	var errs []error
 	for !todo.Empty() {
@@ -87,6 +91,9 @@ func (e *Engine) Perform(ctx context.Context, todo effect.List) error {
 		case len(todo.Freed) > 0:
 			more, err = e.wakeWaiting(ctx, todo.Freed[0])
 			todo.Freed = todo.Freed[1:]
+		case len(todo.Made) > 0:
+			err = e.Backfills.Ended(ctx, todo.Made[0])
+			todo.Made = todo.Made[1:]
 		default:
 			more, err = e.runs.BringOn(ctx, todo.Reconcile[0])
 			todo.Reconcile = todo.Reconcile[1:]

@@ -9,6 +9,7 @@ import (
 	"punctual/shared/horizon"
 	"punctual/shared/job"
 	"punctual/shared/limit"
+	"punctual/shared/operation"
 	"punctual/shared/schedule"
 	"punctual/shared/store"
 	"punctual/shared/telemetry"
@@ -94,6 +95,19 @@ func (s *Stage) limits(ctx context.Context, now time.Time) error {
 			return err
 		}
 		return s.Store.ForgetWaitingKey(ctx, k, now)
+	}))
+}
+
+// operations brings on the operations that have not ended, where no process has done so: one that noted the end of a
+// job may have crashed. Each pass begins with another one.
+func (s *Stage) operations(ctx context.Context, now time.Time) error {
+	keys, err := s.Store.NotedOperations(ctx)
+	return errors.Join(err, eachInTime(ctx, keys, now, func(k operation.Key) error {
+		over, err := s.engine.Operation(ctx, k, func() bool { return scan.TimeLeft(ctx, scan.Closing) })
+		if over && err == nil {
+			err = s.Store.ForgetOperation(ctx, k, now)
+		}
+		return err
 	}))
 }
 

@@ -25,6 +25,7 @@ type Store interface {
 	store.Shards
 	store.Notes
 	store.WaitingKeys
+	store.OperationNotes
 }
 
 // Deps is what the stage needs.
@@ -142,7 +143,8 @@ func (s *Stage) walk(ctx context.Context) (Summary, error) {
 	var errParked error
 	sum.Parked, errParked = s.parked(scan.Share(ctx, parkedShare, scan.Closing), now, &came)
 	errLines := errors.Join(s.lines(scan.Share(ctx, lineShare, scan.Closing), now, &came),
-		s.limits(scan.Share(ctx, lineShare, scan.Closing), now))
+		s.limits(scan.Share(ctx, lineShare, scan.Closing), now),
+		s.operations(scan.Share(ctx, lineShare, scan.Closing), now))
 	sum.Repeated = s.pass.Revisit(ctx, lastDay(cutoff, shards), func(ctx context.Context, slice horizon.Slice) error {
 		if rereadWhole(cutoff.Sub(slice.Minute)) {
 			return visit(ctx, slice)

@@ -26,6 +26,7 @@ var folders = []string{
 	"shared/limit",
 	"shared/memory",
 	"shared/message",
+	"shared/operation",
 	"shared/process",
 	"shared/run",
 	"shared/schedule",

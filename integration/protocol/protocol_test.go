@@ -51,6 +51,12 @@ var specifications = []specification{
 		witnesses:  []string{"allHaveRun", "someWait"},
 		traces:     500, steps: 100,
 	},
+	{
+		name:       "backfill",
+		invariants: []string{"once", "withinMost", "noneForgotten", "counted"},
+		witnesses:  []string{"bothAreOver", "bothHaveMade", "aSecondRowRan"},
+		traces:     400, steps: 100,
+	},
 }
 
 // quint runs Quint's simulator, installed once into the user's cache as package-lock.json pins it, and returns what it

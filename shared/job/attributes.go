@@ -91,6 +91,7 @@ func (s *ScheduleRef) attributes(c *item.Codec) {
 	c.Number("epoch", &s.Epoch)
 	c.Text("rule", &s.Rule)
 	c.Text("manual_of", &s.ManualOf)
+	c.Text("backfill", (*string)(&s.Backfill))
 }
 
 func (d *DagRef) attributes(c *item.Codec) {

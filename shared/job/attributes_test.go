@@ -31,6 +31,7 @@ func full() Row {
 		r.Limits, r.WaitsLimit = LimitsOf(LimitKey{Name: "github", Key: "acct#1"}, LimitKey{Name: "all"}), 2
 
 		r.ScheduleID, r.Epoch, r.Rule, r.ManualOf = "schedule", 15, "l,3600,60,100,allow", "manual"
+		r.Backfill = "operation"
 		r.Dag, r.DagVersion = "dag", 16
 		r.RootID, r.RedriveOf, r.RedrivenBy = "root", "of", "by"
 

@@ -63,6 +63,7 @@ type ScheduleRef struct {
 	Epoch      int64
 	Rule       string // of the schedule when the job was made: written by package schedule; "" for none
 	ManualOf   string // instead of ScheduleID: the schedule of which a caller asked for a run
+	Backfill   ID     // operation that made the job of a nominal time of ManualOf; "" for none
 }
 
 // DagRef is the dag of which there is to be a run; zero for a job.
@@ -175,9 +176,12 @@ func (r Row) Schedule() string {
 	return r.ScheduleID
 }
 
+// Manual says that a caller asked for it, and that it belongs to no nominal time.
+func (r Row) Manual() bool { return r.ManualOf != "" && r.Backfill == "" }
+
 // OccurredAt is where it is listed there: at its nominal time, or when a caller asked for it.
 func (r Row) OccurredAt() time.Time {
-	if r.ManualOf != "" {
+	if r.Manual() {
 		return r.CreatedAt
 	}
 	return r.NominalAt

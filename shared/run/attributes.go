@@ -39,6 +39,7 @@ func (r *Run) attributes(c *item.Codec) {
 	c.Instant("retried_at", &r.RetriedAt)
 	c.Instant("finished_at", &r.FinishedAt)
 	c.Text("schedule", &r.Schedule)
+	c.Text("backfill", (*string)(&r.Backfill))
 	c.Flag("told", &r.Notified)
 	c.Text("priority", (*string)(&r.Priority))
 	c.Text("params", &r.Params)

@@ -27,7 +27,7 @@ func TestRun_IsStoredWithEveryField(t *testing.T) {
 			Whole: true, Before: run.Before{Floor: 4, Items: 5}}}
 		r.CreatedAt, r.DueAt, r.NominalAt, r.ExpiryAt = at(1), at(2), at(3), at(4)
 		r.RetriedAt, r.FinishedAt, r.WakeAt, r.ExpiresAt, r.KeptUntil = at(5), at(6), at(7), at(8), at(9)
-		r.Schedule, r.Notified, r.Priority, r.Params = "schedule", true, job.High, `{"a":1}`
+		r.Schedule, r.Backfill, r.Notified, r.Priority, r.Params = "schedule", "operation", true, job.High, `{"a":1}`
 		r.Shard, r.Tries, r.Lost = 13, 14, true
 	})
 	itemtest.RequireStored(t, goldenRun, r, run.Run.Item, run.Parse)

@@ -182,6 +182,7 @@ type Run struct {
 	RetriedAt  time.Time // when expire_after began to count anew; zero: it counts from DueAt
 	FinishedAt time.Time
 	Schedule   string // its row has the run's id
+	Backfill   job.ID // operation that made it; "" for none
 	Notified   bool   // the row knows that the run was over
 	Priority   job.Priority
 	Params     string // merged, JSON; "" for none, ParamsInItem when an item of their own holds them

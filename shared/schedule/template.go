@@ -89,3 +89,21 @@ func (s Schedule) RunNow(id job.ID, obey bool, shards int, now time.Time) (r job
 	send = job.Route(&r, now)
 	return r, send
 }
+
+// MaxBackfills is how many jobs backfills can make of one nominal time.
+const MaxBackfills = 64
+
+// BackfillID returns the id of job n, from 0, that backfills make of a nominal time: the same for every backfill, so
+// that two of them do not both make it.
+func (k Key) BackfillID(nominal time.Time, n int) job.ID {
+	return job.DeterministicID(nominal, "backfill", string(k.Tenant), k.Name, nominal.UTC().Format(time.RFC3339Nano),
+		strconv.Itoa(n))
+}
+
+// Backfill returns the job with which an operation makes a nominal time that has passed: the template, due now. It is a
+// RunNow in all but its id and its nominal time.
+func (s Schedule) Backfill(by job.ID, nominal time.Time, n, shards int, now time.Time) (r job.Row, send bool) {
+	r, send = s.RunNow(s.BackfillID(nominal, n), false, shards, now)
+	r.NominalAt, r.Backfill = nominal, by
+	return r, send
+}

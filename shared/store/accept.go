@@ -18,6 +18,17 @@ import (
 
 // Accept implements JobWriter.
 func (s *Store) Accept(ctx context.Context, r job.Row, more ...item.Write) error {
+	if err := s.PrepareAccept(ctx, r); err != nil {
+		return err
+	}
+	if len(more) == 0 {
+		return s.Put(ctx, job.Accept(r))
+	}
+	return s.Commit(ctx, append([]item.Write{job.Accept(r)}, more...)...)
+}
+
+// PrepareAccept implements OperationWriter.
+func (s *Store) PrepareAccept(ctx context.Context, r job.Row) error {
 	if !r.StartsRun() { // it is in no list of jobs
 		if err := s.noteTask(ctx, r); err != nil {
 			return err
@@ -28,10 +39,7 @@ func (s *Store) Accept(ctx context.Context, r job.Row, more ...item.Write) error
 			return err
 		}
 	}
-	if len(more) == 0 {
-		return s.Put(ctx, job.Accept(r))
-	}
-	return s.Commit(ctx, append([]item.Write{job.Accept(r)}, more...)...)
+	return nil
 }
 
 // stretchLayout is the first part of a note's sort key, the beginning of its stretch; the second is

@@ -26,6 +26,8 @@ const (
 	parkedNotes = "parked"
 	queueNotes  = "line"
 	limitNotes  = "limit_waiting"
+
+	operationNotes = "operation"
 )
 
 // noteShards is how many partitions the notes of one kind are spread over.

@@ -36,6 +36,8 @@ var _ interface {
 	PermitGiver
 	WaitingKeys
 	WaitingSlots
+	OperationWriter
+	OperationNotes
 	DueIndex
 	Shards
 	Marks

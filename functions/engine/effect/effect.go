@@ -13,6 +13,7 @@ type List struct {
 	Over      []Over      // runs that have ended, and whose schedules are to be notified
 	Wake      []Wake      // parked jobs to be decided about
 	Freed     []limit.Key // of whose permits some were given back while jobs wait
+	Made      []job.Row   // jobs of backfills that have ended
 	Reconcile []run.Key   // runs to be reconciled once all the rest is done
 }
 
@@ -52,6 +53,7 @@ func (l *List) Add(more List) {
 	l.Over = append(l.Over, more.Over...)
 	l.Wake = append(l.Wake, more.Wake...)
 	l.Freed = append(l.Freed, more.Freed...)
+	l.Made = append(l.Made, more.Made...)
 	l.Reconcile = append(l.Reconcile, more.Reconcile...)
 }
 
@@ -64,5 +66,6 @@ func (l *List) End(rows ...job.Row) {
 
 // Empty says that there is nothing to do.
 func (l *List) Empty() bool {
-	return len(l.Ended) == 0 && len(l.Over) == 0 && len(l.Wake) == 0 && len(l.Freed) == 0 && len(l.Reconcile) == 0
+	return len(l.Ended) == 0 && len(l.Over) == 0 && len(l.Wake) == 0 && len(l.Freed) == 0 && len(l.Made) == 0 &&
+		len(l.Reconcile) == 0
 }

@@ -28,6 +28,7 @@ type Request struct {
 	DueAt      time.Time                     // zero: now
 	NominalAt  time.Time                     // zero without a schedule
 	Schedule   string                        // "" for none
+	Backfill   job.ID                        // operation that makes it; "" for none
 	Priority   job.Priority                  // "": the definition's
 	Tags       map[string]string             // over the definition's
 	ExpireAt   func(due time.Time) time.Time // nil: the definition's expire_after
@@ -47,7 +48,7 @@ func (r *Controller) Create(
 	now := r.Clock.Now()
 	is = run.Run{
 		Key: n.Key, Dag: n.Dag, DagVersion: n.Version, Definition: n.Definition.Hash(), DueAt: n.DueAt,
-		NominalAt: n.NominalAt, Schedule: n.Schedule, Priority: n.Priority,
+		NominalAt: n.NominalAt, Schedule: n.Schedule, Backfill: n.Backfill, Priority: n.Priority,
 		Shard: horizon.ShardOf(string(n.ID), r.Shards), Params: string(n.Params),
 	}
 	if is.DueAt.IsZero() {

@@ -30,7 +30,8 @@ func (r *Controller) Launch(
 ) (why job.Reason, todo effect.List, err error) {
 	n := Request{
 		Key: run.Key{Tenant: row.Tenant, ID: row.ID}, Dag: row.Dag, DueAt: row.DueAt, NominalAt: row.NominalAt,
-		Schedule: row.Schedule(), Priority: row.Priority, By: By{Who: bySchedule, Reason: row.Schedule()}, With: with,
+		Schedule: row.Schedule(), Backfill: row.Backfill, Priority: row.Priority,
+		By: By{Who: bySchedule, Reason: row.Schedule()}, With: with,
 	}
 	if n.Tags, err = r.tagsOf(ctx, row); err != nil {
 		return why, todo, err
