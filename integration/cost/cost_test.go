@@ -130,110 +130,102 @@ func month(idle map[int]item.Units) []line {
 	}
 }
 
-// idleHour counts what the passes take of an hour in which nothing happens, whatever it is for.
-func idleHour(t *testing.T, s fixedCost) (u item.Units) {
+// play runs a system until it is settled, and returns what was counted before and after some work.
+func play(t *testing.T, o system.Options, settled time.Duration, work func(a *story.API)) (before, after item.Counts) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
 		world := memory.New(memory.Options{})
 		defer world.Close()
+		o.Registry = worker.NewRegistry()
 		sys := system.Compose(system.Ports{
 			Table: world.Table(), Blobs: world.Blobs(), Stream: world.Table(), Queues: world.Queues(),
 			Timers: world.Timers(), Secrets: world.Secrets(),
 			Clock: clock.System{}, Log: func(string) *slog.Logger { return telemetry.Silent() },
-		}, system.Options{Shards: s.shards, Worker: worker.Options{Name: "w", Slots: 10, Pools: contract.Pools},
-			Registry: worker.NewRegistry(), Heartbeats: s.beating})
+		}, o)
 		ctx, stop := context.WithCancel(t.Context())
 		done := make(chan error, 1)
 		go func() { done <- sys.Run(ctx) }()
 		defer func() { stop(); <-done }()
-		time.Sleep(2*time.Hour + between) // a system that has just begun passes more
-		before := world.Counts().Total()
-		time.Sleep(time.Hour)
-		after := world.Counts().Total()
-		u = item.Units{Write: after.Write - before.Write, IndexWrite: after.IndexWrite - before.IndexWrite,
-			Read: after.Read - before.Read}
+		time.Sleep(settled + between) // a system that has just begun passes more
+		before = world.Counts()
+		work(story.Over(t, sys.API))
+		after = world.Counts()
 	})
-	return u
+	return before, after
+}
+
+// busy returns what some work took of a system with one worker. It leaves tables out.
+func busy(t *testing.T, work func(a *story.API), without ...string) used {
+	t.Helper()
+	before, after := play(t, system.Options{Shards: 4, Worker: worker.Options{Name: "w", Slots: 100}},
+		3*time.Minute, work) // a new system passes every slice once
+	return spent(after, before, without)
+}
+
+// idleHour counts what the passes take of an hour in which nothing happens, whatever it is for.
+func idleHour(t *testing.T, s fixedCost) item.Units {
+	t.Helper()
+	o := system.Options{Shards: s.shards, Worker: worker.Options{Name: "w", Slots: 10, Pools: contract.Pools},
+		Heartbeats: s.beating}
+	first, last := play(t, o, 2*time.Hour, func(*story.API) { time.Sleep(time.Hour) })
+	before, after := first.Total(), last.Total()
+	return item.Units{Write: after.Write - before.Write, IndexWrite: after.IndexWrite - before.IndexWrite,
+		Read: after.Read - before.Read}
+}
+
+// post accepts n jobs, a hundred in a request, and returns the id of the last.
+func post(a *story.API, n int, body func(n int) story.Object) (last string) {
+	for sent := 0; sent < n; {
+		batch := make([]story.Object, 0, contract.MaxBatchJobs)
+		for ; sent < n && len(batch) < contract.MaxBatchJobs; sent++ {
+			batch = append(batch, body(sent))
+		}
+		items := a.Want(http.StatusOK, "POST", "/jobs/batch", story.Object{"jobs": batch})["items"].([]any)
+		last = items[len(items)-1].(story.Object)["job"].(story.Object)["job_id"].(string)
+	}
+	return last
 }
 
 // count runs jobs of a lane and returns what one used, without what an idle system uses meanwhile.
-func count(t *testing.T, l lane, n int) (u used) {
+func count(t *testing.T, l lane, n int) used {
 	t.Helper()
-	synctest.Test(t, func(t *testing.T) {
-		world := memory.New(memory.Options{})
-		defer world.Close()
-		sys := system.Compose(system.Ports{
-			Table: world.Table(), Blobs: world.Blobs(), Stream: world.Table(), Queues: world.Queues(),
-			Timers: world.Timers(), Secrets: world.Secrets(),
-			Clock: clock.System{}, Log: func(string) *slog.Logger { return telemetry.Silent() },
-		}, system.Options{Shards: 4, Worker: worker.Options{Name: "w", Slots: 100}, Registry: worker.NewRegistry()})
-		ctx, stop := context.WithCancel(t.Context())
-		done := make(chan error, 1)
-		go func() { done <- sys.Run(ctx) }()
-		defer func() { stop(); <-done }()
-		a := story.Over(t, sys.API)
-
-		time.Sleep(3*time.Minute + between) // a new system passes every slice once
-		before := world.Counts()
-		last := ""
-		for sent := 0; sent < n; {
-			batch := make([]story.Object, 0, contract.MaxBatchJobs)
-			for ; sent < n && len(batch) < contract.MaxBatchJobs; sent++ {
-				delay := l.first + (l.last-l.first)*time.Duration(sent)/time.Duration(n)
-				batch = append(batch, story.Object{"task": "echo", "delay": span.Format(delay),
-					"payload": story.Object{"n": sent}})
-			}
-			items := a.Want(http.StatusOK, "POST", "/jobs/batch", story.Object{"jobs": batch})["items"].([]any)
-			last = items[len(items)-1].(story.Object)["job"].(story.Object)["job_id"].(string)
-		}
+	return busy(t, func(a *story.API) {
+		last := post(a, n, func(sent int) story.Object {
+			delay := l.first + (l.last-l.first)*time.Duration(sent)/time.Duration(n)
+			return story.Object{"task": "echo", "delay": span.Format(delay), "payload": story.Object{"n": sent}}
+		})
 		time.Sleep(l.last + 2*time.Minute)
 		if n > 0 {
 			a.WantStatus(last, "SUCCEEDED")
 		}
-		u = spent(world.Counts(), before)
-	})
-	return u
+	}, watermarks)
 }
+
+// watermarks is the table that passes write each minute, whatever the load.
+const watermarks = contract.Tasks
 
 // running runs jobs that last an hour and returns what one of these hours used, without what an idle system uses
 // meanwhile and what a short job uses.
-func running(t *testing.T, n int) (u used) {
+func running(t *testing.T, n int) used {
 	t.Helper()
-	measure := func(sleep string, n int) (u used) {
-		synctest.Test(t, func(t *testing.T) {
-			world := memory.New(memory.Options{})
-			defer world.Close()
-			sys := system.Compose(system.Ports{
-				Table: world.Table(), Blobs: world.Blobs(), Stream: world.Table(), Queues: world.Queues(),
-				Timers: world.Timers(), Secrets: world.Secrets(),
-				Clock: clock.System{}, Log: func(string) *slog.Logger { return telemetry.Silent() },
-			}, system.Options{Shards: 4, Worker: worker.Options{Name: "w", Slots: 100}, Registry: worker.NewRegistry()})
-			ctx, stop := context.WithCancel(t.Context())
-			done := make(chan error, 1)
-			go func() { done <- sys.Run(ctx) }()
-			defer func() { stop(); <-done }()
-			a := story.Over(t, sys.API)
-			time.Sleep(3*time.Minute + between)
-			before := world.Counts()
+	measure := func(sleep string, n int) used {
+		return busy(t, func(a *story.API) {
 			for range n {
 				a.Want(http.StatusAccepted, "POST", "/jobs", story.Object{"task": "echo", "timeout": "2h",
 					"payload": story.Object{"sleep": sleep}})
 			}
 			time.Sleep(time.Hour + 2*time.Minute)
-			u = spent(world.Counts(), before)
-		})
-		return u
+		}, watermarks)
 	}
 	return measure("1h", n).less(measure("1ms", n), float64(n))
 }
 
-// spent excludes the table with the passes' watermarks: it is written each minute whatever the
-// load.
-func spent(after, before item.Counts) used {
+// spent returns what was used between two counts, of all tables but some.
+func spent(after, before item.Counts, without []string) used {
 	total := func(c item.Counts) item.Units {
 		var sum item.Units
 		for name, u := range c.Tables {
-			if name != contract.Tasks {
+			if !slices.Contains(without, name) {
 				sum.Write, sum.IndexWrite, sum.Read = sum.Write+u.Write, sum.IndexWrite+u.IndexWrite, sum.Read+u.Read
 			}
 		}
@@ -358,6 +350,7 @@ func TestCost_MatchesThePage(t *testing.T) {
 	counted["an hour of running: write units"], counted["an hour of running: read units"] = ran.write, ran.read
 	runs := fmt.Sprintf("%.0f write and %.0f read units, $%.5f", ran.write, ran.read,
 		ran.write*writeUnit+ran.read*readUnit)
+	options := optionRows(t, counted)
 	idle := map[int]item.Units{}
 	for _, s := range []fixedCost{dev, prod} {
 		u := idleHour(t, s)
@@ -377,7 +370,7 @@ func TestCost_MatchesThePage(t *testing.T) {
 			mostDev, mostProd)
 	}
 	within(t, counted)
-	want := fmt.Sprintf(text, rows.String(), crowds.String(), runs, seldom(), fixed.String(), optional())
+	want := fmt.Sprintf(text, rows.String(), crowds.String(), options, runs, seldom(), fixed.String(), optional())
 	if strings.Contains(want, "%!") {
 		t.Fatal("the page is not filled in well")
 	}
