@@ -28,6 +28,7 @@ const (
 	WriteRelease       = "row.release"
 	WriteReschedule    = "row.reschedule"
 	WriteRetry         = "row.retry"
+	WriteReady         = "row.ready"
 	WriteRewake        = "row.rewake"
 	WriteRewakeEnded   = "row.rewake_owing"
 	WriteRunning       = "row.running"

@@ -68,6 +68,7 @@ var Transitions = []Transition{
 	{WriteSkip, open, []Status{Skipped}, ending},
 	{WritePark, open, []Status{Scheduled, Running}, wakeUp},
 	{WriteUnpark, open, []Status{Scheduled, Running}, slices.Concat(wakeUp, []string{"ready_at"})},
+	{WriteReady, open, []Status{Scheduled, Running}, slices.Concat(wakeUp, []string{"ready_at"})},
 	{WriteBury, []Status{Dead}, []Status{Dead}, slices.Concat(effects, wakeUp)},
 	{WriteRedrive, []Status{Dead}, []Status{Dead}, slices.Concat(effects, wakeUp)},
 	{WriteKeep, []Status{Succeeded, Dead, Cancelled, Skipped, Expired, Gone},
@@ -399,6 +400,16 @@ func Unpark(r Row, now time.Time) (Row, item.Write) {
 	after.WakeAt, after.ReadyAt = now, now
 	parked := item.Cond{Attr: "parked", Op: item.Exists}
 	return after, change(WriteUnpark, r, after, from(WriteUnpark, atVersion(r.Version), atAttempt(r.Attempt), parked))
+}
+
+// Ready notes that a job, which is not parked, need not wait for those that waited for a permit before it: none does
+// any more. The writer sends the firing.
+func Ready(r Row, now time.Time) (Row, item.Write) {
+	after, _ := Rewake(r, now.Add(contract.Grace), now, r.Postponed+1)
+	after.ReadyAt = now
+	free := item.Cond{Attr: "parked", Op: item.Missing}
+	return after, change(WriteReady, r, after,
+		from(WriteReady, atVersion(r.Version), atAttempt(r.Attempt), wakeAsRead(r), free))
 }
 
 // Bury notes that the dead letter has reached the queue from which SQS moves it to the DLQ.

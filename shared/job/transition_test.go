@@ -65,6 +65,8 @@ func every(r Row, now time.Time) map[string]item.Write {
 	add(w)
 	_, w = Unpark(r, now)
 	add(w)
+	_, w = Ready(r, now)
+	add(w)
 	made := r
 	made.Epoch, made.ScheduleID = r.Epoch+1, "s"
 	_, w, _ = Adopt(r, made, now)

@@ -36,3 +36,24 @@ func TestDecider_WakesTheNextWhereAPauseHoldsTheFirst(t *testing.T) {
 		}
 	})
 }
+
+// Where jobs have waited for a permit until a moment ago, and none does any more, the next one may start: its row says
+// so. A worker would otherwise refuse it time after time, for as long as the key is marked.
+func TestDecider_LetsAJobGoOnWhereNoneWaitsAnyMore(t *testing.T) {
+	t.Parallel()
+	bubble(t, "a marked key", func(b *bench) {
+		under := job.LimitKey{Name: "github", Key: "acct-42"}
+		key := limit.Key{Tenant: jobtest.Tenant, LimitKey: under}
+		_, err := b.Store.UpdateLimit(b.Context(), key.Tenant, under.Name, stagetest.Now(),
+			func(*limit.Limit) (limit.Limit, error) { return limit.Limit{MaxRunning: 1}, nil })
+		b.Must(err)
+		b.Write(key.MarkWaiting(stagetest.Now()))
+		r := b.Overdue(1, time.Second, func(r *job.Row) { r.Limits = job.LimitsOf(under) })
+		_, err = b.engine.Reevaluate(b.Context(), r.Key, r.Version, r.Attempt)
+		b.Must(err)
+		b.RequireFired(b.Row(r.Key))
+		if b.Row(r.Key).ReadyAt.IsZero() {
+			b.Error("the row does not say that the job need not wait")
+		}
+	})
+}

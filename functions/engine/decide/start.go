@@ -282,19 +282,28 @@ func (d *Decider) within(ctx context.Context, s starting, todo *effect.List) (jo
 		}
 		return v.Step, err
 	}
+	if v.Ahead && !s.row.Parked && !s.gently {
+		row, write := job.Ready(s.row, s.now)
+		if err := d.Jobs.PutRow(ctx, row, write); err != nil {
+			return job.StepFire, err
+		}
+		return job.StepFire, d.fire(ctx, row, "ready")
+	}
 	return d.fireNow(ctx, s)
 }
 
 // waitForPermit puts a job among those that wait for a permit of one of its limits. Permits of its other limits are
-// given back first: it takes all of them, or none. A permit may have been given back just before the job was there; so
-// those that wait are looked at once more then.
+// given back first, if a worker has claimed the attempt and so may have taken some: it takes all of them, or none. A
+// permit may have been given back just before the job was there; so those that wait are looked at once more then.
 func (d *Decider) waitForPermit(ctx context.Context, s starting, v limits.Verdict, todo *effect.List) error {
 	row := s.row
-	freed, err := d.Limits.Free(ctx, row, row.Attempt, nil)
-	if err != nil {
-		return err
+	if s.claim.Attempt == row.Attempt {
+		freed, err := d.Limits.Free(ctx, row, row.Attempt, nil)
+		if err != nil {
+			return err
+		}
+		todo.Freed = append(todo.Freed, freed...)
 	}
-	todo.Freed = append(todo.Freed, freed...)
 	if row.WaitsLimit != int64(v.No) {
 		if err := errors.Join(d.Jobs.NoteWaitingKey(ctx, v.Key, s.now), d.Jobs.NoteOpen(ctx, row)); err != nil {
 			return err

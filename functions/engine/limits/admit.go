@@ -27,6 +27,9 @@ type Verdict struct {
 	Cancel *job.Row
 	// Unmarked says that the key is to be marked once the job waits.
 	Unmarked bool
+	// Ahead, of job.StepFire, says that jobs have waited for a permit until a moment ago. A worker would take the job
+	// for one that has to wait behind them, unless its row says that it need not.
+	Ahead bool
 }
 
 // Admit says whether a job that is due may be fired, or has to wait for a permit. A permit that it holds already
@@ -60,6 +63,7 @@ func (l *Limits) Admit(ctx context.Context, r job.Row, c job.Claim, now time.Tim
 		if waits {
 			behind = append(behind, no)
 		}
+		fire.Ahead = fire.Ahead || s.marked() && r.ReadyAt.IsZero()
 	}
 	for _, no := range full {
 		if s := states[no]; s.limit.WhenFull == limit.Skip && first {
