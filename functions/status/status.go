@@ -81,6 +81,8 @@ func (s *Stage) report(ctx context.Context, d message.Delivery) error {
 		return err
 	default:
 		late := !d.SentAt.IsZero() && s.Clock.Now().Sub(d.SentAt) > contract.ReportsBehind
-		return s.engine.Settle(ctx, k, rep.Attempt, rep.Token, decide.Arrival{Repeated: d.Receives > 1, Late: late})
+		return s.engine.Settle(ctx, k, rep.Attempt, rep.Token, decide.Arrival{
+			Repeated: d.Receives > 1, Late: late, Freed: rep.Freed,
+		})
 	}
 }

@@ -64,6 +64,9 @@ type Report struct {
 	Token   int64           `json:"token,omitempty"`
 	Worker  string          `json:"worker,omitempty"`
 	Outcome json.RawMessage `json:"outcome,omitempty"` // of Running: the job.Outcome, as far as it is known
+	// Freed, of Ended, says that the worker has given back the permits of the attempt, and for which of the job's
+	// limits others wait, in their order. It came later: without it the reader gives them back.
+	Freed []bool `json:"freed,omitempty"`
 }
 
 // DeadLetter is the dead letter of one job: enough for a person who finds it in the DLQ to see

@@ -40,6 +40,8 @@ func golden() map[string]any {
 			Token: 4, Worker: "w1", Outcome: []byte(`{"started_at":"2027-03-28T12:00:00.25Z"}`)},
 		"report-ended.v1": Report{V: V, Kind: Ended, Tenant: "acme", JobID: f.JobID, Version: 3, Attempt: 2, Token: 4,
 			Worker: "w1", Outcome: []byte(`{"kind":"succeeded","result":{"n":1}}`)},
+		"report-freed.v1": Report{V: V, Kind: Ended, Tenant: "acme", JobID: f.JobID, Version: 3, Attempt: 2, Token: 4,
+			Freed: []bool{false, true}},
 		"report-repeated.v1": Report{V: V, Kind: Ended, Tenant: "acme", JobID: f.JobID, Version: 3, Attempt: 2,
 			Token: 4},
 		"report-look.v1": Report{V: V, Kind: Reevaluate, Tenant: "acme", JobID: f.JobID, Version: 3, Attempt: 2},

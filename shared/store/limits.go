@@ -5,6 +5,7 @@ import (
 	"slices"
 	"time"
 
+	"punctual/shared/contract"
 	"punctual/shared/fault"
 	"punctual/shared/horizon"
 	"punctual/shared/item"
@@ -149,26 +150,37 @@ func (s *Store) buckets(ctx context.Context, refs []item.Ref) (are []limit.Permi
 	return are, nil
 }
 
-// sampledBuckets is how many buckets are read in search of a permit, at most. A job that finds none in these waits, and
-// the process that puts it among those that wait reads all of them.
+// sampledBuckets is how many buckets are read at first in search of a permit.
 const sampledBuckets = 16
 
-// roomiest finds the bucket with the most permits left, of some that follow no.
+// roomiest finds the bucket with the most permits left of those that follow no, or else of all others: for a job that
+// was woken there is a permit, in whichever bucket it was given back.
 func (s *Store) roomiest(ctx context.Context, k limit.Key, each []int, no int) (next int, found bool, err error) {
-	var order []int
-	var refs []item.Ref
-	for i := range min(len(each), sampledBuckets) {
-		at := (no + i) % len(each)
-		order, refs = append(order, at), append(refs, limit.Bucket{Key: k, No: at}.Ref())
+	order := make([]int, len(each))
+	for i := range order {
+		order[i] = (no + i) % len(each)
 	}
-	are, err := s.buckets(ctx, refs)
-	most := 0
-	for i, b := range are {
-		if left := each[order[i]] - b.N; left > most {
-			most, next = left, order[i]
+	sample := min(len(each), sampledBuckets)
+	for _, some := range [][]int{order[:sample], order[sample:]} {
+		refs := make([]item.Ref, len(some))
+		for i, at := range some {
+			refs[i] = limit.Bucket{Key: k, No: at}.Ref()
+		}
+		are, err := s.buckets(ctx, refs)
+		if err != nil {
+			return 0, false, err
+		}
+		most := 0
+		for i, b := range are {
+			if left := each[some[i]] - b.N; left > most {
+				most, next = left, some[i]
+			}
+		}
+		if most > 0 {
+			return next, true, nil
 		}
 	}
-	return next, most > 0, err
+	return 0, false, nil
 }
 
 // FreePermit implements PermitGiver.
@@ -210,6 +222,42 @@ func (s *Store) FreePermit(
 		}
 	}
 	return !limit.ParseBucket(head, 0).Mark.IsZero(), nil
+}
+
+// FreePermits implements PermitGiver.
+func (s *Store) FreePermits(
+	ctx context.Context, k job.Key, of job.Limits, attempt int64, buckets []int,
+) (waits []bool, err error) {
+	list := of.List()
+	waits = make([]bool, len(list))
+	for no, each := range list {
+		key := limit.Key{Tenant: k.Tenant, LimitKey: each}
+		is, err := s.Limit(ctx, key.Tenant, key.Name)
+		switch fault.KindOf(err) {
+		case fault.NotFound:
+			continue
+		case fault.Undecodable: // that keeps no job from its end: its permit may be in any bucket
+			is, err = limit.Limit{Widest: contract.MaxRunning}, nil
+		}
+		if err != nil {
+			return nil, err
+		}
+		bucket := -1
+		if no < len(buckets) {
+			bucket = buckets[no]
+		}
+		if is.Widest > 0 {
+			waits[no], err = s.FreePermit(ctx, is, key, k.ID, attempt, bucket)
+		} else {
+			var head limit.Permits
+			head, err = s.Waiting(ctx, key)
+			waits[no] = !head.Mark.IsZero()
+		}
+		if err != nil {
+			return nil, err
+		}
+	}
+	return waits, nil
 }
 
 // Waiting implements LimitReader.

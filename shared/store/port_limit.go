@@ -41,6 +41,10 @@ type PermitGiver interface {
 	FreePermit(
 		ctx context.Context, l limit.Limit, k limit.Key, id job.ID, attempt int64, bucket int,
 	) (waits bool, err error)
+	// FreePermits gives back what a job holds of its limits for that attempt or an earlier one. buckets says where a
+	// worker has taken them, in the order of the job's limits; nil: it is not known. waits says, in that order, for
+	// which of them jobs may wait.
+	FreePermits(ctx context.Context, k job.Key, of job.Limits, attempt int64, buckets []int) (waits []bool, err error)
 }
 
 // WaitingKeys are the keys of limits that jobs wait for, for the sweeper.
@@ -87,6 +91,7 @@ type LimitKeyNotes interface {
 // LimitWaiters are the jobs that wait for permits.
 type LimitWaiters interface {
 	// LimitWaiters reads the jobs that wait for a permit of a key, as many as most at most, in the order in which they
-	// are served: by priority, and then by due time. The index that it reads may be a moment behind.
+	// are served: by priority, and then by due time. Jobs with a deadline are in that order only among the first
+	// hundred of their priority. The index that it reads may be a moment behind.
 	LimitWaiters(ctx context.Context, k limit.Key, most int) (waiters []Entry, err error)
 }

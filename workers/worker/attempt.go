@@ -48,7 +48,8 @@ type lease struct {
 	takeovers int64
 	cancel    bool
 	lost      []job.Attempt // starts of this attempt whose workers ended
-	permits   []int         // the buckets of its permits, in the order of the job's limits
+	limits    job.Limits    // under which it has taken permits
+	permits   []int         // the buckets of them, in the order of the limits
 	from      time.Time     // monotonic, from before the claim or heartbeat was asked for
 }
 

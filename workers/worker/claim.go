@@ -139,7 +139,7 @@ func (w *Worker) claim(a *attempt) disposition {
 			over = nil
 		case repeat:
 			w.meter.Count(telemetry.Duplicates, 1)
-			w.ended(f, old.Token)
+			w.ended(f, old.Token, nil)
 			return disposition{then: done}
 		case outdated:
 			w.meter.Count(telemetry.Duplicates, 1)

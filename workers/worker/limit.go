@@ -96,7 +96,7 @@ func (w *Worker) takePermits(a *attempt) disposition {
 		return cannotRead(err)
 	}
 	now := w.clock.Now()
-	a.l.permits = make([]int, len(are))
+	a.l.limits, a.l.permits = r.Limits, make([]int, len(are))
 	for n, l := range are {
 		if l.MaxRunning == 0 {
 			continue

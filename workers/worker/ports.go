@@ -20,6 +20,7 @@ type Store interface {
 	store.RunReader
 	store.ScheduleReader
 	store.PauseReader
+	store.PermitGiver
 	store.PermitTaker
 	store.RestoredTables
 	store.Writes

@@ -49,7 +49,24 @@ func (w *Worker) settle(f *firing, l lease, o job.Outcome, log *slog.Logger) {
 		}
 	}
 	w.reached(f)
-	w.ended(f, l.token)
+	w.ended(f, l.token, w.givePermits(f, l))
+}
+
+// givePermits gives back the permits of an attempt whose outcome is recorded, and says for which limits others wait;
+// nil where it took none, or where that fails: the process that settles the attempt does it then. Here it does not wait
+// for the reports of other jobs.
+func (w *Worker) givePermits(f *firing, l lease) []bool {
+	if l.limits == "" {
+		return nil
+	}
+	ctx, cancel := w.call()
+	defer cancel()
+	waits, err := w.store.FreePermits(ctx, f.key, l.limits, f.attempt, l.permits)
+	if err != nil {
+		w.fault("giving back permits", err)
+		return nil
+	}
+	return waits
 }
 
 // storeResult puts a result that is too large for the claim into an object, before the outcome names it. The object's
@@ -82,9 +99,9 @@ func (w *Worker) storeResult(f *firing, l lease, o *job.Outcome, log *slog.Logge
 
 // ended reports that an outcome is recorded; the message is deleted once that is sent. What the outcome is
 // is on the claim: a report of a large result costs no more than any other.
-func (w *Worker) ended(f *firing, token int64) {
+func (w *Worker) ended(f *firing, token int64, freed []bool) {
 	w.reports.add(message.Report{
 		Kind: message.Ended, Tenant: string(f.key.Tenant), JobID: string(f.key.ID),
-		Version: f.version, Attempt: f.attempt, Token: token,
+		Version: f.version, Attempt: f.attempt, Token: token, Freed: freed,
 	}, f)
 }

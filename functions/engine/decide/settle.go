@@ -6,6 +6,7 @@ import (
 	"fmt"
 
 	"punctual/functions/engine/effect"
+	"punctual/functions/engine/limits"
 	"punctual/shared/fault"
 	"punctual/shared/horizon"
 	"punctual/shared/item"
@@ -36,6 +37,8 @@ func (d *Decider) Began(ctx context.Context, k job.Key, version, attempt, token 
 type Arrival struct {
 	Repeated bool // it was received before, and the row may be written already
 	Late     bool // it waited in a busy queue: reports that still wait are settled before the children are evaluated
+	// Freed says that the worker has given back the attempt's permits, and for which of the job's limits others wait.
+	Freed []bool
 }
 
 // Settle settles an attempt by the outcome on its claim: it writes the contents, then the row, then sends the firing
@@ -59,7 +62,7 @@ func (d *Decider) Settle(
 		}
 		ended = *c.Outcome
 		var err error
-		if freed, err = d.freePermits(ctx, row, attempt, ended.Permits); err != nil { // before the row is final
+		if freed, err = d.freePermits(ctx, row, attempt, ended.Permits, by); err != nil { // before the row is final
 			return nil, err
 		}
 		settled, err := job.Settle(row, attempt, ended, d.Clock.Now())
@@ -136,10 +139,16 @@ func (d *Decider) settledBefore(
 	return todo, nil
 }
 
-// freePermits gives back the permits of an attempt that has ended, and returns the keys that jobs wait for.
-func (d *Decider) freePermits(ctx context.Context, row *job.Row, attempt int64, buckets []int) ([]limit.Key, error) {
-	if row.Limits == "" {
+// freePermits gives back the permits of an attempt that has ended, unless its worker did, and returns the keys that
+// jobs wait for.
+func (d *Decider) freePermits(
+	ctx context.Context, row *job.Row, attempt int64, buckets []int, by Arrival,
+) ([]limit.Key, error) {
+	switch {
+	case row.Limits == "":
 		return nil, nil
+	case by.Freed != nil:
+		return limits.Freed(*row, by.Freed), nil
 	}
 	return d.Limits.Free(ctx, *row, attempt, buckets)
 }

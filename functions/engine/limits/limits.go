@@ -4,7 +4,6 @@ import (
 	"context"
 	"time"
 
-	"punctual/shared/contract"
 	"punctual/shared/fault"
 	"punctual/shared/job"
 	"punctual/shared/limit"
@@ -106,38 +105,18 @@ func keysOf(r job.Row) []limit.Key {
 }
 
 // Free gives back the permits of an attempt that has ended, or of a job that does not start now, and returns the keys
-// for which a job may wait. buckets says where a worker has taken them, in the order of the job's limits; nil: it is
-// not known.
+// for which a job may wait.
 func (l *Limits) Free(ctx context.Context, r job.Row, attempt int64, buckets []int) (freed []limit.Key, err error) {
+	waits, err := l.Store.FreePermits(ctx, r.Key, r.Limits, attempt, buckets)
+	return Freed(r, waits), err
+}
+
+// Freed are the keys of a job's limits for which a job may wait; waits says so in the order of its limits.
+func Freed(r job.Row, waits []bool) (freed []limit.Key) {
 	for no, k := range keysOf(r) {
-		is, err := l.Store.Limit(ctx, k.Tenant, k.Name)
-		switch fault.KindOf(err) {
-		case fault.NotFound:
-			continue
-		case fault.Undecodable: // that keeps no job from its end: its permit may be in any bucket
-			is, err = limit.Limit{Widest: contract.MaxRunning}, nil
-		}
-		if err != nil {
-			return freed, err
-		}
-		bucket := -1
-		if no < len(buckets) {
-			bucket = buckets[no]
-		}
-		var waits bool
-		if is.Widest > 0 {
-			waits, err = l.Store.FreePermit(ctx, is, k, r.ID, attempt, bucket)
-		} else {
-			var head limit.Permits
-			head, err = l.Store.Waiting(ctx, k)
-			waits = !head.Mark.IsZero()
-		}
-		if err != nil {
-			return freed, err
-		}
-		if waits {
+		if no < len(waits) && waits[no] {
 			freed = append(freed, k)
 		}
 	}
-	return freed, nil
+	return freed
 }
