@@ -131,6 +131,9 @@ func (r Row) parkedWake(now time.Time) time.Time {
 	return d.Add(contract.AfterDue)
 }
 
+// WakesByDeadline reports whether the wake-up of a parked job is its deadline: such jobs lie first in a parking place.
+func WakesByDeadline(dueAt, wakeAt time.Time) bool { return !wakeAt.Equal(dueAt.Add(parkedFor)) }
+
 // MayHaveDeadline reports whether an entry of the due index may be one of a job whose deadline wakes it, or is to: its
 // wake-up is neither its due time nor just after. Whether it is, the row says.
 func MayHaveDeadline(dueAt, wakeAt time.Time) bool {

@@ -1,6 +1,7 @@
 package store
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"slices"
@@ -182,33 +183,51 @@ func (s *Store) LimitUses(ctx context.Context, l limit.Limit, keys []limit.Key) 
 	return uses, nil
 }
 
+// sortedWaiters is how many jobs of a queue are read to put them in their order where some have a deadline: these lie
+// first in a queue, in the order of their deadlines.
+const sortedWaiters = 100
+
 // LimitWaiters implements LimitWaiters.
 func (s *Store) LimitWaiters(ctx context.Context, k limit.Key, most int) (waiters []Entry, err error) {
 	for _, queue := range job.WaiterQueues(k.Tenant, k.LimitKey) {
-		q := DueQuery{Slice: queue}
-		own := len(waiters)
-		for len(waiters) < most {
-			q.Limit = most - len(waiters)
-			found, next, err := s.DuePage(ctx, q)
-			if err != nil {
-				return nil, err
-			}
-			for _, f := range found[:min(len(found), q.Limit)] {
-				if f.Err == nil {
-					waiters = append(waiters, f.Entry)
-				}
-			}
-			if next == "" {
-				break
-			}
-			q.Cursor = next
+		want := most - len(waiters)
+		if want <= 0 {
+			break
 		}
-		slices.SortFunc(waiters[own:], func(a, b Entry) int {
-			if c := a.DueAt.Compare(b.DueAt); c != 0 {
-				return c
-			}
-			return strings.Compare(string(a.Key.ID), string(b.Key.ID))
+		found, err := s.waitersOf(ctx, queue, want)
+		more := err == nil && want < sortedWaiters && len(found) == want
+		if more && job.WakesByDeadline(found[0].DueAt, found[0].WakeAt) {
+			found, err = s.waitersOf(ctx, queue, sortedWaiters)
+		}
+		if err != nil {
+			return nil, err
+		}
+		slices.SortFunc(found, func(a, b Entry) int {
+			return cmp.Or(a.DueAt.Compare(b.DueAt), cmp.Compare(a.Key.ID, b.Key.ID))
 		})
+		waiters = append(waiters, found[:min(len(found), want)]...)
+	}
+	return waiters, nil
+}
+
+// waitersOf reads the first entries of a queue that can be read, in the order in which they lie there.
+func (s *Store) waitersOf(ctx context.Context, queue string, most int) (waiters []Entry, err error) {
+	q := DueQuery{Slice: queue}
+	for len(waiters) < most {
+		q.Limit = most - len(waiters)
+		found, next, err := s.DuePage(ctx, q)
+		if err != nil {
+			return nil, err
+		}
+		for _, f := range found[:min(len(found), q.Limit)] {
+			if f.Err == nil {
+				waiters = append(waiters, f.Entry)
+			}
+		}
+		if next == "" {
+			break
+		}
+		q.Cursor = next
 	}
 	return waiters, nil
 }

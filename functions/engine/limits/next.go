@@ -21,9 +21,6 @@ type Waking struct {
 const (
 	// wokenAtOnce is how many jobs one call wakes, at most.
 	wokenAtOnce = 64
-	// waitersRead is how many of those that wait are read. Those with a deadline lie first in a queue, in the order of
-	// their deadlines, and of these so many are put in the order of their due times.
-	waitersRead = 100
 	// indexLag is after which time an index that showed no waiting job is read once more: it may be late.
 	indexLag = 2 * time.Second
 	// unmarkAfter is how old a mark must be to be removed. It is longer than the index is late and than any invocation
@@ -50,7 +47,7 @@ func (l *Limits) Next(ctx context.Context, k limit.Key) (waking Waking, err erro
 	if free == 0 {
 		return l.recheckLater(ctx, &s, now)
 	}
-	waiting, err := l.Store.LimitWaiters(ctx, k, waitersRead)
+	waiting, err := l.Store.LimitWaiters(ctx, k, free+1)
 	if err != nil {
 		return waking, err
 	}
