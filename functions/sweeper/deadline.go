@@ -3,6 +3,7 @@ package sweeper
 import (
 	"context"
 	"errors"
+	"sync/atomic"
 	"time"
 
 	"punctual/functions/engine/scan"
@@ -47,27 +48,26 @@ func (s *Stage) deadlines(ctx context.Context, now time.Time, shards int, came *
 	tenants, err := s.Store.ParkedTenants(ctx)
 	lines, err2 := s.Store.Queues(ctx)
 	limits, err3 := s.Store.WaitingKeys(ctx)
-	errs := []error{err, err2, err3}
 	var held []string
-	for _, t := range scan.Rotate(tenants, now) {
+	for _, t := range tenants {
 		held = append(held, horizon.Parkings(string(t.ID))...)
 	}
-	for _, k := range scan.Rotate(lines, now) {
+	for _, k := range lines {
 		held = append(held, horizon.Line(string(k.Tenant), k.Name))
 	}
-	for _, k := range scan.Rotate(limits, now) {
+	for _, k := range limits {
 		held = append(held, job.WaiterQueues(k.Tenant, k.LimitKey)...)
 	}
-	for _, slice := range held {
-		if !scan.TimeLeft(ctx, scan.Closing) {
-			walked.Cut = true
-			break
+	var read, failed atomic.Int64
+	all, err4 := eachInTime(ctx, held, now, func(slice string) error {
+		read.Add(1)
+		err := s.each(ctx, store.DueQuery{Slice: slice, Before: now}, came, s.engine.Deadline)
+		if err != nil {
+			failed.Add(1)
 		}
-		walked.Slices++
-		if err := s.each(ctx, store.DueQuery{Slice: slice, Before: now}, came, s.engine.Deadline); err != nil {
-			walked.Failed++
-			errs = append(errs, err)
-		}
-	}
-	return walked, errors.Join(errs...)
+		return err
+	})
+	walked.Slices, walked.Failed = walked.Slices+int(read.Load()), walked.Failed+int(failed.Load())
+	walked.Cut = walked.Cut || !all
+	return walked, errors.Join(err, err2, err3, err4)
 }

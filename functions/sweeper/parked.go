@@ -3,7 +3,10 @@ package sweeper
 import (
 	"context"
 	"errors"
+	"sync"
 	"time"
+
+	"golang.org/x/sync/errgroup"
 
 	"punctual/functions/engine/scan"
 	"punctual/shared/horizon"
@@ -49,20 +52,36 @@ func (s *Stage) parked(ctx context.Context, now time.Time, came *scan.Counter) (
 // lines decides about jobs that are queued behind a run that may be over. Each pass begins with another schedule.
 func (s *Stage) lines(ctx context.Context, now time.Time, came *scan.Counter) error {
 	keys, err := s.Store.Queues(ctx)
-	return errors.Join(err, eachInTime(ctx, keys, now, func(k schedule.Key) error { return s.line(ctx, k, now, came) }))
+	_, errLines := eachInTime(ctx, keys, now, func(k schedule.Key) error { return s.line(ctx, k, now, came) })
+	return errors.Join(err, errLines)
 }
 
+// keysAtOnce is how many keys a pass handles at a time: there may be thousands of limits of work for which jobs wait.
+const keysAtOnce = 16
+
 // eachInTime handles keys for as long as the pass has time, and begins with another one each time. An error of one
-// keeps no other from being handled.
-func eachInTime[K any](ctx context.Context, keys []K, now time.Time, handle func(K) error) error {
+// keeps no other from being handled. all says that the time was enough.
+func eachInTime[K any](ctx context.Context, keys []K, now time.Time, handle func(K) error) (all bool, err error) {
+	var mu sync.Mutex
 	var errs []error
+	var g errgroup.Group
+	g.SetLimit(keysAtOnce)
+	all = true
 	for _, k := range scan.Rotate(keys, now) {
-		if !scan.TimeLeft(ctx, scan.Closing) {
+		if all = scan.TimeLeft(ctx, scan.Closing); !all {
 			break
 		}
-		errs = append(errs, handle(k))
+		g.Go(func() error {
+			if err := handle(k); err != nil {
+				mu.Lock()
+				defer mu.Unlock()
+				errs = append(errs, err)
+			}
+			return nil
+		})
 	}
-	return errors.Join(errs...)
+	_ = g.Wait() // the errors of all are collected
+	return all, errors.Join(errs...)
 }
 
 func (s *Stage) line(ctx context.Context, k schedule.Key, now time.Time, came *scan.Counter) error {
@@ -87,7 +106,7 @@ func (s *Stage) line(ctx context.Context, k schedule.Key, now time.Time, came *s
 // a permit back may have crashed, or its worker was lost. Each pass begins with another key.
 func (s *Stage) limits(ctx context.Context, now time.Time) error {
 	keys, err := s.Store.WaitingKeys(ctx)
-	return errors.Join(err, eachInTime(ctx, keys, now, func(k limit.Key) error {
+	_, errWaiting := eachInTime(ctx, keys, now, func(k limit.Key) error {
 		if err := s.engine.Waiting(ctx, k); err != nil {
 			return err
 		}
@@ -95,20 +114,22 @@ func (s *Stage) limits(ctx context.Context, now time.Time) error {
 			return err
 		}
 		return s.Store.ForgetWaitingKey(ctx, k, now)
-	}))
+	})
+	return errors.Join(err, errWaiting)
 }
 
 // operations brings on the operations that have not ended, where no process has done so: one that noted the end of a
 // job may have crashed. Each pass begins with another one.
 func (s *Stage) operations(ctx context.Context, now time.Time) error {
 	keys, err := s.Store.NotedOperations(ctx)
-	return errors.Join(err, eachInTime(ctx, keys, now, func(k operation.Key) error {
+	_, errOperations := eachInTime(ctx, keys, now, func(k operation.Key) error {
 		over, err := s.engine.Operation(ctx, k, func() bool { return scan.TimeLeft(ctx, scan.Closing) })
 		if over && err == nil {
 			err = s.Store.ForgetOperation(ctx, k, now)
 		}
 		return err
-	}))
+	})
+	return errors.Join(err, errOperations)
 }
 
 func (s *Stage) parkedOf(

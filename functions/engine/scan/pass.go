@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"math"
 	"slices"
 	"sync"
 	"time"
@@ -186,16 +187,37 @@ func (w *walk) revisit(ctx context.Context, list []horizon.Slice) {
 }
 
 // Rotate returns the list rotated so that it begins with another entry each minute: a slow entry then does not always
-// come before the same others.
+// come before the same others. Of a list that is too long for a minute, each part is soon among the first.
 func Rotate[T any](list []T, now time.Time) []T {
-	if len(list) == 0 {
+	n := len(list)
+	if n == 0 {
 		return list
 	}
-	first := int(now.Unix()/60) % len(list)
+	first := int(now.Unix()/60) % n * stride(n) % n
 	if first < 0 { // before 1970
-		first += len(list)
+		first += n
 	}
 	return slices.Concat(list[first:], list[:first])
+}
+
+// stride is how far apart in a list of n the beginnings of two minutes are: the golden section of it, which spreads
+// them evenly after any number of minutes. It has no factor in common with n, so each entry is the first once in n
+// minutes.
+func stride(n int) int {
+	s := int(float64(n) / math.Phi)
+	for ; s > 1; s-- {
+		if gcd(n, s) == 1 {
+			return s
+		}
+	}
+	return 1
+}
+
+func gcd(a, b int) int {
+	for b > 0 {
+		a, b = b, a%b
+	}
+	return a
 }
 
 // Revisit visits slices that were passed before; no watermark moves. It ends early when the invocation's time runs

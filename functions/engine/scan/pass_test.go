@@ -255,3 +255,24 @@ func TestRotate_BeginsWithAnotherEntryEachMinuteAlsoBefore1970(t *testing.T) {
 		}
 	}
 }
+
+// A pass that has time for a twentieth of a list has been at each part of it after three times twenty minutes.
+func TestRotate_BringsEachPartOfALongListSoon(t *testing.T) {
+	t.Parallel()
+	for _, n := range []int{20, 41, 64, 1000, 9973, 10_000} {
+		list := make([]int, n)
+		for i := range list {
+			list[i] = i
+		}
+		seen := map[int]bool{}
+		for minute := range 60 {
+			rotated := scan.Rotate(list, time.Date(2026, 11, 30, 8, minute, 0, 0, time.UTC))
+			for _, i := range rotated[:(n+19)/20] {
+				seen[i] = true
+			}
+		}
+		if len(seen) != n {
+			t.Errorf("of %d entries %d were handled", n, len(seen))
+		}
+	}
+}
