@@ -180,6 +180,30 @@ var Recurring = []Story{
 		w.Do("s", "resume", object{})
 		return func() { w.Came("s", map[string]int{ran: 15}) } // four were due under the pause before the edit
 	}},
+	{Recurs: true, Name: "an edit pauses a schedule, and another resumes it", Held: true, Play: func(w *Client) func() {
+		w.Put("s", every("10s", 2*time.Minute), nil)
+		time.Sleep(25 * time.Second)
+		w.Put("s", every("10s", 3*time.Minute), object{"paused": object{"reason": "the shop moves"}})
+		paused := time.Now()
+		time.Sleep(40 * time.Second)
+		resumed := time.Now()
+		w.Put("s", every("10s", 3*time.Minute), object{"paused": false})
+		return func() {
+			for _, f := range w.Came("s", map[string]int{ran: 22, skipped: 3}) {
+				for _, r := range w.runs(f.row.Key) {
+					if r.from.After(paused.Add(contract.EffectiveAfter)) && r.from.Before(resumed) {
+						w.violation("%s ran under the pause, %s after the edit", clockTime(f.NominalAt), r.from.Sub(paused))
+					}
+				}
+			}
+		}
+	}},
+	{Recurs: true, Name: "a schedule begins paused", Held: true, Play: func(w *Client) func() {
+		w.Put("s", every("10s", 2*time.Minute), object{"paused": true})
+		time.Sleep(45 * time.Second)
+		w.Do("s", "resume", object{})
+		return func() { w.Came("s", map[string]int{ran: 8, skipped: 4}) }
+	}},
 	{Recurs: true, Name: "everything is paused while a schedule goes on", Held: true, Play: func(w *Client) func() {
 		w.Put("s", every("10s", 3*time.Minute), nil)
 		time.Sleep(25 * time.Second)
