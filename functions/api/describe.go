@@ -68,6 +68,7 @@ var schemaTexts = map[string]string{
 	"ScheduleView":             "Schedule. Fields without a value are absent.",
 	"SkippedTime":              "Time at which a schedule does not run, and the reason.",
 	"TaskView":                 "Task.",
+	"UniqueView":               "Key that one open job of the tenant holds at a time.",
 	"ValidateAnswer":           "Shape of a valid dag.",
 	"WhoamiAnswer":             "Identity of the caller.",
 	"ZoneRulesView":            "Time zone rules in use.",

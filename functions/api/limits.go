@@ -68,5 +68,6 @@ var limits = strings.NewReplacer(
 	"{=tag_key}", strconv.Itoa(contract.MaxTagKey),
 	"{=tag_value}", strconv.Itoa(contract.MaxTagValue),
 	"{=tags}", strconv.Itoa(contract.MaxTags),
+	"{=unique_key}", strconv.Itoa(contract.MaxUniqueKey),
 	"{=waiters}", strconv.Itoa(show.MaxWaiters/1000)+",000",
 )

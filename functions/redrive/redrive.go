@@ -2,12 +2,14 @@ package redrive
 
 import (
 	"context"
+	"errors"
 	"fmt"
 
 	"github.com/aws/aws-lambda-go/events"
 
 	"punctual/functions/batch"
 	"punctual/functions/engine"
+	"punctual/functions/engine/accept"
 	"punctual/shared/contract"
 	"punctual/shared/fault"
 	"punctual/shared/item"
@@ -66,10 +68,11 @@ func (s *Stage) deadLetter(ctx context.Context, d message.Delivery) error {
 	}
 	k := job.Key{Tenant: tenant.ID(l.Tenant), ID: id}
 	if job.CameBack(l, d) {
-		return s.bringBack(ctx, k)
-	}
-	done, err := s.bury(ctx, k)
-	if err != nil || done {
+		held, err := s.bringBack(ctx, k)
+		if err != nil || !held {
+			return err
+		}
+	} else if done, err := s.bury(ctx, k); err != nil || done {
 		return err
 	}
 	if err := s.Queue.SetVisibility(ctx, contract.RedriveQueue, d.Receipt, 0); err != nil {
@@ -78,20 +81,25 @@ func (s *Stage) deadLetter(ctx context.Context, d message.Delivery) error {
 	return batch.ErrRedeliver
 }
 
-// bringBack redrives a job.
-func (s *Stage) bringBack(ctx context.Context, k job.Key) error {
+// bringBack redrives a job. held says that another job holds its unique key: the letter goes back to the DLQ.
+func (s *Stage) bringBack(ctx context.Context, k job.Key) (held bool, err error) {
 	by, already, err := s.engine.Redrive(ctx, k, nil)
 	log := s.Log.With(telemetry.Tenant, k.Tenant, telemetry.JobID, k.ID)
+	var notUnique *accept.NotUnique
 	switch kind := fault.KindOf(err); {
+	case errors.As(err, &notUnique):
+		log.WarnContext(ctx, "redriven dead letter goes back to the DLQ: another job holds the unique key of its job",
+			"holder", notUnique.Holder)
+		return true, nil
 	case kind == fault.NotFound || kind == fault.Refused:
 		log.WarnContext(ctx, "redriven dead letter was dropped: its job is gone or not DEAD", telemetry.Err,
 			err.Error())
-		return nil
+		return false, nil
 	case err != nil:
-		return err
+		return false, err
 	}
 	log.InfoContext(ctx, "dead job was redriven", "by", by, "already", already)
-	return nil
+	return false, nil
 }
 
 // bury notes on the row that the dead letter has reached the redrive queue, from which SQS moves it to the DLQ. done

@@ -32,6 +32,7 @@ const (
 	AlreadyFinished      Code = "already_finished"
 	NotFinished          Code = "not_finished"
 	WrongState           Code = "wrong_state"
+	NotUnique            Code = "not_unique"
 	InUse                Code = "in_use"
 	StaleVersion         Code = "stale_version"
 	TooLarge             Code = "too_large"

@@ -20,7 +20,8 @@ const (
 
 // CreateJob creates a job and returns it when it is accepted. key names the request for 24 hours: again
 // with the same key and body it returns the same job, with another body [IdempotencyKeyReused]. With ""
-// the key is a random one, which makes the repetitions of this call safe.
+// the key is a random one, which makes the repetitions of this call safe. Where another job holds the unique key of
+// the job, it returns that one, or [NotUnique] if the job asks for that; JobID of the error then names the other.
 func (c *Client) CreateJob(ctx context.Context, key string, job rest.JobRequest) (rest.JobView, error) {
 	return Call[rest.JobView](ctx, c, rest.CreateJob, Request{
 		Params: rest.CreateJobParams{IdempotencyKey: keyed(key)}, Body: job})

@@ -101,6 +101,7 @@ const (
 	MaxJobLimits      = 3   // limits of work that one job counts under
 	MaxLimitKey       = 128 // characters of the key of a limit of work
 	MaxLimitTemplate  = 1024
+	MaxUniqueKey      = 256     // characters of the unique key of a job
 	MaxRunning        = 10_000  // jobs of a key that a limit of work lets run at a time
 	MaxRateCount      = 100_000 // starts of a key in a window
 	MaxRatePerSecond  = 500     // what one item of the table can count

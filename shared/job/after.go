@@ -91,6 +91,7 @@ func EditBlocked(r Row, e Edit, parents string) (Row, item.Write) {
 	after := r
 	after.Version++
 	after.Parents = parents
+	e.applySettings(&after)
 	e.apply(&after)
 	return after, change(WriteEditBlocked, r, after, from(WriteEditBlocked, atVersion(r.Version)))
 }

@@ -82,6 +82,9 @@ func (s *Settings) attributes(c *item.Codec) {
 	c.Span("expire_after", &s.ExpireAfter)
 	c.Coded("retry", s.Retry.encode, s.Retry.decode)
 	c.Text("limits", (*string)(&s.Limits))
+	c.Text("unique", &s.Unique.Key)
+	c.Text("unique_until", (*string)(&s.Unique.Until))
+	c.Text("on_conflict", (*string)(&s.Unique.OnConflict))
 	c.Number("max_result", &s.MaxResult)
 	c.Flag("fail_large", &s.FailLarge)
 }

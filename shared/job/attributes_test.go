@@ -29,6 +29,7 @@ func full() Row {
 			Jitter: 0.25, FailOnLost: true}
 		r.Keeping = Keeping{MaxResult: 4096, FailLarge: true}
 		r.Limits, r.WaitsLimit = LimitsOf(LimitKey{Name: "github", Key: "acct#1"}, LimitKey{Name: "all"}), 2
+		r.Unique = Unique{Key: "invoice-42", Until: UntilStarted, OnConflict: ConflictReplace}
 
 		r.ScheduleID, r.Epoch, r.Rule, r.ManualOf = "schedule", 15, "l,3600,60,100,allow", "manual"
 		r.Backfill = "operation"

@@ -97,6 +97,7 @@ type Claim struct {
 	Progress   *Progress
 	Waits      Waits     // what a worker gave the firing back for
 	Lost       []Attempt // starts of this attempt whose workers ended, oldest first
+	Begun      int64     // newest attempt whose start was marked before it happened; 0 for none
 }
 
 // Waits is a worker's note that it has met the firing of an attempt and given it back, unclaimed:
@@ -182,7 +183,7 @@ func ParseClaim(i item.Item) (Claim, error) {
 	c := Claim{
 		Attempt: i.Int("attempt"), Token: i.Int("token"), Takeovers: i.Int("takeovers"),
 		LeaseUntil: i.Time("lease_until"), ClaimedAt: i.Time("claimed_at"), Worker: i.Str("worker"),
-		Nonce: i.Str("nonce"), Cancel: i.Str("cancel") != "",
+		Nonce: i.Str("nonce"), Cancel: i.Str("cancel") != "", Begun: i.Int("begun"),
 	}
 	if s := i.Str("outcome"); s != "" {
 		o, err := DecodeOutcome([]byte(s))
@@ -333,6 +334,14 @@ func Heartbeat(k Key, attempt, token int64, leaseUntil, due time.Time, p *Progre
 		set["progress"] = string(text.MustJSON(p))
 	}
 	return item.Write{Ref: k.ClaimRef(), Name: WriteClaimHeartbeat, When: holder(attempt, token), Set: set}
+}
+
+// BeginAttempt marks the start of an attempt just before it happens: from then on the job has started, whatever becomes
+// of its worker. It extends the lease as a heartbeat does.
+func BeginAttempt(k Key, attempt, token int64, leaseUntil, due time.Time) item.Write {
+	w := Heartbeat(k, attempt, token, leaseUntil, due, nil)
+	w.Name, w.Set["begun"] = WriteClaimBegin, attempt
+	return w
 }
 
 // RecordOutcome ends the attempt. Refused means that another process fenced us: then nothing may be reported.

@@ -55,9 +55,12 @@ func (l Limits) List() (list []LimitKey) {
 }
 
 // IsLimitKey reports whether a text can be the key of a limit of work.
-func IsLimitKey(key string) bool {
+func IsLimitKey(key string) bool { return isKey(key, contract.MaxLimitKey) }
+
+// isKey reports whether a text has 1 to most characters, all of which can be seen.
+func isKey(key string, most int) bool {
 	n := utf8.RuneCountInString(key)
-	return n >= 1 && n <= contract.MaxLimitKey && utf8.ValidString(key) && !strings.ContainsFunc(key, text.Hidden)
+	return n >= 1 && n <= most && utf8.ValidString(key) && !strings.ContainsFunc(key, text.Hidden)
 }
 
 // rank orders the queues of a limit: what has a higher priority is served first.

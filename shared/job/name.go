@@ -38,6 +38,7 @@ const (
 	WriteSucceed       = "row.succeed"
 	WriteUnpark        = "row.unpark"
 
+	WriteClaimBegin       = "claim.begin"
 	WriteClaimCancel      = "claim.cancel"
 	WriteClaimFence       = "claim.fence"
 	WriteClaimHeartbeat   = "claim.heartbeat"
@@ -50,6 +51,9 @@ const (
 	WriteClaimTakeOver    = "claim.take_over"
 
 	WriteContentKeep = "content.keep"
+
+	WriteUniqueKeep = "unique.keep"
+	WriteUniqueTake = "unique.take"
 
 	WriteFollowerDelete = "follower.delete"
 	WriteFollowerPut    = "follower.put"

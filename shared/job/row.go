@@ -54,6 +54,7 @@ type Settings struct {
 	ExpireAfter time.Duration `json:"expire_after,omitempty"` // 0: no limit; counts from the first due time
 	Retry       RetryPolicy   `json:"retry"`
 	Limits      Limits        `json:"limits,omitempty"` // of work; "" for none
+	Unique      Unique        `json:"unique,omitzero"`  // zero for none
 	Keeping
 }
 

@@ -10,13 +10,15 @@ import (
 
 // Reasons why a schedule's job did not run, on the row and in the ledger.
 const (
-	CodeOverlap   = "overlap"
-	CodeLimitFull = "limit_full" // a limit of work of its had no permit, and the limit does not let it wait
-	CodeReplaced  = "replaced"   // a later job took its place under a limit of work
-	CodeMaxRuns   = "max_runs"
-	CodeEdited    = "edited"
-	CodeDeleted   = "deleted"
-	CodePaused    = "paused"
+	CodeOverlap    = "overlap"
+	CodeLimitFull  = "limit_full" // a limit of work of its had no permit, and the limit does not let it wait
+	CodeReplaced   = "replaced"   // a later job took its place under a limit of work
+	CodeMaxRuns    = "max_runs"
+	CodeNotUnique  = "not_unique" // another job held its unique key when it fell due
+	CodeSuperseded = "superseded" // an occurrence with its unique key fell due, and replaces it
+	CodeEdited     = "edited"
+	CodeDeleted    = "deleted"
+	CodePaused     = "paused"
 
 	CodeUnknownDag = "unknown_dag"    // its dag, or that version of it, was deleted
 	CodeParams     = "invalid_params" // its params do not fit the version of the dag that it would run

@@ -264,9 +264,10 @@ func CancelBlocked(r Row, now time.Time) (Row, item.Write) {
 	return after, change(WriteCancelBlocked, r, after, from(WriteCancelBlocked, followedAsRead(r)))
 }
 
-// Edit is what a PATCH or a run-now changes; a nil field stays.
+// Edit is what a PATCH, a run-now or a replacement changes; a nil field stays.
 type Edit struct {
 	DueAt    *time.Time
+	Settings *Settings // all but the task and the unique key, which stay
 	Priority *Priority
 	Payload  *Payload
 	Labels   *Labels
@@ -287,6 +288,7 @@ type Payload struct {
 func Reschedule(r Row, e Edit, now time.Time) (after Row, w item.Write, send bool) {
 	after = r
 	after.Version++
+	e.applySettings(&after)
 	if e.DueAt != nil {
 		after.DueAt, after.Waiting = *e.DueAt, ""
 		if after.ExpireAfter > 0 && after.Attempt == 1 {
@@ -297,6 +299,16 @@ func Reschedule(r Row, e Edit, now time.Time) (after Row, w item.Write, send boo
 	send = Route(&after, now)
 	return after, change(WriteReschedule, r, after,
 		from(WriteReschedule, atVersion(r.Version), atAttempt(r.Attempt), stopIs(NoStop))), send
+}
+
+// applySettings replaces the settings; a deadline among them counts from the due time that the edit gives.
+func (e Edit) applySettings(r *Row) {
+	if e.Settings == nil {
+		return
+	}
+	task, unique := r.Task, r.Unique
+	r.Settings, r.ExpiryAt = *e.Settings, time.Time{}
+	r.Task, r.Unique = task, unique
 }
 
 // apply changes what is not the time, in a row whose version has grown.

@@ -262,7 +262,7 @@ func TestReschedule_MakesOlderFiringsStale(t *testing.T) {
 		if !ok || got.Version != 2 || !got.DueAt.Equal(at) || after.Version != 2 {
 			t.Fatalf("%s: version %d due %s", at, got.Version, got.DueAt)
 		}
-		if verdict, _ := MayStart(got, nil, 1, 1, false, noon); verdict != Stale {
+		if verdict, _ := MayStart(got, Claim{Attempt: 1}, 1, 1, false, noon); verdict != Stale {
 			t.Errorf("%s: a firing of the old version may %s", at, verdict)
 		}
 		if send == got.Near && at.Sub(noon) <= contract.Horizon {

@@ -24,7 +24,7 @@ const (
 // heartbeat or an outcome has been written to it. The zero Claim is an absent claim.
 func HasStarted(r Row, c Claim) bool {
 	switch {
-	case r.Attempt > 1, !r.StartedAt.IsZero():
+	case r.Attempt > 1, !r.StartedAt.IsZero(), c.Begun > 0:
 		return true
 	case c.Attempt == r.Attempt && c.Outcome != nil:
 		return !c.Outcome.StartedAt.IsZero() || len(c.Outcome.Lost) > 0
@@ -38,10 +38,9 @@ func LostFails(r Row, c Claim) bool {
 	return r.Retry.FailOnLost && c.Outcome == nil && len(c.Starts(r.Attempt, r.DueAt)) > 0
 }
 
-// MayStart evaluates a claimed attempt by the row: protocol, Worker step 3. lost are the earlier starts of the attempt,
-// which ended with their workers.
-func MayStart(r Row, lost []Attempt, version, attempt int64, paused bool, now time.Time) (Verdict, string) {
-	before := Claim{Attempt: attempt, Lost: lost}
+// MayStart evaluates a claimed attempt by the row: protocol, Worker step 3. before is what the claim knew of earlier
+// starts of the attempt, which ended with their workers.
+func MayStart(r Row, before Claim, version, attempt int64, paused bool, now time.Time) (Verdict, string) {
 	switch {
 	case !r.Status.Open():
 		return Stale, "status is " + string(r.Status)

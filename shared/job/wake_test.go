@@ -167,7 +167,7 @@ func TestMayStart_RefusesWhatMustNotStart(t *testing.T) {
 		{"expire_after passed", scheduled(func(r *Row) { r.ExpiryAt = noon }), false, Defer},
 	}
 	for _, c := range cases {
-		if got, why := MayStart(c.row, nil, 1, 1, c.paused, noon.Add(2*time.Second)); got != c.want {
+		if got, why := MayStart(c.row, Claim{Attempt: 1}, 1, 1, c.paused, noon.Add(2*time.Second)); got != c.want {
 			t.Errorf("%s: got %s (%s), want %s", c.name, got, why, c.want)
 		}
 	}

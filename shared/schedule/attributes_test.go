@@ -40,6 +40,7 @@ func TestSchedule_IsStoredWithEveryField(t *testing.T) {
 			StartWithin: time.Minute, ExpireAfter: time.Hour, Retry: job.RetryPolicy{MaxAttempts: 2,
 				InitialDelay: time.Second, Factor: 3.5, MaxDelay: time.Minute, Jitter: 0.25, FailOnLost: true},
 			Limits:  job.LimitsOf(job.LimitKey{Name: "github", Key: "acct#1"}),
+			Unique:  job.Unique{Key: "k", Until: job.UntilStarted, OnConflict: job.ConflictReturn},
 			Keeping: job.Keeping{MaxResult: 4096, FailLarge: true}},
 		Labels:  job.Labels{Tags: `{"a":"b"}`, Metadata: `{"c":1}`},
 		Payload: `{"d":2}`, PayloadIn: job.InItem, PayloadHash: "hash", PayloadSize: 17,

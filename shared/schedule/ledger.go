@@ -227,7 +227,7 @@ func OfJob(r job.Row) (outcome, reason, why string) {
 		return Missed, r.Reason.Code, r.Reason.Message
 	case job.Skipped:
 		switch r.Reason.Code {
-		case job.CodeEdited, job.CodeDeleted:
+		case job.CodeEdited, job.CodeDeleted, job.CodeSuperseded:
 			return Superseded, r.Reason.Code, r.Reason.Message
 		case ReasonOutage, ReasonCap:
 			return Missed, r.Reason.Code, r.Reason.Message

@@ -17,6 +17,7 @@ import (
 type Remembered struct {
 	job.IdempotencyKey
 	Answer string
+	Held   bool // the request made no job: the job held the unique key that it asked for
 }
 
 // keyRef is where a tenant's key is kept: under its hash, so that any printable key is a legal one.
@@ -41,6 +42,9 @@ func Remember(t tenant.ID, key string, r Remembered, gone job.ID, now time.Time)
 			{{Attr: contract.AttrExpiresAt, Op: item.Le, Value: now.Unix()}},
 		},
 	}
+	if r.Held {
+		w.Put["held"] = "1"
+	}
 	if gone != "" {
 		w.When = append(w.When, item.All{{Attr: "job", Op: item.Eq, Value: string(gone)}})
 	}
@@ -58,6 +62,6 @@ func (s *Store) Remembered(ctx context.Context, t tenant.ID, key string, now tim
 			JobID: job.ID(i.Str("job")), BodyHash: i.Str("body_hash"),
 			ExpiresAt: time.Unix(i.Int(contract.AttrExpiresAt), 0).UTC(),
 		},
-		Answer: i.Str("answer"),
+		Answer: i.Str("answer"), Held: i.Str("held") != "",
 	}, true, nil
 }

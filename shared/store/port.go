@@ -15,6 +15,7 @@ var _ interface {
 	Jobs
 	JobLists
 	IdempotencyKeys
+	UniqueKeys
 	Followers
 	Claims
 	Contents

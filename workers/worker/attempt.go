@@ -49,8 +49,14 @@ type lease struct {
 	cancel    bool
 	lost      []job.Attempt // starts of this attempt whose workers ended
 	limits    job.Limits    // under which it has taken permits
+	begun     int64         // newest attempt whose start was marked
 	permits   []int         // the buckets of them, in the order of the limits
 	from      time.Time     // monotonic, from before the claim or heartbeat was asked for
+}
+
+// before is what the claim knew of earlier starts of the attempt when this worker claimed it.
+func (l lease) before(attempt int64) job.Claim {
+	return job.Claim{Attempt: attempt, Lost: l.lost, Begun: l.begun}
 }
 
 // then is what becomes of an attempt after a step.

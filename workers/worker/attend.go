@@ -23,9 +23,11 @@ var steps = []func(*Worker, *attempt) disposition{
 	(*Worker).waitUntilDue,
 	(*Worker).lastCheck,
 	(*Worker).refresh,
+	(*Worker).takeKey,
 	(*Worker).admitToSchedule,
 	(*Worker).takePermits,
 	(*Worker).refresh, // admission may have taken long
+	(*Worker).markStart,
 	(*Worker).execute,
 }
 

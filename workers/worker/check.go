@@ -25,7 +25,7 @@ func (w *Worker) check(a *attempt) disposition {
 func (w *Worker) decide(a *attempt) disposition {
 	seen, now := a.seen, w.clock.Now()
 	_, held := seen.pauses.Hold(seen.row.Task, now)
-	verdict, why := job.MayStart(seen.row, a.l.lost, a.f.version, a.f.attempt, held, now)
+	verdict, why := job.MayStart(seen.row, a.l.before(a.f.attempt), a.f.version, a.f.attempt, held, now)
 	if verdict == job.Start && seen.schedule != nil {
 		why = w.refusedBySchedule(seen, a.l)
 	}
@@ -173,5 +173,5 @@ func ruleOf(s *schedule.Schedule, r *job.Row) *schedule.Schedule {
 
 // hasStarted reports whether the job had started before this worker claimed its attempt.
 func hasStarted(r *job.Row, l lease) bool {
-	return job.HasStarted(*r, job.Claim{Attempt: r.Attempt, Lost: l.lost})
+	return job.HasStarted(*r, l.before(r.Attempt))
 }

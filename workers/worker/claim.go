@@ -155,7 +155,8 @@ func (w *Worker) claim(a *attempt) disposition {
 // own notes that this worker holds the claim since it asked for it.
 func (a *attempt) own(c job.Claim, from time.Time) disposition {
 	a.claimed = true
-	a.l = lease{token: c.Token, takeovers: c.Takeovers, cancel: c.Cancel, lost: c.Lost, from: from}
+	a.l = lease{token: c.Token, takeovers: c.Takeovers, cancel: c.Cancel, lost: c.Lost, begun: c.Begun,
+		from: from}
 	return disposition{}
 }
 

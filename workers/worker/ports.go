@@ -22,6 +22,7 @@ type Store interface {
 	store.PauseReader
 	store.PermitGiver
 	store.PermitTaker
+	store.UniqueKeys
 	store.RestoredTables
 	store.Writes
 }

@@ -97,6 +97,20 @@ func (s *Handler) readAfter(
 	return nil
 }
 
+// whenOf is the time that a request asks for.
+func whenOf(r *rest.Reader, f rest.Fields, now time.Time) (w accept.When) {
+	due := now
+	if !spec.Due(rest.NewReader(r.Doc), f, now, &due) { // its violations are reported by ReadJob
+		return w
+	}
+	if _, ok := f[spec.RunAt.Name()]; ok {
+		w.NotBefore = due
+	} else {
+		w.Delay = due.Sub(now)
+	}
+	return w
+}
+
 // setTime sets when the job is due, from a run_at or a delay that was read as at.
 func setTime(a *dag.After, f rest.Fields, at, now time.Time) {
 	a.NotBefore, a.Delay = time.Time{}, 0
@@ -116,20 +130,28 @@ func (earlier earlierJobs) unknownJob(r *rest.Reader, v rest.Value) {
 }
 
 // wavesOf returns the order in which the jobs of a batch are submitted. The jobs of one wave are submitted at the same
-// time. A job comes in a later wave than the jobs that it names as #n, and than an earlier job with the same key, so
-// that the first one gets the key.
+// time. A job comes in a later wave than the jobs that it names as #n, and than an earlier job with the same key of
+// either kind, so that the first one gets the key.
 func wavesOf(doc *document.Document, jobs []rest.Value) (waves [][]int) {
 	wave := make([]int, len(jobs))
-	keys := map[string]int{}
+	keys, unique := map[string]int{}, map[string]int{}
+	follow := func(i int, key string, last map[string]int) {
+		if before, ok := last[key]; ok && key != "" {
+			wave[i] = max(wave[i], wave[before]+1)
+		}
+		last[key] = i
+	}
 	for i, v := range jobs {
 		for name, n := range doc.Members(v.Node) {
 			switch {
 			case name == "idempotency_key" && doc.Kind(n) == document.KindString:
-				key := doc.Text(n)
-				if first, ok := keys[key]; ok && key != "" {
-					wave[i] = max(wave[i], wave[first]+1)
+				follow(i, doc.Text(n), keys)
+			case name == "unique" && doc.Kind(n) == document.KindObject:
+				for inner, key := range doc.Members(n) {
+					if inner == "key" && doc.Kind(key) == document.KindString {
+						follow(i, doc.Text(key), unique)
+					}
 				}
-				keys[key] = i
 			case name == "after" && doc.Kind(n) == document.KindArray:
 				for _, e := range doc.Elements(n) {
 					if doc.Kind(e) != document.KindString {

@@ -35,10 +35,10 @@ func New(core *spec.Core) *Handler {
 func (s *Handler) jobRoutes() {
 	on := rest.Resource{Router: s.Router, Tag: spec.TagJobs, Path: "/v1/jobs"}
 	rest.Post(on, "", "createJob", "Create a job", s.createJob, rest.Route{
-		Status: http.StatusAccepted, Body: jobRequest,
-		About: "The answer 202 means that the job is accepted. With an Idempotency-Key the request can be repeated " +
-			"for {=key_hours} hours: the same key and body return the job of the first request. A job after others " +
-			"that have already ended is SCHEDULED, CANCELLED or SKIPPED at once.",
+		Status: http.StatusAccepted, Also: []int{http.StatusOK}, Conflict: true, Body: jobRequest,
+		About: "The answer 202 means that the job is accepted; 200, that another job holds its unique key, and is " +
+			"shown. With an Idempotency-Key the request can be repeated for {=key_hours} hours: the same key and body " +
+			"return the job of the first request. A job after others that have already ended is SCHEDULED, CANCELLED or SKIPPED at once.",
 	})
 	rest.Post(on, "/batch", "createJobs", "Create up to {=batch_jobs} jobs", s.createJobs, rest.Route{
 		Status: http.StatusOK, Body: batchRequest,
@@ -84,8 +84,8 @@ func (s *Handler) jobRoutes() {
 
 var (
 	jobRequest = field.NewObject("JobRequest", "Job to run, and when.", spec.Task, spec.Payload, spec.RunAt, spec.Delay,
-		spec.Priority, spec.Pool, spec.Timeout, spec.StartWithin, spec.ExpireAfter, spec.Retry, spec.Limits, after,
-		runIf, spec.Tags, spec.Metadata, spec.AllowLiterals).
+		spec.Priority, spec.Pool, spec.Timeout, spec.StartWithin, spec.ExpireAfter, spec.Retry, spec.Limits,
+		spec.Unique, after, runIf, spec.Tags, spec.Metadata, spec.AllowLiterals).
 		Excluding("run_at", "delay").Needing("run_if", "after")
 	batchJobRequest = jobRequest.Replacing("BatchJobRequest", "Job of a batch.", after.Shaped(field.ArrayOf(0,
 		contract.MaxAfter, field.TextSchema(field.Matching(parentPattern, spec.JobIDLength))))).With(batchKey)
@@ -122,6 +122,9 @@ func (s *Handler) createJob(ctx context.Context, who tenant.Identity, in *spec.K
 		ETag: spec.Etag(a.view.Version), Link: a.redriveLink(), Body: a.view}
 	if a.Replayed {
 		out.Replayed = "true"
+	}
+	if a.Held {
+		out.Status = http.StatusOK
 	}
 	return out, nil
 }
@@ -162,14 +165,17 @@ func (s *Handler) submit(
 	a.Job, err = s.Submit.Job(ctx, of, func(now time.Time) (*accept.Draft, error) {
 		after := func(d *accept.Draft) error { return s.readAfter(ctx, r, f, v.Pointer, d, earlier, now) }
 		d, err := s.ReadJob(ctx, r, f, v.Pointer, book, after, now)
+		if d != nil {
+			d.When = whenOf(r, f, now)
+		}
 		return d, cmp.Or(err, r.Wrong.Err())
 	}, func(row job.Row, now time.Time) ([]byte, error) { // without contents, which a repeated request brings
 		return text.JSON(s.viewNew(ctx, row, now))
 	})
 	switch {
 	case err != nil:
-		return a, spec.KeyProblem(err)
-	case a.Replayed:
+		return a, spec.SubmitProblem(err)
+	case a.Replayed || a.Held:
 		if a.view, err = s.Show(ctx, a.Row); err == nil {
 			err = s.Detail(ctx, a.Row, &a.view)
 		}

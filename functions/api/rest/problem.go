@@ -106,6 +106,7 @@ type Problem struct {
 	Errors     []problemError `json:"errors,omitempty" doc:"All errors in the request"`
 	Allowed    []string       `json:"allowed,omitempty" doc:"States in which the operation is possible"`
 	RedrivenBy string         `json:"redriven_by,omitempty" doc:"Identifier of the job that repeats this dead job"`
+	JobID      string         `json:"job_id,omitempty" doc:"Identifier of the job that holds the unique key"`
 
 	header http.Header
 	cause  error // for the log only

@@ -63,7 +63,7 @@ var jobTemplateRequest = field.NewObject("JobTemplateRequest", "Job that each no
 	spec.Pool, spec.Timeout,
 	spec.StartWithin.About("Maximum time from due_at to the start of the first attempt, after which the run is "+
 		"missed; default: no limit"),
-	spec.ExpireAfter, spec.Retry, spec.Limits, spec.Tags, spec.Metadata,
+	spec.ExpireAfter, spec.Retry, spec.Limits, spec.Unique, spec.Tags, spec.Metadata,
 	spec.AllowLiterals.About("JSON pointers below the job, such as /payload/x, of strings that look like secrets and "+
 		"are not"))
 

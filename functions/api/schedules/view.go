@@ -43,14 +43,15 @@ type scheduleView struct {
 type calendarView calendar.Spec
 
 type jobTemplateView struct {
-	Task        string          `json:"task" doc:"Name of the task"`
-	Pool        string          `json:"pool" doc:"Pool of workers that runs the job"`
-	Priority    job.Priority    `json:"priority" doc:"Priority of the job"`
-	Timeout     string          `json:"timeout" doc:"Maximum duration of one attempt"`
-	StartWithin string          `json:"start_within,omitempty" doc:"Maximum time from due_at to the start of the first attempt; absent if there is no limit"`
-	ExpireAfter string          `json:"expire_after,omitempty" doc:"Maximum time from due_at to the end of the job; absent if there is no limit"`
-	Retry       *spec.RetryView `json:"retry" doc:"Retry policy of the job"`
-	Limits      []spec.LimitUse `json:"limits,omitempty" doc:"Limits of work under which the job counts"`
+	Task        string           `json:"task" doc:"Name of the task"`
+	Pool        string           `json:"pool" doc:"Pool of workers that runs the job"`
+	Priority    job.Priority     `json:"priority" doc:"Priority of the job"`
+	Timeout     string           `json:"timeout" doc:"Maximum duration of one attempt"`
+	StartWithin string           `json:"start_within,omitempty" doc:"Maximum time from due_at to the start of the first attempt; absent if there is no limit"`
+	ExpireAfter string           `json:"expire_after,omitempty" doc:"Maximum time from due_at to the end of the job; absent if there is no limit"`
+	Retry       *spec.RetryView  `json:"retry" doc:"Retry policy of the job"`
+	Limits      []spec.LimitUse  `json:"limits,omitempty" doc:"Limits of work under which the job counts"`
+	Unique      *spec.UniqueView `json:"unique,omitempty" doc:"Key that one open job of the tenant holds at a time; the job takes it when it falls due"`
 	spec.LabelsView
 	Literals    []string        `json:"allow_literals,omitempty" doc:"JSON pointers of the strings that were declared not to be secrets"`
 	PayloadSize int64           `json:"payload_size,omitempty" doc:"Size of the payload in bytes"`
@@ -77,6 +78,7 @@ func viewTemplate(t schedule.Template) *jobTemplateView {
 	v := &jobTemplateView{Task: t.Task, Pool: t.Pool, Priority: t.Priority, Timeout: span.Format(t.Timeout),
 		StartWithin: spec.SpanOf(t.StartWithin), ExpireAfter: spec.SpanOf(t.ExpireAfter),
 		Retry: spec.ViewRetry(t.Retry), Limits: spec.ViewLimits(t.Limits),
+		Unique:     spec.ViewUnique(t.Unique),
 		LabelsView: spec.ViewLabels(t.Labels), PayloadSize: t.PayloadSize}
 	if t.Literals != nil {
 		v.Literals = t.Literals.Pointers

@@ -134,6 +134,7 @@ func (s *Core) ReadJob(
 	if err := book.Limits(ctx, r, f, &d.Row.Limits); err != nil {
 		return nil, err
 	}
+	Unique.Into(r, f, &d.Row.Unique)
 	d.Labels = Labels(r, f)
 	AllowLiterals.Into(r, f, &d.Literals)
 	noSecretLabels(r, f, Under(pointer, d.Literals))

@@ -8,10 +8,26 @@ import (
 	"time"
 
 	"punctual/functions/api/rest"
+	"punctual/functions/engine/accept"
 	"punctual/functions/engine/submit"
 	"punctual/shared/contract"
 	"punctual/shared/text"
 )
+
+// SubmitProblem turns an error about the keys of a request for a job into a problem.
+func SubmitProblem(err error) error {
+	var held *accept.NotUnique
+	if errors.As(err, &held) {
+		return notUnique(held)
+	}
+	return KeyProblem(err)
+}
+
+func notUnique(err *accept.NotUnique) error {
+	p := rest.NewProblem(CodeNotUnique, "%s", err.Error())
+	p.JobID = string(err.Holder)
+	return p
+}
 
 // KeyProblem turns submit.ErrKeyReused into a problem.
 func KeyProblem(err error) error {

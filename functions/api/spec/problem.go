@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"punctual/functions/api/rest"
+	"punctual/functions/engine/accept"
 	"punctual/functions/engine/edit"
 	"punctual/functions/engine/ratelimit"
 	"punctual/shared/contract"
@@ -32,6 +33,7 @@ const (
 	CodeAlreadyFinished   = "already_finished"
 	CodeNotFinished       = "not_finished"
 	CodeWrongState        = "wrong_state"
+	CodeNotUnique         = "not_unique"
 	CodeInUse             = "in_use"
 	CodeStaleVersion      = "stale_version"
 	CodeKeyReused         = "idempotency_key_reused"
@@ -97,6 +99,9 @@ var Catalogue = rest.Catalogue{
 		"A final status never changes. A DEAD job can be redriven as a new job."),
 	explain(CodeNotFinished, 409, "Job not finished", "Cancel the job first, or wait for its end."),
 	explain(CodeWrongState, 409, "Conflicting state", "The detail states the current state and the required one."),
+	explain(CodeNotUnique, 409, "Unique key held",
+		"Another open job of the tenant holds the unique key; job_id names it. Wait for its end, cancel it, or use "+
+			"another key."),
 	explain(CodeInUse, 409, "Resource in use", "The detail names what uses it. Change or delete that first."),
 	explain(CodeStaleVersion, 412, "Precondition failed",
 		"Read the resource, repeat the change on its new version, and send the new ETag in If-Match."),
@@ -135,6 +140,10 @@ func JobProblem(err error) error {
 		p := rest.NewProblem(string(e.Code), "%s", e.Detail)
 		p.RedrivenBy = string(e.RedrivenBy)
 		return p
+	}
+	var held *accept.NotUnique
+	if errors.As(err, &held) {
+		return notUnique(held)
 	}
 	return rest.Absent(err, "job")
 }

@@ -60,6 +60,7 @@ type JobView struct {
 	StartedAt         rest.Instant    `json:"started_at,omitzero" doc:"Start of the newest attempt that started; in its first seconds, the time at which its worker took it"`
 	Limits            []LimitUse      `json:"limits,omitempty" doc:"Limits of work under which the job counts"`
 	Limit             *limitWait      `json:"limit,omitempty" doc:"Limit of work that is full, while waiting_for is limit"`
+	Unique            *UniqueView     `json:"unique,omitempty" doc:"Key that one open job of the tenant holds at a time"`
 	Worker            string          `json:"worker,omitempty" doc:"Name of the worker that runs the job; only while it is RUNNING"`
 	LeaseUntil        rest.Instant    `json:"lease_until,omitzero" doc:"Time until which the worker owns the attempt without another heartbeat; only while it is RUNNING"`
 	FinishedAt        rest.Instant    `json:"finished_at,omitzero"`
@@ -150,7 +151,7 @@ func ViewJob(shown show.Job) JobView {
 		v.Result = json.RawMessage(r.Result)
 	}
 	v.ResultPartial = Partial(r.Partial)
-	v.Limits = ViewLimits(r.Limits)
+	v.Limits, v.Unique = ViewLimits(r.Limits), ViewUnique(r.Unique)
 	if is, waits := r.FullLimit(); waits && v.WaitingFor == job.WaitsForLimit {
 		v.Limit = &limitWait{viewLimit(is), shown.Ahead}
 	}

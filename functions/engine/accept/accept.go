@@ -20,6 +20,7 @@ type Jobs interface {
 	store.ClaimReader
 	store.ContentReader
 	store.ContentWriter
+	store.UniqueKeys
 }
 
 // Deps is what an Acceptor needs.
@@ -48,9 +49,9 @@ type Job struct {
 	Keep func(ctx context.Context, r job.Row) error
 	// With is written in the row's transaction: an idempotency key, a link from the job it replaces.
 	With []item.Write
-	// Unique says that no other caller can have this id. A row that is there already is then our own first
+	// OwnID says that no other caller can have this id. A row that is there already is then our own first
 	// try, whose answer was lost, and counts as accepted.
-	Unique bool
+	OwnID bool
 }
 
 // Put writes a job so that it cannot be lost. If the row exists already, or something of With is refused, that
@@ -62,8 +63,10 @@ func (a *Acceptor) Put(ctx context.Context, j Job) error {
 		}
 	}
 	err := a.Jobs.Accept(ctx, j.Row, j.With...)
-	if j.Unique && store.Refused(err) != nil {
-		return nil
+	if refused := store.Refused(err); j.OwnID && refused != nil {
+		if _, own := refused.Olds[0]; own {
+			return nil
+		}
 	}
 	return err
 }

@@ -17,10 +17,25 @@ import (
 type Draft struct {
 	Row      job.Row
 	After    *dag.After // nil: it waits for no job
-	Payload  []byte     // compact JSON; nil for none
+	When     When
+	Payload  []byte // compact JSON; nil for none
 	Labels   job.Labels
 	Literals []string // pointers of the strings that were declared to be no secrets
 	By       string   // subject that corrects a redrive; "" for any other draft
+}
+
+// When is the time that a request asks for: one of its two, or none. The row's due time is computed from it.
+type When struct {
+	NotBefore time.Time
+	Delay     time.Duration
+}
+
+// Due is the time that it means for a request that was read at now.
+func (w When) Due(now time.Time) time.Time {
+	if w.NotBefore.IsZero() {
+		return now.Add(w.Delay)
+	}
+	return w.NotBefore
 }
 
 // Contents returns what the job holds, declared by that subject.

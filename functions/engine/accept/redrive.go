@@ -3,6 +3,7 @@ package accept
 import (
 	"context"
 	"fmt"
+	"slices"
 	"time"
 
 	"punctual/shared/fault"
@@ -48,7 +49,11 @@ func (a *Acceptor) Redrive(
 		send = job.Route(&d.Row, now)
 		next, held, by = d.Row, job.Contents{Labels: d.Labels, Literals: LiteralsBy(d.By, d.Literals)}, d.Row.ID
 		_, link := job.Redriven(row, by, now)
-		return nil, a.Put(ctx, Job{Row: next, With: append(next.PutContents(held), link),
+		key, err := a.uniqueKey(ctx, next, now)
+		if err != nil {
+			return nil, err
+		}
+		return nil, a.Put(ctx, Job{Row: next, With: slices.Concat(next.PutContents(held), []item.Write{link}, key),
 			Keep: func(ctx context.Context, next job.Row) error { return a.Jobs.PutPayload(ctx, next, d.Payload) }})
 	})
 	if err != nil {
@@ -81,6 +86,22 @@ func (a *Acceptor) repeat(ctx context.Context, dead job.Row, correct Correct, no
 	d.Row.SetPayload(job.Payload{}) // Hold decides anew where it is kept: a correction may have changed it and the row
 	d.Row.Hold(job.Contents{Payload: d.Payload, Labels: d.Labels})
 	return d, nil
+}
+
+// uniqueKey returns the write by which a job takes its unique key, none if it has no key. A key that another job holds
+// is a NotUnique.
+func (a *Acceptor) uniqueKey(ctx context.Context, r job.Row, now time.Time) ([]item.Write, error) {
+	if r.Unique.Key == "" {
+		return nil, nil
+	}
+	take, holder, err := a.TakeKey(ctx, r, now)
+	switch {
+	case err != nil:
+		return nil, err
+	case holder != nil:
+		return nil, &NotUnique{Holder: holder.ID, Key: r.Unique.Key}
+	}
+	return []item.Write{take}, nil
 }
 
 // Redriven counts a redrive that has made job k. If it was made before already, its firing is sent once more if that

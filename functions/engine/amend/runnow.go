@@ -75,7 +75,7 @@ func (e *Editor) RunNow(ctx context.Context, q NowRequest) (Started, error) {
 		return Started{}, err
 	}
 	e.Engine.Accept.LogLiterals(ctx, r, contents)
-	if err := e.Engine.Accept.Put(ctx, accept.Job{Row: r, Unique: true}); err != nil {
+	if err := e.Engine.Accept.Put(ctx, accept.Job{Row: r, OwnID: true}); err != nil {
 		return Started{}, err
 	}
 	if r.StartsRun() {

@@ -3,6 +3,7 @@ package decide
 import (
 	"context"
 	"errors"
+	"fmt"
 	"time"
 
 	"punctual/functions/engine/effect"
@@ -90,10 +91,21 @@ const tries = 8
 // startJob does what the schedule of a job says.
 func (d *Decider) startJob(ctx context.Context, s starting, todo *effect.List) (job.Step, error) {
 	v, err := d.Schedules.Admit(ctx, s.row, s.claim, s.step, s.now)
+	for range tries {
+		if err != nil || v.Step != recur.Supersedes {
+			break
+		}
+		if err = d.supersede(ctx, s, *v.Holder, todo); err == nil {
+			v, err = d.Schedules.Admit(ctx, s.row, s.claim, s.step, s.now)
+		}
+	}
 	if err != nil {
 		return s.step, err
 	}
 	switch v.Step {
+	case recur.Supersedes:
+		return s.step, fault.New(fault.Conflict, nil, "starting job %s: its unique key had %d holders meanwhile",
+			s.row.ID, tries)
 	case job.StepPark:
 		return d.park(ctx, s, func() (bool, error) { return d.Schedules.Paused(ctx, s.row, s.claim) })
 	case job.StepFinishStop:
@@ -150,9 +162,13 @@ func (d *Decider) park(ctx context.Context, s starting, held func() (bool, error
 	return job.StepFire, d.unpark(ctx, row, s.now)
 }
 
-// skip ends a job as skipped, under the condition that its schedule has not changed.
+// skip ends a job as skipped, under the condition that its schedule has not changed, where that has decided it.
 func (d *Decider) skip(ctx context.Context, row job.Row, v recur.Verdict, now time.Time, todo *effect.List) error {
-	after, err := d.stop.Skip(ctx, row, v.Why, v.Uncounted, now, schedule.Is(v.Schedule))
+	var holds []item.Write
+	if v.Schedule.Name != "" {
+		holds = append(holds, schedule.Is(v.Schedule))
+	}
+	after, err := d.stop.Skip(ctx, row, v.Why, v.Uncounted, now, holds...)
 	if err != nil {
 		return err
 	}
@@ -229,6 +245,21 @@ func (d *Decider) displace(ctx context.Context, holder job.Row, now time.Time, t
 	}
 	more, err := d.Runs.CancelLaunched(ctx, holder, why.Message)
 	todo.Add(more)
+	return err
+}
+
+// supersede ends the job that holds the unique key of one that has fallen due, and that no worker has claimed. If it
+// has changed meanwhile, all is decided anew.
+func (d *Decider) supersede(ctx context.Context, s starting, holder job.Row, todo *effect.List) error {
+	why := job.Reason{Code: job.CodeSuperseded,
+		Message: fmt.Sprintf("job %s fell due with the same unique key", s.row.ID)}
+	if holder.Status == job.Blocked {
+		after, write := job.EndBlocked(holder, job.Skipped, why, holder.Parents, s.now)
+		_, err := ended(after, d.Jobs.PutRow(ctx, after, write), todo)
+		return err
+	}
+	after, err := d.stop.Skip(ctx, holder, why, false, s.now)
+	_, err = ended(after, err, todo)
 	return err
 }
 

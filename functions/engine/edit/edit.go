@@ -80,6 +80,7 @@ type Change struct {
 	Text     []byte // Payload's text
 	Literals []string
 	By       string
+	With     []item.Write // of the same transaction; its Else ends the edit
 }
 
 // update is Store.Update; the row of a schedule's run is not a job.
@@ -98,6 +99,14 @@ func absent(k job.Key) error { return fault.New(fault.NotFound, nil, "reading jo
 // called for each row that is read, because the change depends on it.
 func (e *Editor) Edit(ctx context.Context, k job.Key, version int64,
 	ask func(job.Row, time.Time) (Change, error)) (job.Row, error) {
+	return e.edit(ctx, k, version, func(row job.Row, _ job.Claim, now time.Time) (Change, error) {
+		return ask(row, now)
+	})
+}
+
+// edit is Edit with the job's claim.
+func (e *Editor) edit(ctx context.Context, k job.Key, version int64,
+	ask func(job.Row, job.Claim, time.Time) (Change, error)) (job.Row, error) {
 	var row job.Row
 	var c Change
 	var contents job.Contents
@@ -118,18 +127,12 @@ func (e *Editor) Edit(ctx context.Context, k job.Key, version int64,
 		if err := e.Changeable(ctx, row, now); err != nil {
 			return nil, err
 		}
-		if c, err = ask(row, now); err != nil {
+		if c, err = ask(row, claim, now); err != nil {
 			return nil, err
 		}
 		var after job.Row
-		writes := []item.Write{{}}
-		if row.Status == job.Blocked {
-			after, writes[0] = job.EditBlocked(row, c.Edit, c.Parents)
-			send = false
-		} else {
-			after, writes[0], send = job.Reschedule(row, c.Edit, now)
-			writes = append(writes, job.Fence(row, claim, after.DueAt, now))
-		}
+		var writes []item.Write
+		after, writes, send = changed(row, claim, c, now)
 		// The blob's name has the version in it. If the transaction is refused, it is never read.
 		if c.Payload != nil && c.Payload.In == job.InBlob {
 			if err := e.Store.PutPayload(ctx, after, c.Text); err != nil {
@@ -157,6 +160,21 @@ func (e *Editor) Edit(ctx context.Context, k job.Key, version int64,
 		e.Accept.FireNow(ctx, after.Firing())
 	}
 	return after, nil
+}
+
+// changed returns the row after a change, and the writes of row and claim. send says whether its firing is to be sent.
+func changed(row job.Row, claim job.Claim, c Change, now time.Time) (after job.Row, writes []item.Write, send bool) {
+	writes = []item.Write{{}}
+	if row.Status == job.Blocked {
+		after, writes[0] = job.EditBlocked(row, c.Edit, c.Parents)
+	} else {
+		after, writes[0], send = job.Reschedule(row, c.Edit, now)
+		writes = append(writes, job.Fence(row, claim, after.DueAt, now))
+	}
+	if w, needed := job.KeepKey(after, claim, now); needed {
+		writes = append(writes, w)
+	}
+	return after, append(writes, c.With...), send
 }
 
 // editable returns why a job cannot be edited, nil if it can.

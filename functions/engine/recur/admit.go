@@ -18,6 +18,11 @@ import (
 func (r *Recurrer) Admit(
 	ctx context.Context, row job.Row, claim job.Claim, step job.Step, now time.Time,
 ) (Verdict, error) {
+	if row.ManualOf != "" && step == job.StepFire {
+		if v, held, err := r.keyHeld(ctx, row, claim, now); held || err != nil {
+			return v, err
+		}
+	}
 	switch {
 	case schedule.Obeys(row) && step == job.StepFire && !job.HasStarted(row, claim):
 		return r.obey(ctx, row, now)
@@ -87,20 +92,22 @@ func (r *Recurrer) admit(
 		}
 		return Verdict{Step: Left, Schedule: s}, nil
 	}
-	if started { // no rule ends it, but its worker may have been lost before it took the slot, or was counted
-		if v, used, err := r.usedUp(ctx, s, row); used || err != nil {
-			return v, err
-		}
-		return r.queueBehindOther(ctx, s, row)
-	}
-	if !row.QueuedBehind && !row.DueAt.After(now) { // a short pause may be lifted before it has parked the job
+	// A short pause may be lifted before it has parked the job.
+	if !started && !row.QueuedBehind && !row.DueAt.After(now) {
 		why, skipped, err := r.leftOut(ctx, s, row, now)
 		if skipped || err != nil {
 			return Verdict{Step: Skipped, Schedule: s, Why: why}, err
 		}
 	}
+	if v, held, err := r.keyHeld(ctx, row, claim, now); held || err != nil {
+		v.Schedule = s
+		return v, err
+	}
 	if v, used, err := r.usedUp(ctx, s, row); used || err != nil {
 		return v, err
+	}
+	if started { // no rule ends it, but its worker may have been lost before it took the slot, or was counted
+		return r.queueBehindOther(ctx, s, row)
 	}
 	return r.overlap(ctx, s, row, now)
 }

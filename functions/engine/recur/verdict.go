@@ -14,6 +14,8 @@ const (
 	Left    job.Step = "leave" // promotion decides about the job, or it is too early
 	Began   job.Step = "begin" // the run that the row represents begins
 	Queued  job.Step = "queue" // the job is queued behind another of its schedule
+	// the job supersedes the one that holds its unique key, and is then decided about anew
+	Supersedes job.Step = "supersede"
 )
 
 // Verdict is what a schedule says of a job that is about to be fired or to expire. Its caller does it.
@@ -30,6 +32,7 @@ type Verdict struct {
 	Postponed int64
 	With      []item.Write // the schedule's part of the transaction in which a run that is Began begins
 	Queue     Queue        // of a job that is Queued
+	Holder    *job.Row     // of its unique key, for a job that Supersedes it
 }
 
 // Queue says what goes with queueing a job behind the one that holds the slot of its schedule.

@@ -35,7 +35,7 @@ func (s *Submitter) Run(
 		k = run.Key{Tenant: r.Who.Tenant, ID: id}
 		n.Key = k
 		if with != nil {
-			n.With = []item.Write{with(id, answer(n, now))}
+			n.With = []item.Write{with(id, false, answer(n, now))}
 		}
 		_, created, err := s.Runs.Create(ctx, n)
 		if created && err != nil { // the run exists, and its wake-up continues it
@@ -44,7 +44,7 @@ func (s *Submitter) Run(
 		}
 		return with != nil && fault.KindOf(err) == fault.NotFound, err
 	})
-	if err != nil || earlier == "" {
+	if err != nil || earlier.JobID == "" {
 		return k, false, err
 	}
 	if found.Shown() == run.Building { // the process that made it may have ended before it brought it on

@@ -24,6 +24,7 @@ type Store interface {
 	store.IdempotencyKeys
 	store.ContentWriter
 	store.Followers
+	store.Writes
 }
 
 // Runs makes runs and decides about the jobs that wait for others.
@@ -41,7 +42,16 @@ type Submitter struct {
 	Store   Store
 	Accept  *accept.Acceptor
 	Runs    Runs
+	Edit    Replacer
 	Entropy *accept.Entropy
+}
+
+// Replacer has a job take the fields of another one.
+type Replacer interface {
+	// Replace gives a job that has not been claimed every field of a draft but its task, its unique key and the jobs
+	// that it comes after, in one transaction with other writes. One whose state does not allow that is an
+	// *accept.NotUnique, one that has ended meanwhile an *item.Refused.
+	Replace(ctx context.Context, k job.Key, d *accept.Draft, by string, with ...item.Write) (job.Row, error)
 }
 
 // Request is a request for a job or a run, with its idempotency key.
@@ -54,66 +64,68 @@ type Request struct {
 // ErrKeyReused is the error of a request whose key was used for another body.
 var ErrKeyReused = errors.New("the idempotency key was used for another body")
 
-// once makes what a request asks for, unless an earlier request with its key has made it; then it returns the id of
-// that. read reads what an id names; an absent one is a fault.NotFound. create writes the key by with, in one
-// transaction with what it makes; taken says that another request has taken the key in the meantime.
+// once makes what a request asks for, unless an earlier request with its key has made it; then it returns what is kept
+// with the key, of which the zero value is nothing. read reads what an id names; an absent one is a fault.NotFound.
+// create writes the key by with, in one transaction with what it makes; taken says that another request has taken the
+// key in the meantime.
 func (s *Submitter) once(
 	ctx context.Context, r Request, now time.Time, read func(job.ID) error,
 	create func(with keyWrite) (taken bool, err error),
-) (earlier job.ID, err error) {
+) (earlier store.Remembered, err error) {
 	if r.Key == "" {
 		_, err := create(nil)
-		return "", err
-	}
-	earlier, freed, err := s.find(ctx, r, now, read)
-	if earlier != "" || err != nil {
 		return earlier, err
 	}
-	taken, err := create(func(id job.ID, answer []byte) item.Write {
+	earlier, freed, err := s.find(ctx, r, now, read)
+	if earlier.JobID != "" || err != nil {
+		return earlier, err
+	}
+	taken, err := create(func(id job.ID, held bool, answer []byte) item.Write {
 		return store.Remember(r.Who.Tenant, r.Key, store.Remembered{
 			IdempotencyKey: job.IdempotencyKey{
 				JobID: id, BodyHash: r.Hash, ExpiresAt: now.Add(contract.IdempotencyKept),
 			},
-			Answer: string(answer),
+			Answer: string(answer), Held: held,
 		}, freed, now)
 	})
 	if !taken {
-		return "", err
+		return earlier, err
 	}
-	if earlier, _, err = s.find(ctx, r, now, read); earlier == "" && err == nil {
+	if earlier, _, err = s.find(ctx, r, now, read); earlier.JobID == "" && err == nil {
 		err = fault.New(fault.Conflict, nil, "submitting a request under a key that has just expired")
 	}
 	return earlier, err
 }
 
 // keyWrite returns the write of an idempotency key for a job or run and the answer to its request; nil without a key.
-type keyWrite func(id job.ID, answer []byte) item.Write
+// held says that the request made no job, because the job held its unique key.
+type keyWrite func(id job.ID, held bool, answer []byte) item.Write
 
-// find returns the id of what an earlier request with the key has made; "" if there is none. What was deleted frees its
-// key: freed is its id then.
+// find returns what an earlier request with the key has made, as it is kept with the key; the zero value is nothing.
+// What was deleted frees its key: freed is its id then.
 func (s *Submitter) find(
 	ctx context.Context, r Request, now time.Time, read func(job.ID) error,
-) (earlier, freed job.ID, err error) {
+) (earlier store.Remembered, freed job.ID, err error) {
 	seen, ok, err := s.Store.Remembered(ctx, r.Who.Tenant, r.Key, now)
 	if err != nil || !ok {
-		return "", "", err
+		return earlier, "", err
 	}
 	absent := false
 	if err := read(seen.JobID); fault.KindOf(err) == fault.NotFound {
 		absent = true
 		if freed, err = s.freed(ctx, r.Who.Tenant, seen.JobID); freed != "" || err != nil {
-			return "", freed, err
+			return earlier, freed, err
 		}
 	} else if err != nil {
-		return "", "", err
+		return earlier, "", err
 	}
 	if seen.BodyHash != r.Hash {
-		return "", "", ErrKeyReused
+		return earlier, "", ErrKeyReused
 	}
 	if absent {
-		return "", "", nil
+		return earlier, "", nil
 	}
-	return seen.JobID, "", nil
+	return seen, "", nil
 }
 
 // freed returns the id if there is neither such a job nor such a run any more; "" if there is.

@@ -431,6 +431,7 @@ const (
 	ProblemCodeNeverFires           ProblemCode = "never_fires"
 	ProblemCodeNotFinished          ProblemCode = "not_finished"
 	ProblemCodeNotFound             ProblemCode = "not_found"
+	ProblemCodeNotUnique            ProblemCode = "not_unique"
 	ProblemCodeOutOfRange           ProblemCode = "out_of_range"
 	ProblemCodeRateLimited          ProblemCode = "rate_limited"
 	ProblemCodeSecretInPayload      ProblemCode = "secret_in_payload"
@@ -473,6 +474,7 @@ const (
 	ProblemErrorCodeNeverFires           ProblemErrorCode = "never_fires"
 	ProblemErrorCodeNotFinished          ProblemErrorCode = "not_finished"
 	ProblemErrorCodeNotFound             ProblemErrorCode = "not_found"
+	ProblemErrorCodeNotUnique            ProblemErrorCode = "not_unique"
 	ProblemErrorCodeOutOfRange           ProblemErrorCode = "out_of_range"
 	ProblemErrorCodeRateLimited          ProblemErrorCode = "rate_limited"
 	ProblemErrorCodeSecretInPayload      ProblemErrorCode = "secret_in_payload"
@@ -752,6 +754,47 @@ const (
 	TaskViewPriorityNormal   TaskViewPriority = "normal"
 )
 
+// Defines values for UniquePatchRequestOnConflict.
+const (
+	UniquePatchRequestOnConflictLessThanNil UniquePatchRequestOnConflict = "<nil>"
+	UniquePatchRequestOnConflictReject      UniquePatchRequestOnConflict = "reject"
+	UniquePatchRequestOnConflictReplace     UniquePatchRequestOnConflict = "replace"
+	UniquePatchRequestOnConflictReturn      UniquePatchRequestOnConflict = "return"
+)
+
+// Defines values for UniquePatchRequestUntil.
+const (
+	UniquePatchRequestUntilDone        UniquePatchRequestUntil = "done"
+	UniquePatchRequestUntilLessThanNil UniquePatchRequestUntil = "<nil>"
+	UniquePatchRequestUntilStarted     UniquePatchRequestUntil = "started"
+)
+
+// Defines values for UniqueRequestOnConflict.
+const (
+	UniqueRequestOnConflictReject  UniqueRequestOnConflict = "reject"
+	UniqueRequestOnConflictReplace UniqueRequestOnConflict = "replace"
+	UniqueRequestOnConflictReturn  UniqueRequestOnConflict = "return"
+)
+
+// Defines values for UniqueRequestUntil.
+const (
+	UniqueRequestUntilDone    UniqueRequestUntil = "done"
+	UniqueRequestUntilStarted UniqueRequestUntil = "started"
+)
+
+// Defines values for UniqueViewOnConflict.
+const (
+	UniqueViewOnConflictReject  UniqueViewOnConflict = "reject"
+	UniqueViewOnConflictReplace UniqueViewOnConflict = "replace"
+	UniqueViewOnConflictReturn  UniqueViewOnConflict = "return"
+)
+
+// Defines values for UniqueViewUntil.
+const (
+	UniqueViewUntilDone    UniqueViewUntil = "done"
+	UniqueViewUntilStarted UniqueViewUntil = "started"
+)
+
 // Defines values for ListJobsParamsStatus.
 const (
 	ListJobsParamsStatusBLOCKED   ListJobsParamsStatus = "BLOCKED"
@@ -921,6 +964,9 @@ type BatchJobRequest struct {
 	//
 	// Examples: 30s
 	Timeout *string `json:"timeout,omitempty"`
+
+	// Unique Key that one open job of the tenant holds at a time.
+	Unique *UniqueRequest `json:"unique,omitempty"`
 }
 
 // BatchJobRequestPool Pool of workers that runs the job; default: that of the task.
@@ -1597,6 +1643,9 @@ type DeadLetter struct {
 	// Timeout Maximum duration of one attempt
 	Timeout *string `json:"timeout,omitempty"`
 
+	// Unique Key that one open job of the tenant holds at a time.
+	Unique *UniqueView `json:"unique,omitempty"`
+
 	// Version Version of the job, which grows with every edit; the ETag is this in quotes
 	Version int64 `json:"version"`
 
@@ -1964,6 +2013,9 @@ type JobRequest struct {
 	//
 	// Examples: 30s
 	Timeout *string `json:"timeout,omitempty"`
+
+	// Unique Key that one open job of the tenant holds at a time.
+	Unique *UniqueRequest `json:"unique,omitempty"`
 }
 
 // JobRequestPool Pool of workers that runs the job; default: that of the task.
@@ -2020,6 +2072,9 @@ type JobTemplatePatchRequest struct {
 	//
 	// Examples: 30s
 	Timeout *string `json:"timeout,omitempty"`
+
+	// Unique Key that one open job of the tenant holds at a time. Default: none.
+	Unique *UniquePatchRequest `json:"unique,omitempty"`
 }
 
 // JobTemplatePatchRequestPool Pool of workers that runs the job; default: that of the task.
@@ -2073,6 +2128,9 @@ type JobTemplateRequest struct {
 	//
 	// Examples: 30s
 	Timeout *string `json:"timeout,omitempty"`
+
+	// Unique Key that one open job of the tenant holds at a time.
+	Unique *UniqueRequest `json:"unique,omitempty"`
 }
 
 // JobTemplateRequestPool Pool of workers that runs the job; default: that of the task.
@@ -2121,6 +2179,9 @@ type JobTemplateView struct {
 
 	// Timeout Maximum duration of one attempt
 	Timeout string `json:"timeout"`
+
+	// Unique Key that one open job of the tenant holds at a time.
+	Unique *UniqueView `json:"unique,omitempty"`
 }
 
 // JobTemplateViewPool Pool of workers that runs the job
@@ -2260,6 +2321,9 @@ type JobView struct {
 
 	// Timeout Maximum duration of one attempt
 	Timeout *string `json:"timeout,omitempty"`
+
+	// Unique Key that one open job of the tenant holds at a time.
+	Unique *UniqueView `json:"unique,omitempty"`
 
 	// Version Version of the job, which grows with every edit; the ETag is this in quotes
 	Version int64 `json:"version"`
@@ -2708,6 +2772,9 @@ type Problem struct {
 
 	// Errors All errors in the request
 	Errors *[]ProblemError `json:"errors,omitempty"`
+
+	// JobID Identifier of the job that holds the unique key
+	JobID *string `json:"job_id,omitempty"`
 
 	// RedrivenBy Identifier of the job that repeats this dead job
 	RedrivenBy *string `json:"redriven_by,omitempty"`
@@ -3715,6 +3782,64 @@ type TaskViewPool string
 
 // TaskViewPriority Priority
 type TaskViewPriority string
+
+// UniquePatchRequest Changes, as a merge patch (RFC 7396). Key that one open job of the tenant holds at a time.
+type UniquePatchRequest struct {
+	// Key Key that one open job of the tenant holds at a time; 1 to 256 printable characters.
+	//
+	// Examples: invoice-42
+	Key *string `json:"key,omitempty"`
+
+	// OnConflict Treatment of the new job while another one holds the key. return (default) answers 200 with the other job, reject refuses the request with not_unique, and replace gives the other job every field of the new one but task, unique and after, if no attempt of it has been claimed, and answers 200; otherwise it refuses as reject does.
+	OnConflict *UniquePatchRequestOnConflict `json:"on_conflict,omitempty"`
+
+	// Until How long the job holds the key: done (default), until it has a final status, or started, until its first attempt starts.
+	Until *UniquePatchRequestUntil `json:"until,omitempty"`
+}
+
+// UniquePatchRequestOnConflict Treatment of the new job while another one holds the key. return (default) answers 200 with the other job, reject refuses the request with not_unique, and replace gives the other job every field of the new one but task, unique and after, if no attempt of it has been claimed, and answers 200; otherwise it refuses as reject does.
+type UniquePatchRequestOnConflict string
+
+// UniquePatchRequestUntil How long the job holds the key: done (default), until it has a final status, or started, until its first attempt starts.
+type UniquePatchRequestUntil string
+
+// UniqueRequest Key that one open job of the tenant holds at a time.
+type UniqueRequest struct {
+	// Key Key that one open job of the tenant holds at a time; 1 to 256 printable characters.
+	//
+	// Examples: invoice-42
+	Key string `json:"key"`
+
+	// OnConflict Treatment of the new job while another one holds the key. return (default) answers 200 with the other job, reject refuses the request with not_unique, and replace gives the other job every field of the new one but task, unique and after, if no attempt of it has been claimed, and answers 200; otherwise it refuses as reject does.
+	OnConflict *UniqueRequestOnConflict `json:"on_conflict,omitempty"`
+
+	// Until How long the job holds the key: done (default), until it has a final status, or started, until its first attempt starts.
+	Until *UniqueRequestUntil `json:"until,omitempty"`
+}
+
+// UniqueRequestOnConflict Treatment of the new job while another one holds the key. return (default) answers 200 with the other job, reject refuses the request with not_unique, and replace gives the other job every field of the new one but task, unique and after, if no attempt of it has been claimed, and answers 200; otherwise it refuses as reject does.
+type UniqueRequestOnConflict string
+
+// UniqueRequestUntil How long the job holds the key: done (default), until it has a final status, or started, until its first attempt starts.
+type UniqueRequestUntil string
+
+// UniqueView Key that one open job of the tenant holds at a time.
+type UniqueView struct {
+	// Key Key that one open job of the tenant holds at a time
+	Key string `json:"key"`
+
+	// OnConflict Treatment of the new job while another one holds the key
+	OnConflict UniqueViewOnConflict `json:"on_conflict"`
+
+	// Until How long the job holds the key: until it has a final status, or until its first attempt starts
+	Until UniqueViewUntil `json:"until"`
+}
+
+// UniqueViewOnConflict Treatment of the new job while another one holds the key
+type UniqueViewOnConflict string
+
+// UniqueViewUntil How long the job holds the key: until it has a final status, or until its first attempt starts
+type UniqueViewUntil string
 
 // ValidateAnswer Shape of a valid dag.
 type ValidateAnswer struct {
