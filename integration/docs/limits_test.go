@@ -86,6 +86,7 @@ func limits() []table {
 			{"`Idempotency-Key`", n(contract.MaxIdempotencyKey) + " characters, kept " + of(contract.IdempotencyKept)},
 			{"`limits` of work", fmt.Sprintf("%d, with keys to %d characters; an expression for a key to %d",
 				contract.MaxJobLimits, contract.MaxLimitKey, contract.MaxLimitTemplate)},
+			{"`unique.key`", n(contract.MaxUniqueKey) + " characters"},
 			{"`max_running` of a limit of work", "1 to " + n(contract.MaxRunning)},
 			{"`rate` of a limit of work", fmt.Sprintf("1 to %s starts in %s, %d a second at most",
 				n(contract.MaxRateCount), between(contract.MinRatePer, contract.MaxRatePer),

@@ -49,7 +49,8 @@ type runJob struct {
 	Priority string            `help:"Priority of the job: critical, high, normal or low; default: the task's."`
 	Tag      map[string]string `help:"Tag of the job as name=value; may be given several times."`
 	Limit    []string          `sep:"none" help:"Limit of work, as name or name=key; may be given several times."`
-	Wait     bool              `short:"w" help:"Wait until the job ends, and exit with its exit code."`
+	uniqueOptions
+	Wait bool `short:"w" help:"Wait until the job ends, and exit with its exit code."`
 }
 
 // Run creates the job.
@@ -58,7 +59,7 @@ func (c runJob) Run(s *shell) error {
 	if !c.At.IsZero() {
 		request.RunAt = &c.At
 	}
-	request.Limits = limitUses(c.Limit)
+	request.Limits, request.Unique = limitUses(c.Limit), c.request()
 	if len(c.Tag) > 0 {
 		request.Tags = &c.Tag
 	}
@@ -74,6 +75,22 @@ func (c runJob) Run(s *shell) error {
 		return err
 	}
 	return s.startedJob(job, c.Wait)
+}
+
+// uniqueOptions are those of a unique key.
+type uniqueOptions struct {
+	Unique     string `help:"Unique key, which one open job holds at a time."`
+	Until      string `help:"End of the hold on the key: done or started; default: done."`
+	OnConflict string `help:"Treatment while another job holds the key: return, reject or replace; default: return."`
+}
+
+// request is the unique key that the options ask for; nil for none. The API refuses options without a key.
+func (o uniqueOptions) request() *rest.UniqueRequest {
+	if o == (uniqueOptions{}) {
+		return nil
+	}
+	return &rest.UniqueRequest{Key: o.Unique, Until: ptr(rest.UniqueRequestUntil(o.Until)),
+		OnConflict: ptr(rest.UniqueRequestOnConflict(o.OnConflict))}
 }
 
 // over is nil for a success.
