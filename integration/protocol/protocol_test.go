@@ -57,6 +57,14 @@ var specifications = []specification{
 		witnesses:  []string{"bothAreOver", "bothHaveMade", "aSecondRowRan"},
 		traces:     400, steps: 100,
 	},
+	{
+		name: "unique",
+		invariants: []string{"oneHolds", "oneRuns", "answeredRight", "doesWhatItSays", "runsOpen",
+			"runningIsMarked"},
+		witnesses: []string{"keyIsTakenTwice", "someAreReplaced", "someAreReturned", "anOccurrenceRuns",
+			"anOccurrenceIsSkipped"},
+		traces: 500, steps: 60,
+	},
 }
 
 // quint runs Quint's simulator, installed once into the user's cache as package-lock.json pins it, and returns what it

@@ -37,8 +37,9 @@ func (s *Handler) jobRoutes() {
 	rest.Post(on, "", "createJob", "Create a job", s.createJob, rest.Route{
 		Status: http.StatusAccepted, Also: []int{http.StatusOK}, Conflict: true, Body: jobRequest,
 		About: "The answer 202 means that the job is accepted; 200, that another job holds its unique key, and is " +
-			"shown. With an Idempotency-Key the request can be repeated for {=key_hours} hours: the same key and body " +
-			"return the job of the first request. A job after others that have already ended is SCHEDULED, CANCELLED or SKIPPED at once.",
+			"shown. With an Idempotency-Key the request can be repeated for {=key_hours} hours: the same key and " +
+			"body return the job of the first request. A job after others that have already ended is SCHEDULED, " +
+			"CANCELLED or SKIPPED at once.",
 	})
 	rest.Post(on, "/batch", "createJobs", "Create up to {=batch_jobs} jobs", s.createJobs, rest.Route{
 		Status: http.StatusOK, Body: batchRequest,
