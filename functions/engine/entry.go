@@ -9,6 +9,7 @@ import (
 	"punctual/functions/engine/accept"
 	"punctual/functions/engine/decide"
 	"punctual/functions/engine/effect"
+	"punctual/functions/engine/limits"
 	"punctual/shared/fault"
 	"punctual/shared/job"
 	"punctual/shared/limit"
@@ -95,6 +96,22 @@ func (e *Engine) Cancel(ctx context.Context, k job.Key, may func(job.Row, time.T
 			telemetry.Tenant, k.Tenant, telemetry.JobID, k.ID, telemetry.Err, failed)
 	}
 	return row, err
+}
+
+// Paused does what follows the pause of one job: others that wait for its limits of work are decided about, because it
+// may have been woken for a permit that it takes no more, and so are those that waited for its turn. If that fails it
+// is only logged: the sweeper finds them.
+func (e *Engine) Paused(ctx context.Context, row job.Row) {
+	var todo effect.List
+	if row.Status != job.Blocked {
+		todo.Freed = limits.KeysOf(row)
+	}
+	var err error
+	todo.Wake, err = e.Recur.Passed(ctx, row)
+	if err = errors.Join(err, e.Perform(ctx, todo)); err != nil {
+		e.deps.Log.WarnContext(ctx, "what follows the pause of a job was not done",
+			telemetry.Tenant, row.Tenant, telemetry.JobID, row.ID, telemetry.Err, err)
+	}
 }
 
 // Redrive brings a dead job back as a new one, corrected by correct unless that is nil; see accept.Acceptor. For the

@@ -49,6 +49,18 @@ func TestSweeper_EndsWhatWaitsAtItsDeadline(t *testing.T) {
 				b.Write(w)
 				return after
 			}, 10 * time.Second},
+		"while it is paused itself": {[]func(*job.Row){within(10 * time.Second), parked(time.Minute)},
+			func(b *bench, r job.Row) job.Row {
+				after, w := job.PauseRow(r, job.Claim{}, job.OwnPause{Since: stagetest.Now()}, stagetest.Now())
+				b.Write(w)
+				return after
+			}, 10 * time.Second},
+		"hours after it was paused itself": {[]func(*job.Row){within(2 * time.Hour), parked(time.Minute)},
+			func(b *bench, r job.Row) job.Row {
+				after, w := job.PauseRow(r, job.Claim{}, job.OwnPause{Since: stagetest.Now()}, stagetest.Now())
+				b.Write(w)
+				return after
+			}, 2 * time.Hour},
 		"behind another run": {[]func(*job.Row){within(10 * time.Second), parked(time.Minute)},
 			func(b *bench, r job.Row) job.Row {
 				s := b.Rule(func(s *schedule.Schedule) { s.Overlap = schedule.OverlapBufferAll })

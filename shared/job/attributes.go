@@ -61,6 +61,7 @@ func (r *Row) stateAttributes(c *item.Codec) {
 	c.Text("redriven_by", (*string)(&r.RedrivenBy))
 	c.Coded("attempts", r.encodeAttempts, r.decodeAttempts)
 	c.Text("waiting", &r.Waiting)
+	c.Coded("paused", r.Paused.encode, r.Paused.decode)
 	c.Text("reason", &r.Reason.Code)
 	c.Text("reason_text", &r.Reason.Message)
 	c.Instant("started_at", &r.StartedAt)

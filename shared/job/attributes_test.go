@@ -18,6 +18,7 @@ func full() Row {
 		r.Version, r.Attempt, r.Failures, r.Stop = 11, 12, 13, StopCancel
 		r.DueAt, r.NominalAt, r.CreatedAt, r.ExpiryAt = at(1), at(2), at(3), at(4)
 		r.PendingEffects, r.Waiting, r.Reason = PendingBoth, "retry", Reason{"code", "message"}
+		r.Paused = OwnPause{Reason: "reason", By: "by", Since: at(13)}
 		r.Attempts = []Attempt{{Attempt: 1, Worker: "w", StartedAt: noon, FinishedAt: noon, LatenessMS: 4,
 			Outcome: "failed", Error: &Reason{"c", "m"}}, {Attempt: 2, Outcome: "snoozed"}}
 		r.StartedAt, r.FinishedAt, r.LatenessMS, r.CancelRequestedAt = at(5), at(6), 14, at(7)

@@ -15,9 +15,12 @@ func meanwhile(r Row) map[string]item.Write {
 	_, park := Park(r, noon)
 	_, behind := ParkQueuedBehind(r, noon)
 	_, unpark := Unpark(r, noon)
+	_, pause := PauseRow(r, Claim{}, OwnPause{Since: noon}, noon)
+	_, resume, _ := ResumeRow(r, noon)
 	return map[string]item.Write{
 		"nothing": {}, "the running report": MarkRunning(r.Key, r.Version, r.Attempt, noon.Add(-time.Hour), 99),
 		"a stop": stop, "a later wake-up": rewake, "a pause": park, "a line": behind, "the end of a pause": unpark,
+		"a pause of the job": pause, "its resume": resume,
 	}
 }
 
@@ -31,6 +34,10 @@ func reads() map[string]Row {
 		"waiting again": scheduled(retried),
 		"running":       scheduled(func(r *Row) { r.Status = Running }),
 		"parked":        scheduled(func(r *Row) { r.Parked, r.WakeAt = true, noon }),
+		"paused":        paused(scheduled()),
+		"paused in between": paused(scheduled(retried, func(r *Row) {
+			r.DueAt, r.StartWithin, r.ExpiryAt = noon.Add(-time.Minute), time.Hour, noon.Add(2*time.Hour)
+		})),
 		// where a snooze of a minute wakes it, too
 		"woken next when": scheduled(retried, func(r *Row) { r.WakeAt, r.Near = noon.Add(time.Minute), true }),
 	}
@@ -100,6 +107,9 @@ func TestEveryTransition_EndsWhereTheTableSaysWhateverWasWrittenSinceItsRead(t *
 				}
 			}
 			for who, m := range meanwhile(r) {
+				if r.IsPaused() && (m.Name == WritePark || m.Name == WriteUnpark) {
+					continue // what decides about a paused job parks none
+				}
 				between := r
 				if m.Name != "" {
 					var ok bool
@@ -121,6 +131,15 @@ func TestEveryTransition_EndsWhereTheTableSaysWhateverWasWrittenSinceItsRead(t *
 				}
 				if got.Status == Running && got.Waiting != "" {
 					t.Errorf("%s of a row read %s, after %s: it runs and waits for %q", w.Name, read, who, got.Waiting)
+				}
+				if got.Status == Scheduled && got.Stop == NoStop && !got.IsPaused() && !got.Parked &&
+					got.WakeAt.After(noon.AddDate(1, 0, 0)) {
+					t.Errorf("%s of a row read %s, after %s: no process wakes it before %s", w.Name, read, who,
+						got.WakeAt)
+				}
+				if got.Status == Scheduled && got.IsPaused() && FiredBySlice(got.DueAt, got.WakeAt) &&
+					got.Stop == NoStop && w.Name != WriteUnpark && w.Name != WriteRewake && m.Name != WriteRewake {
+					t.Errorf("%s of a row read %s, after %s: it is paused, and its slice fires it", w.Name, read, who)
 				}
 				stored := w.Applied(between.Item(), contract.AttrPK, contract.AttrJobID)
 				if got.Slice() != stored.Str(contract.AttrWakeSlice) {

@@ -139,6 +139,7 @@ type Row struct {
 
 	Attempts   []Attempt // the newest contract.RowAttempts, oldest first
 	Waiting    string    // "retry" or "snooze" while it waits for one
+	Paused     OwnPause  // what holds this job alone; zero: nothing does
 	Reason     Reason
 	StartedAt  time.Time // of the newest attempt that started
 	FinishedAt time.Time

@@ -38,7 +38,7 @@ func GroupSort(nominal time.Time) string { return nominal.UTC().Format(groupLayo
 func Adopt(old, made Row, now time.Time) (after Row, w item.Write, send bool) {
 	after = made
 	after.Key, after.Shard, after.Followed = old.Key, old.Shard, old.Followed
-	after.Version = old.Version + 1
+	after.Version, after.Paused = old.Version+1, old.Paused
 	if after.PayloadIn != InRow {
 		after.PayloadVer = ContentNumber(after.Version, strconv.FormatInt(made.PayloadVer, 10))
 	}

@@ -71,6 +71,9 @@ func Settle(r *Row, attempt int64, o Outcome, now time.Time) (*Decision, error) 
 		wait := retryAfter(r.Retry.Delay(r.ID, attempt, after.Failures), time.Duration(o.RetryAfterMS)*time.Millisecond)
 		d.Send = reattempt(after, "retry", wait, now)
 	}
+	if after.Status == Scheduled {
+		guard = append(guard, pausedAsRead(*r))
+	}
 	if after.Status == Scheduled && !r.ExpiryAt.IsZero() && after.DueAt.After(r.ExpiryAt) {
 		// The next attempt would be past expire_after.
 		backToAttempt(after, r)

@@ -69,6 +69,11 @@ var Transitions = []Transition{
 	{WritePark, open, []Status{Scheduled, Running}, wakeUp},
 	{WriteUnpark, open, []Status{Scheduled, Running}, slices.Concat(wakeUp, []string{"ready_at"})},
 	{WriteReady, open, []Status{Scheduled, Running}, slices.Concat(wakeUp, []string{"ready_at"})},
+	{WritePause, []Status{Scheduled}, []Status{Scheduled}, wakeUp},
+	{WritePauseBlocked, []Status{Blocked}, []Status{Blocked}, nil},
+	{WriteResume, []Status{Scheduled}, []Status{Scheduled}, wakeUp},
+	{WriteResumeBlocked, []Status{Blocked}, []Status{Blocked}, nil},
+	{WriteKeepPaused, []Status{Scheduled}, []Status{Scheduled}, wakeUp},
 	{WriteBury, []Status{Dead}, []Status{Dead}, slices.Concat(effects, wakeUp)},
 	{WriteRedrive, []Status{Dead}, []Status{Dead}, slices.Concat(effects, wakeUp)},
 	{WriteKeep, []Status{Succeeded, Dead, Cancelled, Skipped, Expired, Gone},
@@ -160,9 +165,14 @@ func Accept(r Row) item.Write {
 // sends it itself, once the row is written. The wake-up of what goes by the direct lane lies just after due: only the
 // stream consumer sends it, and the process that reads the slice passes it by. So the row itself says who fires it, and
 // no two clocks have to agree. A deadline soon after due is the wake-up of what goes by these two lanes; of what its
-// slice fires the wake-up then lies just before due.
+// slice fires the wake-up then lies just before due. A paused job has no lane: nothing fires it, and its wake-up is its
+// deadline.
 func Route(r *Row, now time.Time) (send bool) {
 	r.Parked, r.QueuedBehind, r.WaitsLimit, r.Postponed = false, false, 0, 0
+	if r.IsPaused() {
+		r.Near, r.WakeAt = false, r.firstPausedWake(now)
+		return false
+	}
 	r.WakeAt = r.DueAt
 	lane, soon := horizon.LaneOf(now, r.DueAt), r.hasSoonDeadline()
 	switch {
@@ -190,15 +200,19 @@ func MarkRunning(k Key, version, attempt int64, startedAt time.Time, latenessMS 
 }
 
 // RequestStop writes the intent to end an open job; what follows is Fence and FinishStop, or,
-// while the claim is live, FlagCancel. An expiry speaks of the attempt it saw; a cancel of any.
+// while the claim is live, FlagCancel. An expiry speaks of the attempt it saw; a cancel of any. A paused job becomes
+// due for a wake-up, because its own may be far away, and the process that asks may end before the job does.
 func RequestStop(r Row, s Stop, reason Reason, now time.Time) (Row, item.Write) {
 	after := r
 	after.Stop, after.Reason = s, reason
-	when := from(WriteStop)
+	when := from(WriteStop, pausedAsRead(r))
 	if s == StopCancel {
 		after.CancelRequestedAt = now
 	} else {
-		when = from(WriteStop, atAttempt(r.Attempt), stopIs(NoStop))
+		when = from(WriteStop, atAttempt(r.Attempt), stopIs(NoStop), pausedAsRead(r))
+	}
+	if r.IsPaused() {
+		after.WakeAt = now
 	}
 	return after, change(WriteStop, r, after, when)
 }

@@ -63,6 +63,16 @@ func every(r Row, now time.Time) map[string]item.Write {
 	add(w)
 	_, w = Park(r, now)
 	add(w)
+	for _, s := range []Status{Scheduled, Blocked} {
+		paused := r
+		paused.Status = s
+		_, w = PauseRow(paused, Claim{}, OwnPause{Since: now}, now)
+		add(w)
+		_, w, _ = ResumeRow(paused, now)
+		add(w)
+	}
+	_, w = KeepPaused(r, now)
+	add(w)
 	_, w = Unpark(r, now)
 	add(w)
 	_, w = Ready(r, now)
@@ -133,6 +143,8 @@ func TestTransitions_RefuseWhatTheProtocolSays(t *testing.T) {
 	unpark := func(r *Row) { r.Parked = false }
 	follow := func(r *Row) { r.Followed = true }
 	blocked := func(r *Row) { r.Status = Blocked }
+	pause := func(r *Row) { r.Paused.Since = noon }
+	resume := func(r *Row) { r.Paused = OwnPause{} }
 	cases := []struct {
 		name    string
 		state   func(*Row)
@@ -142,14 +154,19 @@ func TestTransitions_RefuseWhatTheProtocolSays(t *testing.T) {
 		{"row.running", nil, map[string]func(*Row){"version": version, "attempt": attempt}, nil},
 		{"row.succeed", nil, map[string]func(*Row){"attempt": attempt, "followed": follow},
 			map[string]func(*Row){"version": version, "stop": stop}},
-		{"row.retry", nil, map[string]func(*Row){"attempt": attempt, "stop": stop},
+		{"row.retry", nil, map[string]func(*Row){"attempt": attempt, "stop": stop, "paused": pause},
 			map[string]func(*Row){"version": version}},
-		{"row.snooze", nil, map[string]func(*Row){"attempt": attempt, "stop": stop}, nil},
+		{"row.snooze", pause, map[string]func(*Row){"attempt": attempt, "stop": stop, "resumed": resume}, nil},
 		{"row.die", nil, map[string]func(*Row){"attempt": attempt, "stop": stop, "followed": follow}, nil},
-		{"row.stop", nil, map[string]func(*Row){"attempt": attempt, "stop": stop},
+		{"row.stop", nil, map[string]func(*Row){"attempt": attempt, "stop": stop, "paused": pause},
 			map[string]func(*Row){"version": version}},
 		{"row.finish_stop", stop, map[string]func(*Row){"attempt": attempt, "no stop": unstop, "followed": follow},
 			map[string]func(*Row){"version": version}},
+		{"row.pause", nil, map[string]func(*Row){"version": version, "attempt": attempt, "stop": stop}, nil},
+		{"row.resume", pause, map[string]func(*Row){"version": version, "attempt": attempt, "stop": stop}, nil},
+		{"row.pause_blocked", blocked, map[string]func(*Row){"version": version}, nil},
+		{"row.resume_blocked", blocked, map[string]func(*Row){"version": version}, nil},
+		{"row.keep_paused", pause, map[string]func(*Row){"version": version, "resumed": resume, "wake": wake}, nil},
 		{"row.reschedule", nil, map[string]func(*Row){"version": version, "attempt": attempt, "stop": stop}, nil},
 		{"row.rewake", nil, map[string]func(*Row){"attempt": attempt, "wake": wake}, nil},
 		{

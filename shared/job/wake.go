@@ -50,7 +50,7 @@ func MayStart(r Row, before Claim, version, attempt int64, paused bool, now time
 		return Defer, "stop " + string(r.Stop)
 	case LostFails(r, before):
 		return Lost, "its worker was lost"
-	case paused:
+	case paused, r.IsPaused():
 		return Defer, "paused"
 	}
 	if code := r.WindowPassed(before, now); code != "" {
@@ -73,14 +73,22 @@ func (r Row) WindowPassed(c Claim, now time.Time) string {
 
 // Deadline returns the first instant by which a job that waits must have started, or have ended; zero for none. It is
 // by the row alone: a start that only the claim knows of makes start_within void.
-func (r Row) Deadline() time.Time {
-	at := r.ExpiryAt
-	if r.StartWithin > 0 && !HasStarted(r, Claim{}) {
-		if by := r.DueAt.Add(r.StartWithin); at.IsZero() || by.Before(at) {
-			at = by
+func (r Row) Deadline() (at time.Time) {
+	for _, d := range r.deadlines() {
+		if !d.IsZero() && (at.IsZero() || d.Before(at)) {
+			at = d
 		}
 	}
 	return at
+}
+
+// deadlines are the instants of which Deadline is the first; a zero one is none.
+func (r Row) deadlines() (list [2]time.Time) {
+	list[0] = r.ExpiryAt
+	if r.StartWithin > 0 && !HasStarted(r, Claim{}) {
+		list[1] = r.DueAt.Add(r.StartWithin)
+	}
+	return list
 }
 
 // DeadlinePassed reports whether an open row has a deadline that has passed.
@@ -147,6 +155,13 @@ func MayBeUnfired(r Row, c Claim) bool {
 		c.Attempt != r.Attempt && horizon.LaneOf(r.CreatedAt, r.DueAt) == horizon.Now
 }
 
+// MayBeResumedUnfired reports whether the firing of a job that was resumed a moment ago may not have been sent, as
+// MayBeUnfired does for a new one.
+func MayBeResumedUnfired(r Row, c Claim, now time.Time) bool {
+	return r.Status == Scheduled && r.Stop == NoStop && !r.Near && !r.Parked && !c.Live(r.Attempt, now) &&
+		!r.ReadyAt.IsZero() && now.Sub(r.ReadyAt) < contract.Grace && horizon.LaneOf(now, r.DueAt) == horizon.Now
+}
+
 // Step is what a wake-up calls for.
 type Step string
 
@@ -211,6 +226,8 @@ func ReadStatus(r Row, c Claim, now time.Time) Status {
 		return r.Status
 	}
 	switch {
+	case r.IsPaused() && r.Status == Scheduled: // a worker that holds it has received an old firing, and releases it
+		return Scheduled
 	case c.Live(r.Attempt, now) && now.Add(contract.HoldUntil).After(r.DueAt):
 		return Running
 	case r.Status == Running:
@@ -245,6 +262,9 @@ func StartedAt(r Row, c Claim, now time.Time) time.Time {
 
 // WaitingFor says what a job that is not running waits for, "" when it is or has ended.
 func WaitingFor(r Row, c Claim, paused bool, now time.Time) string {
+	if r.IsPaused() && (r.Status == Blocked || r.Status == Scheduled) {
+		return "pause"
+	}
 	switch ReadStatus(r, c, now) {
 	case Blocked:
 		return "parents"

@@ -66,11 +66,13 @@ func (s Schedule) Ahead(slot Slot, at time.Time) (list []time.Time) {
 // ReadRows reads rows in the order asked; false means one that is absent or cannot be read.
 type ReadRows = func(context.Context, []job.Key) ([]job.Row, []bool, error)
 
-// FirstOpen returns, of the jobs of the times that Ahead names, the first one that is due and open; nil for none. The
-// caller reads them.
+// FirstOpen returns, of the jobs of the times that Ahead names, the first one that is due, open and not paused itself;
+// nil for none. The caller reads them.
 func FirstOpen(ctx context.Context, read ReadRows, s Schedule, slot Slot, at, now time.Time) (*job.Row, error) {
 	for row, err := range open(ctx, read, s, slot, at, now) {
-		return row, err
+		if err != nil || !row.IsPaused() { // no job waits for the turn of one that waits for a person
+			return row, err
+		}
 	}
 	return nil, nil
 }

@@ -84,7 +84,7 @@ func (w *Worker) eachRow(ctx context.Context, keys []job.Key) (rows []job.Row, t
 		case kind != fault.NotFound && kind != fault.Undecodable:
 			return nil, nil, err
 		}
-		if there[n] && rows[n].Status.Open() {
+		if there[n] && rows[n].Status.Open() && !rows[n].IsPaused() {
 			break
 		}
 	}

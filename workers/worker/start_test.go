@@ -72,6 +72,11 @@ func TestWorker_StartsAClaimedAttemptOnlyIfTheRowAllows(t *testing.T) {
 		"not paused: the task": {change: hold("tenant", job.PauseTaskPrefix+"echo"),
 			polls: true},
 		"not paused: everybody": {change: hold("everyone", job.PauseAll), polls: true},
+		"not paused: the job": {change: func(r job.Row) item.Write {
+			after, _ := job.PauseRow(r, job.Claim{}, job.OwnPause{Since: time.Now()}, time.Now())
+			return item.Write{Ref: r.Ref(), Name: "test.pause",
+				Set: map[string]any{"paused": after.Item().Str("paused")}}
+		}, polls: true},
 		"start_within not passed": {row: func(r *job.Row) {
 			r.DueAt = r.DueAt.Add(-2 * time.Second)
 			r.StartWithin = time.Second

@@ -138,7 +138,7 @@ func JobProblem(err error) error {
 	var e *edit.State
 	if errors.As(err, &e) {
 		p := rest.NewProblem(string(e.Code), "%s", e.Detail)
-		p.RedrivenBy = string(e.RedrivenBy)
+		p.RedrivenBy, p.Allowed = string(e.RedrivenBy), e.Allowed
 		return p
 	}
 	var held *accept.NotUnique

@@ -128,7 +128,7 @@ func (d *Decider) settledBefore(
 	now := d.Clock.Now()
 	switch {
 	case row.Status == job.Scheduled && row.Attempt > attempt && row.Stop == job.NoStop &&
-		!row.Near && !row.Parked && horizon.LaneOf(now, row.DueAt) == horizon.Now:
+		!row.Near && !row.Parked && !row.IsPaused() && horizon.LaneOf(now, row.DueAt) == horizon.Now:
 		return todo, d.fire(ctx, row, "now") // a second firing is refused at its claim
 	case row.Status.Final() && row.Attempt == attempt && repeated:
 		todo.Ended = []effect.End{{Row: row, Counted: true, Freed: true}}

@@ -29,10 +29,13 @@ type starting struct {
 	now    time.Time
 }
 
-// start asks whatever may hold the job back, in this order, and does what it says: a pause of everything or of its
-// task, then its run or its schedule, then its limits of work.
+// start asks whatever may hold the job back, in this order, and does what it says: its own pause, one of everything or
+// of its task, then its run or its schedule, then its limits of work.
 func (d *Decider) start(ctx context.Context, s starting, todo *effect.List) (job.Step, error) {
 	if s.step == job.StepFire { // no pause holds up a deadline
+		if s.row.IsPaused() {
+			return d.keepPaused(ctx, s, todo)
+		}
 		held, err := d.held(ctx, s.row, s.now)
 		if err != nil {
 			return s.step, err
@@ -57,6 +60,27 @@ func (d *Decider) start(ctx context.Context, s starting, todo *effect.List) (job
 		d.Schedules.Forget(row) // it may have changed
 	}
 	return step, err
+}
+
+// keepPaused leaves a paused job to its deadline, or ends it if its schedule has given it up.
+func (d *Decider) keepPaused(ctx context.Context, s starting, todo *effect.List) (job.Step, error) {
+	v, over, err := d.Schedules.GivenUp(ctx, s.row, s.claim, s.now)
+	switch {
+	case err != nil:
+		return job.StepPark, err
+	case over && v.Step == job.StepFinishStop:
+		return v.Step, d.stopFor(ctx, s.row, v.Why, s.now, todo)
+	case over:
+		err := d.skip(ctx, s.row, v, s.now, todo)
+		if store.Refused(err) != nil {
+			d.Schedules.Forget(s.row) // it may have changed
+		}
+		return v.Step, err
+	case s.row.WakeAt.After(s.now): // a worker has released an old firing
+		return job.StepPark, nil
+	}
+	after, write := job.KeepPaused(s.row, s.now)
+	return job.StepPark, d.Jobs.PutRow(ctx, after, write)
 }
 
 // startNode does what the run of a node's job says.

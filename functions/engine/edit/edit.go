@@ -30,6 +30,8 @@ type Store interface {
 type Decisions interface {
 	// Cancel asks a job to end as cancelled, unless may returns an error for its row, and returns it as it then is.
 	Cancel(ctx context.Context, k job.Key, may func(job.Row, time.Time) error) (job.Row, error)
+	// Paused does what follows the pause of a job; row is as it then is.
+	Paused(ctx context.Context, row job.Row)
 	// Redrive brings a DEAD job back as a new one, corrected by correct unless that is nil; already says that it was
 	// redriven before, as by. A job in another state is a fault.Refused.
 	Redrive(ctx context.Context, k job.Key, correct accept.Correct) (by job.ID, already bool, err error)
@@ -63,8 +65,9 @@ const (
 // State is the error of a change that the state does not allow.
 type State struct {
 	Code       Code
-	Detail     string // in words for a user
-	RedrivenBy job.ID // of a redrive: the job that repeats this one already; "" for none
+	Detail     string   // in words for a user
+	RedrivenBy job.ID   // of a redrive: the job that repeats this one already; "" for none
+	Allowed    []string // states that allow the change; nil: the detail says it
 }
 
 func (e *State) Error() string { return e.Detail }

@@ -15,7 +15,8 @@ func (e *Editor) Redrive(ctx context.Context, k job.Key, correct accept.Correct)
 	by, already, err := e.Decisions.Redrive(ctx, k, correct)
 	switch {
 	case already:
-		return by, &State{WrongState, fmt.Sprintf("the job was redriven before, as %s", by), by}
+		detail := fmt.Sprintf("the job was redriven before, as %s", by)
+		return by, &State{Code: WrongState, Detail: detail, RedrivenBy: by}
 	case fault.KindOf(err) == fault.Refused:
 		return "", e.notDead(ctx, k)
 	case err == nil:

@@ -38,7 +38,7 @@ func (l *Limits) Admit(ctx context.Context, r job.Row, c job.Claim, now time.Tim
 	fire, first := Verdict{Step: job.StepFire}, !job.HasStarted(r, c)
 	var full, behind []int
 	states := map[int]*state{}
-	for no, k := range keysOf(r) {
+	for no, k := range KeysOf(r) {
 		s, found, err := l.read(ctx, k, r.ID)
 		if err != nil {
 			return fire, err

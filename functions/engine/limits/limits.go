@@ -95,8 +95,8 @@ func (s *state) free(most int, now time.Time) int {
 	return max(most, 0)
 }
 
-// keysOf are the keys under which a job counts.
-func keysOf(r job.Row) []limit.Key {
+// KeysOf are the keys under which a job counts.
+func KeysOf(r job.Row) []limit.Key {
 	var keys []limit.Key
 	for _, each := range r.Limits.List() {
 		keys = append(keys, limit.Key{Tenant: r.Tenant, LimitKey: each})
@@ -113,7 +113,7 @@ func (l *Limits) Free(ctx context.Context, r job.Row, attempt int64, buckets []i
 
 // Freed are the keys of a job's limits for which a job may wait; waits says so in the order of its limits.
 func Freed(r job.Row, waits []bool) (freed []limit.Key) {
-	for no, k := range keysOf(r) {
+	for no, k := range KeysOf(r) {
 		if no < len(waits) && waits[no] {
 			freed = append(freed, k)
 		}

@@ -73,13 +73,10 @@ func (r *Recurrer) admit(
 		}
 		return Verdict{Step: step, Schedule: s}, nil
 	case schedule.IsDeleted, schedule.Passed:
-		if row.DueAt.After(now) { // until it is due, an edit may bring its nominal time back
-			return left, nil
+		if v, over := givenUp(s, row, started, now); over {
+			return v, nil
 		}
-		if started {
-			return Verdict{Step: job.StepFinishStop, Schedule: s, Why: s.SkipReason(row)}, nil
-		}
-		return Verdict{Step: Skipped, Schedule: s, Why: s.SkipReason(row)}, nil
+		return left, nil
 	case schedule.ToBeAdopted:
 		return left, nil
 	}
@@ -110,6 +107,41 @@ func (r *Recurrer) admit(
 		return r.queueBehindOther(ctx, s, row)
 	}
 	return r.overlap(ctx, s, row, now)
+}
+
+// givenUp returns how a job ends that its schedule has given up; over is false for any other, and until the job is due:
+// an edit may bring its nominal time back.
+func givenUp(s schedule.Schedule, row job.Row, started bool, now time.Time) (v Verdict, over bool) {
+	switch s.ValidityOf(row, started) {
+	case schedule.IsDeleted, schedule.Passed:
+	default:
+		return v, false
+	}
+	v = Verdict{Step: Skipped, Schedule: s, Why: s.SkipReason(row)}
+	if started {
+		v.Step = job.StepFinishStop
+	}
+	return v, !row.DueAt.After(now)
+}
+
+// GivenUp returns how a job ends that its schedule has given up, whatever else holds it; over is false for any other. A
+// job whose schedule cannot be read goes on to wait.
+func (r *Recurrer) GivenUp(
+	ctx context.Context, row job.Row, claim job.Claim, now time.Time,
+) (v Verdict, over bool, err error) {
+	if row.ScheduleID == "" {
+		return v, false, nil
+	}
+	s, err := r.known(ctx, keyOf(row))
+	switch fault.KindOf(err) {
+	case fault.NotFound, fault.Undecodable:
+		return v, false, nil
+	}
+	if err != nil {
+		return v, false, err
+	}
+	v, over = givenUp(s.For(row), row, job.HasStarted(row, claim), now)
+	return v, over, nil
 }
 
 // Paused says whether the job's schedule is paused, as the table has it now.

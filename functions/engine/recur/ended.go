@@ -56,6 +56,23 @@ func (r *Recurrer) Ended(ctx context.Context, row job.Row) (next []effect.Wake, 
 	return next, nil
 }
 
+// Passed returns the jobs that may go on because one of their schedule was paused: those that waited for its turn. If
+// it fails or never runs, the sweeper finds them.
+func (r *Recurrer) Passed(ctx context.Context, row job.Row) (next []effect.Wake, err error) {
+	if row.ScheduleID == "" && !schedule.Obeys(row) {
+		return nil, nil
+	}
+	s, err := r.known(ctx, keyOf(row))
+	switch fault.KindOf(err) {
+	case fault.NotFound, fault.Undecodable:
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	return r.nextQueued(ctx, s, row, r.Clock.Now())
+}
+
 // countDead counts failures in a row, and pauses the schedule at its limit.
 func (r *Recurrer) countDead(ctx context.Context, s schedule.Schedule, row job.Row, now time.Time) error {
 	if row.ScheduleID == "" || s.PauseAfter == 0 || s.Deleted() || row.Epoch != s.Epoch {

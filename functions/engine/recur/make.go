@@ -178,7 +178,8 @@ func (m *maker) adopt(ctx context.Context, old, row job.Row, now time.Time) (hel
 		return false, nil // it was due before the change, and keeps its own template and rule
 	}
 	if old.Epoch >= m.s.Epoch {
-		if !old.Near && !old.Parked && old.Epoch == m.s.Epoch && horizon.LaneOf(now, old.DueAt) == horizon.Now {
+		if !old.Near && !old.Parked && !old.IsPaused() && old.Epoch == m.s.Epoch &&
+			horizon.LaneOf(now, old.DueAt) == horizon.Now {
 			m.mu.Lock()
 			// the process that wrote the row may have crashed before sending; a second firing is refused at its claim
 			m.fire = append(m.fire, old.Firing())

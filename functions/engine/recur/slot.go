@@ -20,12 +20,17 @@ func (r *Recurrer) holder(ctx context.Context, s schedule.Schedule, row job.Row)
 	return slot, holder, err
 }
 
-// waiting reads the other job that is queued behind the holder of the slot, nil if there is none or it has ended.
+// waiting reads the other job that is queued behind the holder of the slot, nil if there is none, or it has ended or
+// was paused itself: a later job takes its position.
 func (r *Recurrer) waiting(ctx context.Context, row job.Row, slot schedule.Slot) (*job.Row, error) {
 	if slot.Waiting == "" || slot.Waiting == row.ID || slot.Waiting == slot.Holder {
 		return nil, nil
 	}
-	return r.open(ctx, job.Key{Tenant: row.Tenant, ID: slot.Waiting})
+	other, err := r.open(ctx, job.Key{Tenant: row.Tenant, ID: slot.Waiting})
+	if other != nil && other.IsPaused() {
+		other = nil
+	}
+	return other, err
 }
 
 // open reads a job, nil if it has ended or is gone. If its row cannot be read, no attempt can start, so the job counts
