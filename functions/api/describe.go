@@ -36,6 +36,7 @@ var schemaTexts = map[string]string{
 	"GraphView":                "Nodes and edges of the drawing of a run.",
 	"HTTPAuth":                 "Credentials of an HTTP request.",
 	"HealthAnswer":             "Health of the API.",
+	"JobPauseView":             "Pause of one job.",
 	"JobTemplateView":          "Job that a schedule makes at each nominal time.",
 	"JobView":                  "Job. Fields without a value are absent.",
 	"LimitKeyView":             "Use of a key of a limit.",

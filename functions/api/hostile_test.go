@@ -188,6 +188,7 @@ func slowChanges(size int) map[string]slowBody {
 	all := map[string]slowBody{}
 	for name, s := range map[string]slowBody{
 		"a change of a job":      {"PATCH", "/v1/jobs/01KB4YJ2V0S6Y3Q4M5N6P7R8T9", `{"payload":%s}`},
+		"a pause of a job":       {"POST", "/v1/jobs/01KB4YJ2V0S6Y3Q4M5N6P7R8T9/pause", `%s`},
 		"a corrected redrive":    {"POST", "/v1/jobs/01KB4YJ2V0S6Y3Q4M5N6P7R8T9/redrive", `{"payload_patch":%s}`},
 		"a change of a schedule": {"PATCH", "/v1/schedules/there", `{"job":{"payload":%s}}`},
 		"a schedule to try":      {"POST", "/v1/schedules/there/dry-run", `{"job":{"task":"echo","payload":%s}}`},

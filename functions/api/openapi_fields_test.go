@@ -25,6 +25,7 @@ func TestDocument_HasNoFieldThatIsNotRead(t *testing.T) {
 		{"SQSPayload", "POST", "/v1/jobs", `{"task":"queue","payload":{"queue":"q","message":"m",%}}`},
 		{"LambdaPayload", "POST", "/v1/jobs", `{"task":"lambda","payload":{"function":"f",%}}`},
 		{"JobPatchRequest", "PATCH", "/v1/jobs/" + id, `{%}`},
+		{"JobPauseRequest", "POST", "/v1/jobs/" + id + "/pause", `{%}`},
 		{"RedriveRequest", "POST", "/v1/jobs/" + b.dead(t, `{"task":"echo"}`) + "/redrive", `{%}`},
 		{"TaskRequest", "PUT", "/v1/tasks/t", `{"executor":"go",%}`},
 		{"PauseRequest", "PUT", "/v1/pauses/all", `{%}`},

@@ -142,6 +142,17 @@ func (c *Client) RunJobNow(ctx context.Context, id string) (rest.JobView, error)
 	return Call[rest.JobView](ctx, c, rest.RunJobNow, Request{Path: []string{id}})
 }
 
+// PauseJob keeps a job from starting that has not started, waits for a retry or is blocked. A job that is paused
+// already stays as it is. [WrongState] when it runs or has ended.
+func (c *Client) PauseJob(ctx context.Context, id string, r rest.JobPauseRequest) (rest.JobView, error) {
+	return Call[rest.JobView](ctx, c, rest.PauseJob, Request{Path: []string{id}, Body: r})
+}
+
+// ResumeJob lets a paused job go on. A job that is not paused stays as it is. [WrongState] when it runs or has ended.
+func (c *Client) ResumeJob(ctx context.Context, id string) (rest.JobView, error) {
+	return Call[rest.JobView](ctx, c, rest.ResumeJob, Request{Path: []string{id}})
+}
+
 // DeleteJob forgets a job that has ended, with its attempts. [NotFinished] when it has not.
 func (c *Client) DeleteJob(ctx context.Context, id string) error {
 	_, err := Call[struct{}](ctx, c, rest.DeleteJob, Request{Path: []string{id}})

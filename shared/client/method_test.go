@@ -161,6 +161,31 @@ func TestClient_ChangesAJobThatWaits(t *testing.T) {
 	}
 }
 
+func TestClient_PausesAndResumesAJob(t *testing.T) {
+	t.Parallel()
+	c, ctx := connect(), t.Context()
+	job, err := c.CreateJob(ctx, "", rest.JobRequest{Task: "echo", Delay: new("1h")})
+	if err != nil {
+		t.Fatal(err)
+	}
+	paused, err := c.PauseJob(ctx, job.JobID, rest.JobPauseRequest{Reason: new("a test")})
+	if err != nil || paused.Paused == nil || *paused.Paused.Reason != "a test" {
+		t.Errorf("%+v %v", paused, err)
+	}
+	if _, err := c.RunJobNow(ctx, job.JobID); !errors.Is(err, client.WrongState) {
+		t.Errorf("%v", err)
+	}
+	if resumed, err := c.ResumeJob(ctx, job.JobID); err != nil || resumed.Paused != nil {
+		t.Errorf("%+v %v", resumed, err)
+	}
+	if _, err := c.CancelJob(ctx, job.JobID); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := c.PauseJob(ctx, job.JobID, rest.JobPauseRequest{}); !errors.Is(err, client.WrongState) {
+		t.Errorf("%v", err)
+	}
+}
+
 func TestClient_OperatesARun(t *testing.T) {
 	t.Parallel()
 	c, ctx := connect(), t.Context()

@@ -18,7 +18,7 @@ import (
 var methods = map[string]string{
 	"cancelJob": "CancelJob", "createJob": "CreateJob", "createJobs": "CreateJobs", "deleteJob": "DeleteJob",
 	"getJob": "Job", "listAttempts": "Attempts", "listJobs": "Jobs", "patchJob": "PatchJob",
-	"redriveJob": "RedriveJob", "runJobNow": "RunJobNow",
+	"pauseJob": "PauseJob", "redriveJob": "RedriveJob", "resumeJob": "ResumeJob", "runJobNow": "RunJobNow",
 
 	"listDeadLetters": "DeadLetters", "purgeDeadLetters": "PurgeDeadLetters",
 	"redriveDeadLetters": "RedriveDeadLetters",

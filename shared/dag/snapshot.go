@@ -119,6 +119,9 @@ func (s *Snapshot) Waits(name string, row job.Row, is job.Status, states map[str
 	_, paused := s.Pauses.Hold(row.Task, s.Now)
 	switch word = job.WaitingFor(row, s.Claims[row.ID], paused, s.Now); word {
 	case "pause":
+		if row.IsPaused() {
+			return word, "its job is paused"
+		}
 		return word, "a pause of its task, or of everything, holds it"
 	case job.WaitsForLimit:
 		l, _ := row.FullLimit()

@@ -113,11 +113,38 @@ func (s *Handler) readPatch(
 
 func (s *Handler) runNow(ctx context.Context, who tenant.Identity, in *ByID) (*spec.JobAnswer, error) {
 	after, err := s.Jobs.Edit(ctx, in.Key, 0, func(row job.Row, now time.Time) (edit.Change, error) {
-		if row.Status == job.Blocked {
+		switch {
+		case row.IsPaused():
+			return edit.Change{}, rest.NewProblem(spec.CodeWrongState, "the job is paused; resume it first")
+		case row.Status == job.Blocked:
 			return edit.Change{}, rest.NewProblem(spec.CodeWrongState, "the job waits for the jobs in after")
 		}
 		return edit.Change{Edit: job.Edit{DueAt: &now}}, nil
 	})
+	return s.answerEdited(ctx, after, err)
+}
+
+// pauseRequest is the body of a pause, which may be left out.
+var pauseRequest = field.NewObject("JobPauseRequest", "Pause of one job.", pauseReason)
+
+var pauseReason = spec.Reason.About("Reason for the pause, shown with the job.")
+
+func (s *Handler) pauseJob(ctx context.Context, who tenant.Identity, in *ByID) (*spec.JobAnswer, error) {
+	reason := ""
+	err := spec.OptionalBody(ctx, pauseRequest, func(r *rest.Reader, f rest.Fields) {
+		if pauseReason.Into(r, f, &reason) {
+			r.NoSecrets(f[pauseReason.Name()], nil)
+		}
+	})
+	if err != nil {
+		return nil, err
+	}
+	after, err := s.Jobs.Pause(ctx, in.Key, reason, who.Subject)
+	return s.answerEdited(ctx, after, err)
+}
+
+func (s *Handler) resumeJob(ctx context.Context, who tenant.Identity, in *ByID) (*spec.JobAnswer, error) {
+	after, err := s.Jobs.Resume(ctx, in.Key)
 	return s.answerEdited(ctx, after, err)
 }
 

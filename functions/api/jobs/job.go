@@ -71,7 +71,17 @@ func (s *Handler) jobRoutes() {
 			"within {=cancel_s} s, and its outcome decides.",
 	})
 	rest.Post(on, "/{id}/run-now", "runJobNow", "Run a waiting job now", s.runNow, rest.Route{
-		Conflict: true, About: "The job is due now; a job that waits for a retry starts its next attempt.",
+		Conflict: true, About: "The job is due now; a job that waits for a retry starts its next attempt. A paused " +
+			"job has to be resumed first.",
+	})
+	rest.Post(on, "/{id}/pause", "pauseJob", "Pause a job that waits", s.pauseJob, rest.Route{
+		Body: pauseRequest, OptionalBody: true, Conflict: true,
+		About: "A job that has not started, waits for a retry or is BLOCKED does not start until it is resumed. Its " +
+			"start_within and expire_after go on. A job that is paused already stays as it is.",
+	})
+	rest.Post(on, "/{id}/resume", "resumeJob", "Resume a paused job", s.resumeJob, rest.Route{
+		Conflict: true, About: "A job that is due starts at once, unless something else holds it. A job that is not " +
+			"paused stays as it is.",
 	})
 	rest.Post(on, "/{id}/redrive", "redriveJob", "Redrive a DEAD job as a new job", s.redriveJob, rest.Route{
 		Status: http.StatusAccepted, Scope: tenant.Admin, Conflict: true, Body: redriveRequest, OptionalBody: true,

@@ -68,6 +68,7 @@ type JobView struct {
 	Result            json.RawMessage `json:"result,omitempty" doc:"Value that the work returned, its numbers unchanged; lists show only small ones. The body of an HTTP answer that is not UTF-8 is in base64, marked by \"encoding\":\"base64\". A result that is not kept whole is {\"truncated\":true,\"preview\":…}, or an answer with a cut body; result_partial then has the code."`
 	ResultPartial     string          `json:"result_partial,omitempty" enum:"result_too_large,result_lost" doc:"Code with which every use of the result fails, because only a preview or a part of it is kept; absent where result is the whole value"`
 	WaitingFor        string          `json:"waiting_for,omitempty" enum:"due,retry,snooze,worker,handler,parents,pause,limit" doc:"Kind of event that the job waits for; handler: a worker that knows its task"`
+	Paused            *jobPauseView   `json:"paused,omitempty" doc:"Pause of this job alone, while it waits; it has no effect on other jobs"`
 	StatusReason      *job.Reason     `json:"status_reason,omitempty"`
 	Progress          *progressView   `json:"progress,omitempty" doc:"Progress that the handler reported last"`
 	CancelRequestedAt rest.Instant    `json:"cancel_requested_at,omitzero" doc:"Time at which the cancellation was requested"`
@@ -101,6 +102,12 @@ type progressView struct {
 	Total int64        `json:"total,omitempty" doc:"Number of all units"`
 	Note  string       `json:"note,omitempty" doc:"Note of the handler"`
 	At    rest.Instant `json:"at" doc:"Time of the report"`
+}
+
+type jobPauseView struct {
+	Reason string       `json:"reason,omitempty" doc:"Reason for the pause"`
+	By     string       `json:"by,omitempty" doc:"Subject that paused the job"`
+	Since  rest.Instant `json:"since" doc:"Time at which the pause was made"`
 }
 
 // RetryView shows a retry policy.
@@ -154,6 +161,9 @@ func ViewJob(shown show.Job) JobView {
 	v.Limits, v.Unique = ViewLimits(r.Limits), ViewUnique(r.Unique)
 	if is, waits := r.FullLimit(); waits && v.WaitingFor == job.WaitsForLimit {
 		v.Limit = &limitWait{viewLimit(is), shown.Ahead}
+	}
+	if p := r.Paused; r.IsPaused() && v.WaitingFor == "pause" {
+		v.Paused = &jobPauseView{p.Reason, p.By, rest.At(p.Since)}
 	}
 	switch {
 	case r.Reason.Code != "":

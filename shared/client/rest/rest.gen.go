@@ -1578,6 +1578,9 @@ type DeadLetter struct {
 	// Examples: 2027-03-28T01:00:00.000Z
 	NominalAt *time.Time `json:"nominal_at,omitempty"`
 
+	// Paused Pause of one job.
+	Paused *JobPauseView `json:"paused,omitempty"`
+
 	// Payload Input of the job; left out when larger than 256 KiB
 	Payload json.RawMessage `json:"payload,omitempty"`
 
@@ -1954,6 +1957,26 @@ type JobPatchRequest struct {
 // JobPatchRequestPriority New priority.
 type JobPatchRequestPriority string
 
+// JobPauseRequest Pause of one job.
+type JobPauseRequest struct {
+	// Reason Reason for the pause, shown with the job.
+	Reason *string `json:"reason,omitempty"`
+}
+
+// JobPauseView Pause of one job.
+type JobPauseView struct {
+	// By Subject that paused the job
+	By *string `json:"by,omitempty"`
+
+	// Reason Reason for the pause
+	Reason *string `json:"reason,omitempty"`
+
+	// Since Time at which the pause was made
+	//
+	// Examples: 2027-03-28T01:00:00.000Z
+	Since time.Time `json:"since"`
+}
+
 // JobRequest Job to run, and when.
 type JobRequest struct {
 	// After Identifiers of the jobs that must end first. The job is BLOCKED until they have, then SCHEDULED if their outcomes match run_if, else CANCELLED or SKIPPED. A delay counts from their end; a run_at applies if it is later. In a batch, #n is the job at index n, from 0, if it is an earlier one.
@@ -2256,6 +2279,9 @@ type JobView struct {
 	//
 	// Examples: 2027-03-28T01:00:00.000Z
 	NominalAt *time.Time `json:"nominal_at,omitempty"`
+
+	// Paused Pause of one job.
+	Paused *JobPauseView `json:"paused,omitempty"`
 
 	// Payload Input of the job; left out when larger than 256 KiB
 	Payload json.RawMessage `json:"payload,omitempty"`
@@ -4228,7 +4254,9 @@ var (
 	PatchJob           = Operation{ID: "patchJob", Method: "PATCH", Path: "/v1/jobs/{id}"}
 	ListAttempts       = Operation{ID: "listAttempts", Method: "GET", Path: "/v1/jobs/{id}/attempts"}
 	CancelJob          = Operation{ID: "cancelJob", Method: "POST", Path: "/v1/jobs/{id}/cancel"}
+	PauseJob           = Operation{ID: "pauseJob", Method: "POST", Path: "/v1/jobs/{id}/pause"}
 	RedriveJob         = Operation{ID: "redriveJob", Method: "POST", Path: "/v1/jobs/{id}/redrive"}
+	ResumeJob          = Operation{ID: "resumeJob", Method: "POST", Path: "/v1/jobs/{id}/resume"}
 	RunJobNow          = Operation{ID: "runJobNow", Method: "POST", Path: "/v1/jobs/{id}/run-now"}
 	ListLimits         = Operation{ID: "listLimits", Method: "GET", Path: "/v1/limits"}
 	DeleteLimit        = Operation{ID: "deleteLimit", Method: "DELETE", Path: "/v1/limits/{name}"}
@@ -4300,7 +4328,9 @@ var Operations = []Operation{
 	PatchJob,
 	ListAttempts,
 	CancelJob,
+	PauseJob,
 	RedriveJob,
+	ResumeJob,
 	RunJobNow,
 	ListLimits,
 	DeleteLimit,
