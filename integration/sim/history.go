@@ -187,6 +187,9 @@ func (w *World) starts(p *process, t tenant.ID, j worker.Job[Work]) *run {
 	case !row.DueAt.Equal(j.DueAt):
 		bad("for %s, but it is due at %s", j.DueAt, row.DueAt)
 	}
+	if row.IsPaused() {
+		bad("it is paused since %s", clockTime(row.Paused.Since))
+	}
 	if mine := p.clock.Now(); mine.Before(row.DueAt) {
 		bad("%s before it is due", row.DueAt.Sub(mine))
 	}

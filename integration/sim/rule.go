@@ -286,7 +286,7 @@ func (w *World) startsInOrder(row job.Row, bad func(string, ...any)) {
 	for _, o := range w.ledger.all() {
 		if o.Tenant != row.Tenant || o.ScheduleID != row.ScheduleID || o.Epoch != row.Epoch || !o.Status.Open() ||
 			!o.NominalAt.Before(row.NominalAt) || o.CreatedAt.After(row.CreatedAt) || o.Stop != job.NoStop ||
-			len(w.history.of[o.Key]) > 0 {
+			o.IsPaused() || len(w.history.of[o.Key]) > 0 {
 			continue
 		}
 		bad("%s of the time before, %s, still waits", short(o.ID), clockTime(o.NominalAt))
