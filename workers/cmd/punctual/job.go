@@ -21,7 +21,7 @@ var jobColumns = []column[rest.JobView]{
 	{"DUE", func(j rest.JobView) string { return instant(&j.DueAt) }},
 	{"FINISHED", func(j rest.JobView) string { return instant(j.FinishedAt) }},
 	{"WHY", func(j rest.JobView) string {
-		if j.StatusReason == nil {
+		if j.StatusReason == nil || j.Paused != nil {
 			return waitsFor(j)
 		}
 		return reason(j.StatusReason)
@@ -193,6 +193,32 @@ func (c redriveJobs) Run(s *shell) error {
 	return each(s, c.ID, func(ctx context.Context, id string) (rest.JobView, error) {
 		return s.client.RedriveCorrected(ctx, id, request)
 	}, jobID, jobColumns...)
+}
+
+type jobs struct {
+	Pause  pauseJobs  `cmd:"" help:"Pause jobs that wait; each starts only once it is resumed."`
+	Resume resumeJobs `cmd:"" help:"Resume paused jobs."`
+}
+
+type pauseJobs struct {
+	ID     []string `arg:"" help:"Identifiers of the jobs."`
+	Reason string   `help:"Reason for the pause, shown with the job."`
+}
+
+// Run pauses each job, and goes on after one that cannot be paused.
+func (c pauseJobs) Run(s *shell) error {
+	return each(s, c.ID, func(ctx context.Context, id string) (rest.JobView, error) {
+		return s.client.PauseJob(ctx, id, rest.JobPauseRequest{Reason: ptr(c.Reason)})
+	}, jobID, jobColumns...)
+}
+
+type resumeJobs struct {
+	ID []string `arg:"" help:"Identifiers of the jobs."`
+}
+
+// Run resumes each job, and goes on after one that cannot be resumed.
+func (c resumeJobs) Run(s *shell) error {
+	return each(s, c.ID, s.client.ResumeJob, jobID, jobColumns...)
 }
 
 // each lists the answers of act to each id. It goes on after one that fails.

@@ -132,8 +132,19 @@ func limitUses(texts []string) *[]rest.LimitUseRequest {
 	return &uses
 }
 
-// waitsFor is what a job waits for. Of a limit it says how many wait before the job.
+// waitsFor is what a job waits for: of a limit also how many wait before the job, of a pause of the job alone who made
+// it and why.
 func waitsFor(j rest.JobView) string {
+	if p := j.Paused; p != nil {
+		why := "paused"
+		if of(p.By) != "" {
+			why += " by " + *p.By
+		}
+		if of(p.Reason) != "" {
+			why += ": " + *p.Reason
+		}
+		return why
+	}
 	if j.Limit == nil {
 		return of(j.WaitingFor)
 	}

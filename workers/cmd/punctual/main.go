@@ -37,6 +37,7 @@ type commands struct {
 	Cancel   cancelJobs   `cmd:"" help:"Cancel jobs."`
 	Redrive  redriveJobs  `cmd:"" help:"Redrive dead jobs: create a new job for each."`
 	Attempts listAttempts `cmd:"" help:"List the attempts of a job, oldest first."`
+	Job      jobs         `cmd:"" help:"Pause and resume single jobs."`
 	Task     tasks        `cmd:"" help:"List, show, create, replace and delete tasks."`
 	Schedule schedules    `cmd:"" help:"Apply, list, preview, pause and resume schedules."`
 	Dag      dags         `cmd:"" help:"Apply, run, watch and repair graphs of jobs."`

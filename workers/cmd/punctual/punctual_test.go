@@ -417,6 +417,24 @@ nodes:
 		file(t, "name: x\nnodes:\n  a: {depends_on: [ nobody], task: echo}\n"))
 }
 
+func TestJob_IsPausedAndResumed(t *testing.T) {
+	t.Parallel()
+	id := strings.TrimSpace(good(t, "run", "echo", "--in", "1h", "-o", "name"))
+	if out := good(t, "job", "pause", id, "--reason", "a test"); !strings.Contains(out, "SCHEDULED") ||
+		!strings.Contains(out, "paused") || !strings.Contains(out, ": a test") {
+		t.Errorf("pause: %s", out)
+	}
+	if out := good(t, "get", id); !strings.Contains(out, ": a test") {
+		t.Errorf("get: %s", out)
+	}
+	if out := good(t, "job", "resume", id); strings.Contains(out, "paused") {
+		t.Errorf("resume: %s", out)
+	}
+	good(t, "cancel", id)
+	bad(t, exitRefused, "wrong_state", "job", "pause", id)
+	bad(t, exitUsage, "", "job", "pause")
+}
+
 func TestPause_HoldsATask(t *testing.T) {
 	t.Parallel()
 	s := typed(t.Context(), "", "pause", "task:http", "--reason", "a test")

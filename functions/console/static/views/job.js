@@ -3,9 +3,9 @@ import { html } from '../core/html.js'
 import { get, post, remove, seg, some } from '../core/api.js'
 import { now } from '../core/clock.js'
 import { useLive } from '../core/live.js'
-import { Facts, Json, Loaded, Reason, Status, Time, length, look } from '../core/form.js'
-import { Act, ask } from '../core/ask.js'
-import { Late } from './jobs.js'
+import { Facts, Json, Loaded, Reason, Time, length, look } from '../core/form.js'
+import { Act, ask, why } from '../core/ask.js'
+import { JobStatus, Late } from './jobs.js'
 import { keyed } from './limits.js'
 
 const ended = new Set(['SUCCEEDED', 'DEAD', 'CANCELLED', 'SKIPPED', 'EXPIRED'])
@@ -14,7 +14,7 @@ const words = { due: 'its due time', retry: 'its next attempt', snooze: 'the end
   parents: 'the jobs before it' }
 
 // waits says what a job waits for.
-const waits = (job) => (job.limit ? `${keyed(job.limit)}, ${job.limit.ahead.toLocaleString()} ahead`
+const waits = (job) => (job.paused ? 'its resume' : job.limit ? `${keyed(job.limit)}, ${job.limit.ahead.toLocaleString()} ahead`
   : words[job.waiting_for] || 'its turn')
 
 // lifeOf returns the moments of a job's life in order: {at, what, tone, text, late, took, reason, gap}. due_at moves
@@ -71,7 +71,7 @@ export function Job({ id, can }) {
   }, [id])
   const { job, attempts, more } = live.data || {}
   return html`<${Loaded} of=${live}>${job && html`
-    <div class="row"><${Status} of=${job.status} /> <${Reason} of=${job.status_reason} /><span class="push"></span>
+    <div class="row"><${JobStatus} of=${job} /> <${Paused} of=${job.paused} /> <${Reason} of=${job.status_reason} /><span class="push"></span>
       <${Verbs} job=${job} path=${path} can=${can} live=${live} /></div>
     <${Progress} of=${job.progress} />
     <div class="halves">
@@ -83,6 +83,11 @@ export function Job({ id, can }) {
     </div>`}<//>`
 }
 
+const Paused = ({ of }) => of && html`<span>${of.reason || 'no reason given'} – ${of.by || 'somebody'},
+  <${Time} at=${of.since} /></span>`
+
+const waiting = new Set(['BLOCKED', 'SCHEDULED', 'QUEUED'])
+
 function Verbs({ job, path, can, live }) {
   const verb = (title, text, danger, act) => () => ask({ title, text, danger, touches: '1 job', verb: title,
     no: danger && 'Keep it', done_text: `${title}: done.`, act: async () => { await act(); await live.again() } })
@@ -90,8 +95,16 @@ function Verbs({ job, path, can, live }) {
     const said = await post(`${path}/${name}`)
     if (said.job_id !== job.job_id) location.hash = `#/jobs/${said.job_id}` // a redrive makes a new one
   }
+  const pause = () => ask({ title: 'Pause the job', verb: 'Pause the job', touches: '1 job', fields: [why],
+    text: 'It does not start until it is resumed. Its start_within and expire_after go on.',
+    done_text: 'Pause the job: done.',
+    act: async ({ reason }) => { await post(`${path}/pause`, reason ? { reason } : {}); await live.again() } })
   return html`
-    ${can('write') && ['SCHEDULED', 'QUEUED'].includes(job.status) && html`<${Act} label="Run now"
+    ${can('write') && waiting.has(job.status) && !job.paused && html`<${Act} label="Pause" on=${pause} />`}
+    ${can('write') && job.paused && html`<${Act} primary label="Resume"
+      on=${verb('Resume the job', 'It starts when it is due, unless something else holds it.', false,
+        post_('resume'))} />`}
+    ${can('write') && ['SCHEDULED', 'QUEUED'].includes(job.status) && !job.paused && html`<${Act} label="Run now"
       on=${verb('Run the job now', 'It is due at once, and does not wait for its time.', false, post_('run-now'))} />`}
     ${can('admin') && job.status === 'DEAD' && !job.redriven_by && html`<${Act} primary label="Redrive"
       on=${verb('Redrive the job', 'A new job of the same work is made, due now.', false, post_('redrive'))} />`}

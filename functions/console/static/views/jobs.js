@@ -20,9 +20,13 @@ export function Owner({ of: j }) {
   return html`<span class="mute">–</span>`
 }
 
+// JobStatus is the status of a job; of one that is paused by itself that comes first.
+export const JobStatus = ({ of: j }) => (j.paused
+  ? html`<${Status} of="paused">, ${j.status.toLowerCase()}<//>` : html`<${Status} of=${j.status} />`)
+
 export const jobColumns = [
   { name: 'Job', class: 'ids', cell: (j) => html`<${Id} of=${j.job_id} to="jobs" />` },
-  { name: 'Status', class: 'st', cell: (j) => html`<${Status} of=${j.status} />` },
+  { name: 'Status', class: 'st', cell: (j) => html`<${JobStatus} of=${j} />` },
   { name: 'Task', cell: (j) => html`<span class="name" title=${j.task}>${j.task}</span>` },
   { name: 'Of', class: 'wide', cell: (j) => html`<${Owner} of=${j} />` },
   { name: 'Due', class: 'when', cell: (j) => html`<${Time} at=${j.due_at} />` },
