@@ -36,8 +36,9 @@ var specifications = []specification{
 	{
 		name:       "dagrun",
 		invariants: []string{"stepsRight", "finalIsComplete", "neverStuck"},
-		witnesses:  []string{"aRunSucceeds", "aRunIsCancelled", "aRetrySucceeds", "aRunIsHeld"},
-		traces:     400, steps: 80,
+		witnesses: []string{"aRunSucceeds", "aRunIsCancelled", "aRetrySucceeds", "aRunIsHeld",
+			"aNodeRunsAlways"},
+		traces: 400, steps: 80,
 	},
 	{
 		name:       "permit",

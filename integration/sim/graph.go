@@ -168,6 +168,9 @@ func (w *Client) CameTo(g graph, s graphs.Status, nodes string) {
 	for name, n := range g.Nodes {
 		for _, run := range w.runs(rows[name].Key) {
 			for _, parent := range n.DependsOn {
+				if is.Since(parent) > is.Since(name) { // it was retried after the node had run
+					continue
+				}
 				if at, over := w.ledger.overAt(rows[parent].Key); !over || at.After(run.from) {
 					w.violation("node %q started before %q had ended", name, parent)
 				}

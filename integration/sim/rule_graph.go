@@ -24,9 +24,10 @@ type revision struct {
 }
 
 // forbids returns why that run does not let a job start, "" if it does.
-func (s revision) forbids(r job.Row, now time.Time) string {
+func (s revision) forbids(d dag.Definition, r job.Row, now time.Time) string {
+	stopped := s.Stop != graphs.NoStop && !dagtest.Run{Definition: d, Item: s.Run}.RunsStopped(r.Node)
 	switch {
-	case s.Status.Final() || s.Stop != graphs.NoStop:
+	case s.Status.Final() || stopped:
 		return fmt.Sprintf("its run is %s, stop %q", s.Status, s.Stop)
 	case s.Paused:
 		return "its run is paused"
@@ -34,7 +35,7 @@ func (s revision) forbids(r job.Row, now time.Time) string {
 		return "its run is being changed"
 	case r.Generation != s.Generation(r.Node):
 		return fmt.Sprintf("it is of generation %d, and generation %d counts", r.Generation, s.Generation(r.Node))
-	case !s.ExpiryAt.IsZero() && now.After(s.ExpiryAt.Add(slack)):
+	case s.Stop == graphs.NoStop && !s.ExpiryAt.IsZero() && now.After(s.ExpiryAt.Add(slack)):
 		return fmt.Sprintf("its run has expired %s ago", now.Sub(s.ExpiryAt))
 	}
 	return ""
@@ -90,11 +91,12 @@ func (l *ledger) since(k graphs.Key, at time.Time) []revision {
 	return slices.Clone(all[max(n, 0):])
 }
 
-// stoppedFor reports whether a run has ever been stopped for that reason. A retry of one node of a stopped run
-// leaves the others as the stop has ended them.
-func (l *ledger) stoppedFor(k graphs.Key, reason string) bool {
-	return slices.ContainsFunc(l.since(k, time.Time{}), func(s revision) bool {
-		return s.Stop != graphs.NoStop && s.Stop.Reason() == reason
+// stoppedFor reports whether a run has ever been stopped for that reason, in a way that may have ended the node. A
+// retry of one node of a stopped run leaves the others as the stop has ended them.
+func (l *ledger) stoppedFor(g graph, node, reason string) bool {
+	return slices.ContainsFunc(l.since(g.Key, time.Time{}), func(s revision) bool {
+		return s.Stop != graphs.NoStop && s.Stop.Reason() == reason &&
+			dagtest.Run{Definition: g.Definition, Item: s.Run}.MayBeStopped(node)
 	})
 }
 
@@ -106,20 +108,20 @@ func (w *World) mayRun(r *run, row job.Row, bad func(string, ...any)) {
 		bad("there is no run %s", row.RunID)
 		return
 	}
-	why := ""
-	for _, s := range stood { // the worker may have read facts that old
-		if why = s.forbids(row, r.from); why == "" {
-			break
-		}
-	}
-	if why != "" {
-		bad("%s", why)
-	}
 	is := stood[len(stood)-1].Run
 	g, ok := w.graphOfRun(is)
 	if !ok {
 		bad("nobody has asked for its run")
 		return
+	}
+	why := ""
+	for _, s := range stood { // the worker may have read facts that old
+		if why = s.forbids(g.Definition, row, r.from); why == "" {
+			break
+		}
+	}
+	if why != "" {
+		bad("%s", why)
 	}
 	right := dagtest.Run{Definition: g.Definition, Item: is, Rows: w.ledger.nodesOf(is, g)}
 	n := g.Nodes[row.Node]
@@ -224,7 +226,7 @@ func (w *Client) nodeCameRight(right dagtest.Run, g graph, name string) {
 	case r.Forced != job.NotForced || right.ParentRetried(name):
 	case started:
 		w.jobCameRight(right.Item, g, r, name)
-	case r.Status == job.Cancelled && w.ledger.stoppedFor(g.Key, r.Reason.Code):
+	case r.Status == job.Cancelled && w.ledger.stoppedFor(g, name, r.Reason.Code):
 	case r.Status == job.Dead && r.Reason.Code == job.CodePoison && w.lostWorkers() > 0:
 	case status == "" || r.Status != status || r.Reason.Code != reason:
 		w.violation("node %q of run %s is %s (%s) and never started after %v: %s under %s says %s, want %s (%s)",

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"slices"
 	"time"
 
 	"punctual/functions/engine"
@@ -196,7 +197,7 @@ var Graphs = append([]Story{
 				w.NamesWhatIsThere(g, "a", 0)
 			}
 		}},
-}, lasting...)
+}, slices.Concat(cleaning, lasting)...)
 
 // deadWhileRunning makes a definition whose node a fails, while node x keeps the run from being over.
 func (w *Client) deadWhileRunning(lines ...string) dag.Definition {

@@ -108,7 +108,8 @@ func (c *Client) ResumeRun(ctx context.Context, id string, r rest.RunActRequest)
 	return Call[rest.RunView](ctx, c, rest.ResumeRun, Request{Path: []string{id}, Body: r})
 }
 
-// CancelRun cancels what has not started of a run, and asks what runs to stop.
+// CancelRun cancels what has not started of a run, and asks what runs to stop. Nodes with run_if always still run; a
+// second cancel stops them, too.
 func (c *Client) CancelRun(ctx context.Context, id string, r rest.RunActRequest) (rest.RunView, error) {
 	return Call[rest.RunView](ctx, c, rest.CancelRun, Request{Path: []string{id}, Body: r})
 }

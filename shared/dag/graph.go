@@ -74,6 +74,16 @@ func (g *Graph) Children(node string) []string { return g.children[node] }
 // level is in alphabetical order.
 func (g *Graph) Levels() [][]string { return g.levels }
 
+// HasAlways reports whether a node runs also where the run is stopped.
+func (g *Graph) HasAlways() bool {
+	for _, n := range g.Nodes {
+		if n.RunIf == Always {
+			return true
+		}
+	}
+	return false
+}
+
 // Edges returns the number of dependencies.
 func (g *Graph) Edges() int {
 	n := 0

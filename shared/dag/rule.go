@@ -17,12 +17,15 @@ const (
 	OneFailed              Rule = "one_failed"
 	NoneFailed             Rule = "none_failed"
 	NoneFailedOneSucceeded Rule = "none_failed_one_succeeded"
+	// Always is AllDone for a node that also runs where its run was stopped: cancelled, expired, or failed under
+	// CancelRun.
+	Always Rule = "always"
 )
 
 // Rules lists all rules, the default first.
 var Rules = []string{
 	string(AllSucceeded), string(AllDone), string(AllFailed), string(OneSucceeded), string(OneFailed),
-	string(NoneFailed), string(NoneFailedOneSucceeded),
+	string(NoneFailed), string(NoneFailedOneSucceeded), string(Always),
 }
 
 // End is how a parent ended, as its children see it.
@@ -119,7 +122,7 @@ func evaluate(rule Rule, succeeded, failed, skipped int) (Verdict, string) {
 		return Skip, ReasonParentSkipped
 	}
 	switch rule {
-	case AllDone:
+	case AllDone, Always:
 		return Run, ""
 	case AllFailed:
 		if succeeded+skipped == 0 {

@@ -39,7 +39,7 @@ func TestEvaluate_AgreesWithTheTableForAllEndsOfUpToFourParents(t *testing.T) {
 		}
 	}
 	all(4)
-	if want := (1 + 4 + 16 + 64 + 256) * 8 * 4; checked != want {
+	if want := (1 + 4 + 16 + 64 + 256) * 9 * 4; checked != want {
 		t.Errorf("%d cases, want %d", checked, want)
 	}
 }

@@ -113,6 +113,7 @@ func (n *NodeRef) attributes(c *item.Codec) {
 	c.Number("place", &n.Permit)
 	c.Number("node_place", &n.NodePermit)
 	c.Text("forced", (*string)(&n.Forced))
+	c.Flag("always", &n.Always)
 	c.Text("secrets", &n.DefinedSecrets)
 }
 

@@ -39,7 +39,7 @@ func full() Row {
 
 		r.RunID, r.Node, r.Generation, r.ItemNo, r.Items = "run", "node", 17, 18, 19
 		r.Parents, r.Followed, r.Forced, r.DefinedSecrets = "{}", true, ForcedSkip, "sign_with"
-		r.Slot, r.Permit, r.NodePermit = 20, 21, 22
+		r.Slot, r.Permit, r.NodePermit, r.Always = 20, 21, 22, true
 
 		r.Shard, r.WakeAt, r.Parked, r.QueuedBehind = 23, at(11), true, true
 		r.Near, r.ReadyAt, r.Postponed = true, at(12), 24

@@ -84,6 +84,7 @@ type NodeRef struct {
 	Permit     int64  // bucket of its place in its run's max_concurrency, from 1; 0 for none
 	NodePermit int64  // bucket of its place in its node's max_parallel, from 1; 0 for none
 	Forced     Forced // how an operator ended the node
+	Always     bool   // it may start although its run was stopped
 	// DefinedSecrets are the fields of the payload that name a secret, separated by spaces; see [Row.MayResolve].
 	DefinedSecrets string
 }

@@ -25,6 +25,8 @@ func (r *Run) attributes(c *item.Codec) {
 	c.Text("reason", &r.Reason.Code)
 	c.Text("reason_text", &r.Reason.Message)
 	c.Text("stop", (*string)(&r.Stop))
+	c.Flag("stop_all", &r.StopAll)
+	c.Instant("stopped_at", &r.StoppedAt)
 	c.Flag("paused", &r.Paused)
 	c.Flag("holds", &r.Holds)
 	c.Flag("placed", &r.InBuckets)

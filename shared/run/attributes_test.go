@@ -19,6 +19,7 @@ func TestRun_IsStoredWithEveryField(t *testing.T) {
 	r := going(func(r *run.Run) {
 		r.Dag, r.DagVersion, r.Definition, r.Status = "dag", 11, "hash", run.Held
 		r.Reason, r.Stop = job.Reason{Code: "code", Message: "message"}, run.StopFail
+		r.StopAll, r.StoppedAt = true, at(10)
 		r.Paused, r.Holds, r.InBuckets, r.Tagged, r.Epoch = true, true, true, true, 12
 		r.Operation = &run.Operation{
 			ID: "x", Kind: run.OperationForce, Node: "a", Forced: job.ForcedSkip, Reason: "why", By: "me",

@@ -30,6 +30,7 @@ const (
 	WriteResume       = "run.resume"
 	WriteRewake       = "run.rest"
 	WriteStop         = "run.stop"
+	WriteStopAlways   = "run.stop_always"
 	WriteTakeSlot     = "run.take_place"
 	WriteTouch        = "run.touch"
 	WriteWithdraw     = "run.withdraw"

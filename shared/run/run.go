@@ -167,6 +167,8 @@ type Run struct {
 	Status     Status
 	Reason     job.Reason
 	Stop       Stop
+	StopAll    bool      // the stopped run was cancelled once more: its nodes that run always are stopped, too
+	StoppedAt  time.Time // when the run was stopped; zero: it was not, or by an older version
 	Paused     bool
 	Holds      bool       // a node is held: after any end it may be that nothing goes on
 	InBuckets  bool       // places of its limits lie in buckets; a run made before that has slots
@@ -355,7 +357,7 @@ func (r Run) MayStart(row job.Row, now time.Time) string {
 		return startSuperseded
 	case r.Status.Final():
 		return startOver
-	case r.Stop != NoStop:
+	case r.Stop != NoStop && !(row.Always && r.RunsAlways(now)):
 		return startStopped
 	case r.Operation != nil:
 		return startChanging
@@ -365,6 +367,12 @@ func (r Run) MayStart(row job.Row, now time.Time) string {
 		return startPaused
 	}
 	return ""
+}
+
+// RunsAlways says whether the stopped run still runs its nodes that run always. One of which what has ended may be
+// forgotten does not: the absence of a row no longer says that a node has not run.
+func (r Run) RunsAlways(now time.Time) bool {
+	return !r.StopAll && !r.Lost && now.Before(r.Kept())
 }
 
 // Expired says that the run must be stopped, and that no writer has stopped it yet: its expire_after has passed, or
@@ -480,6 +488,7 @@ var (
 		string(Succeeded), string(Failed), string(Cancelled),
 	}}
 	noStop      = item.Cond{Attr: "stop", Op: item.Missing}
+	stopped     = item.Cond{Attr: "stop", Op: item.Exists}
 	noOperation = item.Cond{Attr: "act_id", Op: item.Missing}
 )
 
@@ -517,16 +526,26 @@ func (r Run) Built() (Run, item.Write) {
 	return r.change(WriteBuilt, after, item.Cond{Attr: "status", Op: item.Eq, Value: string(Building)})
 }
 
-// Halt stops the run: nothing starts any more, and what has not started ends with the stop's reason.
+// Halt stops the run: nothing starts any more but nodes that run always, and what has not started ends with the stop's
+// reason. A pause no longer matters.
 func (r Run) Halt(s Stop, why job.Reason, now time.Time) (Run, item.Write) {
 	after := r.wake(now)
 	after.Stop, after.Reason, after.Operation, after.Lost = s, why, nil, r.Lost || !now.Before(r.Kept())
+	after.Status, after.Paused, after.StoppedAt = Running, false, now
 	after.Epoch++
 	more := []item.Cond{notOver, noStop}
 	if s == StopFail {
 		more = append(more, noOperation)
 	}
 	return r.change(WriteStop, after, more...)
+}
+
+// HaltAlways stops the nodes that run always of a run that is stopped already. How the run ends stays as it is.
+func (r Run) HaltAlways(now time.Time) (Run, item.Write) {
+	after := r.wake(now)
+	after.StopAll = true
+	after.Epoch++
+	return r.change(WriteStopAlways, after, notOver, stopped)
 }
 
 // Pause keeps everything from starting; Resume brings it on again.
@@ -587,6 +606,7 @@ func (r Run) Finish(retried map[string]Before, now time.Time) (Run, item.Write) 
 		}
 	}
 	after.Operation, after.Stop, after.Holds, after.Status, after.Reason = nil, NoStop, false, Running, job.Reason{}
+	after.StopAll, after.StoppedAt = false, time.Time{}
 	after.Epoch++
 	after.Nodes = maps.Clone(r.Nodes)
 	if after.Nodes == nil {

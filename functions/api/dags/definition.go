@@ -61,8 +61,10 @@ var (
 			name, _ := r.Name(v)
 			return name, true // a wrong one keeps its index, because errors name it
 		}))
-	nodeRunIf = spec.RunIf("Rule that the outcomes of the nodes in depends_on must match; default: all_succeeded")
-	when      = expression("when", "CEL expression; the node is SKIPPED if it is false. A name with a dash is written "+
+	nodeRunIf = spec.RunIf("Rule that the outcomes of the nodes in depends_on must match; default: all_succeeded. " +
+		"always is all_done for a node that also runs in a run that was cancelled, has expired, or fails under " +
+		"on_failure cancel_run.")
+	when = expression("when", "CEL expression; the node is SKIPPED if it is false. A name with a dash is written "+
 		"nodes[\"my-node\"].")
 	forEach = expression("for_each", "Expression ${…} of a list: the node has one job for each item, and its payload "+
 		"can refer to item and index")

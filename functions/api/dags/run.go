@@ -58,7 +58,8 @@ func (s *Handler) operationRoutes(on rest.Resource) {
 	rest.Post(on, "resume", "resumeRun", "Resume a run", s.plainOperation(s.Runs.Resume),
 		takes(operationRequest, "Ends the pause of the run."))
 	rest.Post(on, "cancel", "cancelRun", "Cancel a run", s.plainOperation(s.Runs.Cancel), takes(operationRequest,
-		"Jobs that have not started become CANCELLED, and running jobs are asked to stop."))
+		"Jobs that have not started become CANCELLED, and running jobs are asked to stop. Nodes with run_if always "+
+			"still run; a second cancel stops them, too."))
 	rest.Post(on, "retry", "retryRun", "Retry a run", s.retryRun, takes(runRetryRequest,
 		"Retries failed nodes and the downstream nodes they cancelled; with from, that node and all downstream of it."))
 	rest.Post(on, "nodes/{node}/retry", "retryRunNode", "Retry a failed node", s.retryRunNode,

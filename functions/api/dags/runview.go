@@ -54,7 +54,7 @@ func describe(f *dag.Snapshot, row job.Row, n *spec.JobState) {
 func viewRun(is run.Run) spec.RunView {
 	v := spec.RunView{
 		RunID: is.ID, Status: is.Shown(), CreatedAt: rest.At(is.CreatedAt),
-		DueAt: rest.At(is.DueAt), FinishedAt: rest.At(is.FinishedAt),
+		DueAt: rest.At(is.DueAt), FinishedAt: rest.At(is.FinishedAt), StoppedAt: rest.At(is.StoppedAt),
 		NominalAt: rest.At(is.NominalAt), Schedule: is.Schedule, Priority: is.Priority,
 	}
 	if is.Dag != "" {

@@ -177,7 +177,8 @@ var (
 		"then SCHEDULED if their outcomes match run_if, else CANCELLED or SKIPPED. A delay counts from their end; a "+
 		"run_at applies if it is later. In a batch, #n is the job at index n, from 0, if it is an earlier one.", 0,
 		contract.MaxAfter, field.Text("", "", spec.IDForm, (*rest.Reader).Text))
-	runIf    = spec.RunIf("Rule that the outcomes of the jobs in after must match; default: all_succeeded.")
+	runIf = spec.RunIf("Rule that the outcomes of the jobs in after must match; default: all_succeeded. " +
+		"always is all_done.")
 	batchKey = field.Text("idempotency_key", "Idempotency key of this job, printable ASCII; it shares one key space "+
 		"with the header Idempotency-Key.", spec.KeyForm, readBatchKey)
 )

@@ -131,6 +131,7 @@ type RunView struct {
 	DueAt        rest.Instant           `json:"due_at" doc:"Time at which the run is due"`
 	StartedAt    rest.Instant           `json:"started_at,omitzero" doc:"Start of the first job of the run"`
 	FinishedAt   rest.Instant           `json:"finished_at,omitzero"`
+	StoppedAt    rest.Instant           `json:"cancel_requested_at,omitzero" doc:"Time at which the run was cancelled, expired, or failed under on_failure cancel_run. Nodes with run_if always still run before the run ends."`
 	NominalAt    rest.Instant           `json:"nominal_at,omitzero" doc:"Time by the calendar of the schedule"`
 	Schedule     string                 `json:"schedule,omitempty" doc:"Name of the schedule that made the run"`
 	Priority     job.Priority           `json:"priority,omitempty"`

@@ -129,6 +129,7 @@ type chaos struct {
 	from       bool // there was a retry from a node
 	operated   bool
 	stopped    bool // there was a cancel
+	all        bool // there was a second cancel, of a run that was stopped already
 	quiet      bool
 }
 
@@ -237,8 +238,8 @@ func (c *chaos) begin(row job.Row) {
 		if v, _, ends := right.Verdict(row.Node); v != dag.Run && !right.ParentRetried(row.Node) {
 			c.Errorf("node %q starts after %v: %s", row.Node, ends, v)
 		}
-		if is.Stop != run.NoStop || is.Paused || is.Operation != nil || is.Status.Final() ||
-			row.Generation != is.Generation(row.Node) {
+		if is.Stop != run.NoStop && !right.RunsStopped(row.Node) || is.Paused || is.Operation != nil ||
+			is.Status.Final() || row.Generation != is.Generation(row.Node) {
 			c.Errorf("node %q starts in generation %d, and the run is %+v", row.Node, row.Generation, is)
 		}
 		if most := c.graph.MaxConcurrency; most > 0 && len(c.running) > most {
@@ -260,9 +261,10 @@ func (c *chaos) operate(is run.Run) {
 	names := c.graph.Names()
 	node := names[c.dice.IntN(len(names))]
 	switch c.dice.IntN(20) {
-	case 0:
+	case 0, 19:
 		c.stopped = true
 		_, _ = c.rel.Cancel(ctx, c.key, by)
+		c.calmly(func() { c.all = c.all || c.run().StopAll })
 	case 1, 2:
 		if is.Paused {
 			_, _ = c.rel.Resume(ctx, c.key, by)
@@ -348,15 +350,17 @@ func (c *chaos) right() dagtest.Run {
 // them has begun a newer generation since.
 func (c *chaos) checkEvaluated() {
 	right := c.right()
-	if c.stopped || right.OnFailure == dag.CancelRun {
-		return
-	}
+	stops := c.stopped || right.OnFailure == dag.CancelRun
 	for name, row := range right.Rows {
+		if stops && (c.all || right.Nodes[name].RunIf != dag.Always) {
+			continue
+		}
 		if row.Status == "" || row.Forced != job.NotForced || c.started[row.ID] > 0 || row.IsMapped() ||
 			right.ParentRetried(name) {
 			continue
 		}
-		if status, reason := right.WithoutStart(name); row.Status != status || row.Reason.Code != reason {
+		status, reason := right.WithoutStart(name)
+		if row.Status != status || row.Reason.Code != reason {
 			_, _, ends := right.Verdict(name)
 			c.Errorf("node %q ended %s (%s) after %v, want %s (%s)", name, row.Status, row.Reason.Code, ends, status,
 				reason)

@@ -54,6 +54,8 @@ func (r *Controller) evaluate(ctx context.Context, f *facts, name string) (decis
 		return decision{do: toUnpark, row: own}, nil
 	case f.run.Nodes[name].Override != job.NotForced:
 		return decision{do: toOverride}, nil
+	case f.stopsNode(name, r.Clock.Now()):
+		return decision{}, nil // the stop ends it
 	}
 	older, err := r.openOlder(ctx, f, []string{name})
 	if err != nil || slices.ContainsFunc(older[name], job.Row.Unfinished) {

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 	"sync"
+	"time"
 
 	"punctual/functions/engine/effect"
 	"punctual/functions/engine/runs/permit"
@@ -93,6 +94,24 @@ func (f *facts) causeCounts() bool { return f.cause.Generation == f.run.Generati
 func (f *facts) causeIsParent(name string) bool {
 	return f.cause.Status != "" && !f.cause.IsItem() && f.causeCounts() &&
 		slices.Contains(f.graph.Parents(name), f.cause.Node)
+}
+
+// stopsNode says that the run, as it was read, is stopped, and that the stop ends the node unless it has ended: nothing
+// of it is released any more.
+func (f *facts) stopsNode(name string, now time.Time) bool {
+	n := f.graph.Nodes[name]
+	switch {
+	case f.run.Stop == run.NoStop:
+		return false
+	case n.RunIf != dag.Always || !f.run.RunsAlways(now):
+		return true
+	}
+	return len(n.DependsOn) == 0 && f.run.DueAt.After(now) // it waits with the run, of which nothing has run yet
+}
+
+// mayRelease says that the run, as it was read, lets more of a node that was released be put.
+func (f *facts) mayRelease(name string, now time.Time) bool {
+	return f.run.Operation == nil && !f.run.Paused && !f.stopsNode(name, now)
 }
 
 // targets are the nodes to be evaluated after the end of the cause.

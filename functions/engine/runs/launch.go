@@ -114,9 +114,10 @@ func (r *Controller) definition(ctx context.Context, row job.Row, n *Request) (w
 	return r.unfit(ctx, job.CodeParams, "/params", checked, by)
 }
 
-// CancelLaunched cancels the run of a row for its schedule. A run that has ended or was never created stays so.
+// CancelLaunched cancels the run of a row for its schedule, which may ask for it more than once. A run that has ended
+// or was never created stays so.
 func (r *Controller) CancelLaunched(ctx context.Context, row job.Row, why string) (effect.List, error) {
-	todo, err := r.Cancel(ctx, run.Key{Tenant: row.Tenant, ID: row.ID}, By{Who: bySchedule, Reason: why})
+	todo, err := r.cancel(ctx, run.Key{Tenant: row.Tenant, ID: row.ID}, By{Who: bySchedule, Reason: why}, false)
 	if wrong := new(WrongState); errors.As(err, &wrong) || fault.KindOf(err) == fault.NotFound {
 		return todo, nil
 	}

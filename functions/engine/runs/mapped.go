@@ -139,7 +139,7 @@ func (r *Controller) mapped(ctx context.Context, f *facts, own job.Row) ([]job.R
 
 // refill puts missing items, if the run may release anything.
 func (r *Controller) refill(ctx context.Context, f *facts, own job.Row, missing []int64) ([]job.Row, error) {
-	if f.run.Stop != run.NoStop || f.run.Paused || f.run.Operation != nil {
+	if !f.mayRelease(own.Node, r.Clock.Now()) {
 		return nil, nil
 	}
 	if !r.bounded(f, own.Node) {
@@ -168,7 +168,7 @@ func (r *Controller) itemEnded(ctx context.Context, f *facts, name string) (ende
 	if err != nil {
 		return nil, err
 	}
-	if f.graph.Nodes[name].MaxParallel > 0 && f.run.Stop == run.NoStop && !f.run.Paused && f.run.Operation == nil {
+	if f.graph.Nodes[name].MaxParallel > 0 && f.mayRelease(name, r.Clock.Now()) {
 		if _, ended, err = r.more(ctx, f, own, nil, 1); err != nil {
 			return ended, err
 		}

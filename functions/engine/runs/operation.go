@@ -74,18 +74,32 @@ func wrongRun(is run.Run, allowed []string) error {
 	return wrong
 }
 
-// Cancel ends a run: nodes that have not started become CANCELLED, and running ones are asked to stop. Cancelling twice
-// changes nothing.
+// Cancel ends a run: nodes that have not started become CANCELLED, and running ones are asked to stop. Nodes that run
+// always are left alone, and stopped by a cancel of a run that is stopped already; a further one changes nothing.
 func (r *Controller) Cancel(ctx context.Context, k run.Key, by By) (effect.List, error) {
+	return r.cancel(ctx, k, by, true)
+}
+
+// cancel is Cancel. With second false it leaves a run that is stopped already as it is.
+func (r *Controller) cancel(ctx context.Context, k run.Key, by By, second bool) (effect.List, error) {
 	return r.operate(ctx, k, by, "cancel", func(is run.Run) (run.Run, item.Write, error) {
 		switch {
 		case is.Status.Final():
 			return is, item.Write{}, wrongRun(is, goingOn)
-		case is.Stop != run.NoStop:
+		case is.Stop == run.NoStop:
+			// Where the run is found stopped at the next try, another call has stopped it at the same time, or this
+			// one, whose answer was lost: that is no second cancel.
+			second = false
+			after, write := is.Halt(run.StopCancel, job.Reason{Code: run.ReasonCancelled, Message: by.Reason},
+				r.Clock.Now())
+			return after, write, nil
+		case is.StopAll || !second:
 			return is, item.Write{}, nil
 		}
-		after, write := is.Halt(run.StopCancel, job.Reason{Code: run.ReasonCancelled, Message: by.Reason},
-			r.Clock.Now())
+		if g, err := r.Graph(ctx, is); err != nil || !g.HasAlways() {
+			return is, item.Write{}, err
+		}
+		after, write := is.HaltAlways(r.Clock.Now())
 		return after, write, nil
 	})
 }

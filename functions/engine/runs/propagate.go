@@ -146,7 +146,8 @@ func (r *Controller) propagateOnce(ctx context.Context, f *facts) (ended []job.R
 		if err := r.stopFailed(ctx, f, x.Node); err != nil {
 			return ended, readOnce, err
 		}
-		return ended, clearEffects, r.bringOn(ctx, f.run.Key, f.todo)
+		// In the stopped run, the end is propagated to the nodes that run always.
+		return ended, readOnce, r.bringOn(ctx, f.run.Key, f.todo)
 	}
 	more, err := r.evaluateTargets(ctx, f)
 	if ended = append(ended, more...); err != nil {
@@ -179,7 +180,7 @@ func (r *Controller) evaluateTargets(ctx context.Context, f *facts) (ended []job
 		}
 	}
 	for _, name := range f.targets() {
-		if f.run.Stop != run.NoStop && !(f.cause.IsItem() && name == f.cause.Node) {
+		if f.stopsNode(name, r.Clock.Now()) && !(f.cause.IsItem() && name == f.cause.Node) {
 			continue
 		}
 		more, err := r.evaluateTarget(ctx, f, name)

@@ -15,6 +15,7 @@ import (
 	"punctual/shared/fault"
 	"punctual/shared/item"
 	"punctual/shared/job"
+	"punctual/shared/run"
 	"punctual/shared/store"
 	"punctual/shared/telemetry"
 )
@@ -71,7 +72,7 @@ func (r *Controller) accept(
 		return nil, false, err
 	}
 	row.DefinedSecrets = strings.Join(executor.DefinedSecrets(row.Executor, n.Payload), " ")
-	if f.run.DueAt.After(now) {
+	if f.run.DueAt.After(now) && f.run.Stop == run.NoStop {
 		row.DueAt = f.run.DueAt
 	}
 	send := job.Route(&row, now)

@@ -32,8 +32,9 @@ func (r *Controller) blankIn(f *facts, name string, generation, no int64, now ti
 			Task: n.Task, Pool: n.Pool, Priority: cmp.Or(n.Priority, f.run.Priority, f.graph.Priority),
 			Timeout: n.Timeout, StartWithin: n.StartWithin,
 		},
-		NodeRef: job.NodeRef{RunID: string(f.run.ID), Node: name, Generation: generation, ItemNo: no},
-		WakeUp:  job.WakeUp{Shard: horizon.ShardOf(string(k.ID), r.Shards)},
+		NodeRef: job.NodeRef{RunID: string(f.run.ID), Node: name, Generation: generation, ItemNo: no,
+			Always: n.RunIf == dag.Always},
+		WakeUp: job.WakeUp{Shard: horizon.ShardOf(string(k.ID), r.Shards)},
 	}
 }
 

@@ -25,7 +25,8 @@ func (r *Controller) stopFailed(ctx context.Context, f *facts, node string) erro
 	return r.Store.WriteRun(ctx, after, write)
 }
 
-// stopAll ends the nodes of a stopped run that have not started, and asks the running ones to stop.
+// stopAll ends the nodes of a stopped run that have not started, and asks the running ones to stop. Those that run
+// always it evaluates.
 func (r *Controller) stopAll(ctx context.Context, f *facts) (ended []job.Row, err error) {
 	why := job.Reason{Code: f.run.Stop.Reason()}
 	if ended, err = r.stopOlder(ctx, f); err != nil {
@@ -35,7 +36,8 @@ func (r *Controller) stopAll(ctx context.Context, f *facts) (ended []job.Row, er
 	if err != nil {
 		return ended, err
 	}
-	names := f.graph.Names()
+	now := r.Clock.Now()
+	names := slices.DeleteFunc(slices.Clone(f.graph.Names()), func(name string) bool { return !f.stopsNode(name, now) })
 	err = r.each(ctx, len(names), func(i int) error {
 		row, there := rows[names[i]]
 		more, err := r.stopNode(ctx, f, names[i], row, there, why)
@@ -48,7 +50,32 @@ func (r *Controller) stopAll(ctx context.Context, f *facts) (ended []job.Row, er
 	if err != nil {
 		return ended, err
 	}
+	more, err := r.evaluateAlways(ctx, f)
+	if ended = append(ended, more...); err != nil {
+		return ended, err
+	}
 	return ended, r.clearPassed(ctx, f)
+}
+
+// evaluateAlways evaluates the nodes of a stopped run that run always, parents before children.
+func (r *Controller) evaluateAlways(ctx context.Context, f *facts) (ended []job.Row, err error) {
+	now := r.Clock.Now()
+	for _, level := range f.graph.Levels() {
+		names := slices.DeleteFunc(slices.Clone(level), func(name string) bool { return f.stopsNode(name, now) })
+		err := r.each(ctx, len(names), func(i int) error {
+			more, err := r.bringOnNode(ctx, f, names[i])
+			f.mu.Lock()
+			defer f.mu.Unlock()
+			ended = append(ended, more...)
+			f.noteEnded(more)
+			return err
+		})
+		if err != nil {
+			return ended, err
+		}
+	}
+	more, err := r.recheckWaiters(ctx, f)
+	return append(ended, more...), err
 }
 
 // stopOlder asks jobs of the generations before the current ones to stop, and puts those that were never made. What

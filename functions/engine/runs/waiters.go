@@ -73,7 +73,8 @@ func choose(l run.Waiters, order []int, by job.ID, n, round int) (no int, found 
 // moveUp releases nodes that are queued for a permit of the run while there are permits: the ended job's, and with
 // takeFree also free ones. It returns the rows that it has ended.
 func (r *Controller) moveUp(ctx context.Context, f *facts, takeFree bool) (ended []job.Row, err error) {
-	if f.graph.MaxConcurrency == 0 || f.run.Stop != run.NoStop || f.run.Paused || f.run.Operation != nil {
+	stopped := f.run.Stop != run.NoStop && !f.graph.HasAlways()
+	if f.graph.MaxConcurrency == 0 || stopped || f.run.Paused || f.run.Operation != nil {
 		return nil, nil
 	}
 	names := f.graph.Names()
@@ -124,7 +125,8 @@ func (r *Controller) admitWaiter(
 	ctx context.Context, f *facts, waiters run.Waiters, no int,
 ) (ended []job.Row, err error) {
 	name, generation := f.graph.Names()[no], waiters.Waiting[no]
-	if f.graph.Nodes[name].ForEach != "" && generation == f.run.Generation(name) {
+	if f.graph.Nodes[name].ForEach != "" && generation == f.run.Generation(name) &&
+		!f.stopsNode(name, r.Clock.Now()) {
 		rows, err := r.rows(ctx, f, name)
 		if err != nil {
 			return nil, err

@@ -36,6 +36,7 @@ const (
 	BatchJobRequestRunIfAllDone                BatchJobRequestRunIf = "all_done"
 	BatchJobRequestRunIfAllFailed              BatchJobRequestRunIf = "all_failed"
 	BatchJobRequestRunIfAllSucceeded           BatchJobRequestRunIf = "all_succeeded"
+	BatchJobRequestRunIfAlways                 BatchJobRequestRunIf = "always"
 	BatchJobRequestRunIfNoneFailed             BatchJobRequestRunIf = "none_failed"
 	BatchJobRequestRunIfNoneFailedOneSucceeded BatchJobRequestRunIf = "none_failed_one_succeeded"
 	BatchJobRequestRunIfOneFailed              BatchJobRequestRunIf = "one_failed"
@@ -235,6 +236,7 @@ const (
 	JobRequestRunIfAllDone                JobRequestRunIf = "all_done"
 	JobRequestRunIfAllFailed              JobRequestRunIf = "all_failed"
 	JobRequestRunIfAllSucceeded           JobRequestRunIf = "all_succeeded"
+	JobRequestRunIfAlways                 JobRequestRunIf = "always"
 	JobRequestRunIfNoneFailed             JobRequestRunIf = "none_failed"
 	JobRequestRunIfNoneFailedOneSucceeded JobRequestRunIf = "none_failed_one_succeeded"
 	JobRequestRunIfOneFailed              JobRequestRunIf = "one_failed"
@@ -310,6 +312,7 @@ const (
 	JobViewRunIfAllDone                JobViewRunIf = "all_done"
 	JobViewRunIfAllFailed              JobViewRunIf = "all_failed"
 	JobViewRunIfAllSucceeded           JobViewRunIf = "all_succeeded"
+	JobViewRunIfAlways                 JobViewRunIf = "always"
 	JobViewRunIfNoneFailed             JobViewRunIf = "none_failed"
 	JobViewRunIfNoneFailedOneSucceeded JobViewRunIf = "none_failed_one_succeeded"
 	JobViewRunIfOneFailed              JobViewRunIf = "one_failed"
@@ -374,6 +377,7 @@ const (
 	NodeRequestRunIfAllDone                NodeRequestRunIf = "all_done"
 	NodeRequestRunIfAllFailed              NodeRequestRunIf = "all_failed"
 	NodeRequestRunIfAllSucceeded           NodeRequestRunIf = "all_succeeded"
+	NodeRequestRunIfAlways                 NodeRequestRunIf = "always"
 	NodeRequestRunIfNoneFailed             NodeRequestRunIf = "none_failed"
 	NodeRequestRunIfNoneFailedOneSucceeded NodeRequestRunIf = "none_failed_one_succeeded"
 	NodeRequestRunIfOneFailed              NodeRequestRunIf = "one_failed"
@@ -944,7 +948,7 @@ type BatchJobRequest struct {
 	// RunAt Time at which the job is due, with its time zone: at most 60 s ago, which runs the job at once, and at most 2 years ahead. It excludes delay.
 	RunAt *time.Time `json:"run_at,omitempty"`
 
-	// RunIf Rule that the outcomes of the jobs in after must match; default: all_succeeded.
+	// RunIf Rule that the outcomes of the jobs in after must match; default: all_succeeded. always is all_done.
 	RunIf *BatchJobRequestRunIf `json:"run_if,omitempty"`
 
 	// StartWithin Maximum time from due_at to the start of the first attempt, after which the job is EXPIRED; default: no limit.; 1s to 30d
@@ -975,7 +979,7 @@ type BatchJobRequestPool string
 // BatchJobRequestPriority Priority; default: that of the task. Priorities are strict: a job of a lower priority waits as long as jobs of a higher one are due, without bound.
 type BatchJobRequestPriority string
 
-// BatchJobRequestRunIf Rule that the outcomes of the jobs in after must match; default: all_succeeded.
+// BatchJobRequestRunIf Rule that the outcomes of the jobs in after must match; default: all_succeeded. always is all_done.
 type BatchJobRequestRunIf string
 
 // BatchRequest Jobs to accept, each on its own.
@@ -2016,7 +2020,7 @@ type JobRequest struct {
 	// RunAt Time at which the job is due, with its time zone: at most 60 s ago, which runs the job at once, and at most 2 years ahead. It excludes delay.
 	RunAt *time.Time `json:"run_at,omitempty"`
 
-	// RunIf Rule that the outcomes of the jobs in after must match; default: all_succeeded.
+	// RunIf Rule that the outcomes of the jobs in after must match; default: all_succeeded. always is all_done.
 	RunIf *JobRequestRunIf `json:"run_if,omitempty"`
 
 	// StartWithin Maximum time from due_at to the start of the first attempt, after which the job is EXPIRED; default: no limit.; 1s to 30d
@@ -2047,7 +2051,7 @@ type JobRequestPool string
 // JobRequestPriority Priority; default: that of the task. Priorities are strict: a job of a lower priority waits as long as jobs of a higher one are due, without bound.
 type JobRequestPriority string
 
-// JobRequestRunIf Rule that the outcomes of the jobs in after must match; default: all_succeeded.
+// JobRequestRunIf Rule that the outcomes of the jobs in after must match; default: all_succeeded. always is all_done.
 type JobRequestRunIf string
 
 // JobTemplatePatchRequest Changes, as a merge patch (RFC 7396). Job that each nominal time of a schedule makes
@@ -2573,7 +2577,7 @@ type NodeRequest struct {
 	// Retry Retry policy of a job.
 	Retry *RetryRequest `json:"retry,omitempty"`
 
-	// RunIf Rule that the outcomes of the nodes in depends_on must match; default: all_succeeded
+	// RunIf Rule that the outcomes of the nodes in depends_on must match; default: all_succeeded. always is all_done for a node that also runs in a run that was cancelled, has expired, or fails under on_failure cancel_run.
 	RunIf *NodeRequestRunIf `json:"run_if,omitempty"`
 
 	// StartWithin Maximum time from the node's release to the start of its first attempt, after which it is EXPIRED; default: no limit; 1s to 30d
@@ -2604,7 +2608,7 @@ type NodeRequestPool string
 // NodeRequestPriority Priority; default: that of the run, then of the dag, then of the task
 type NodeRequestPriority string
 
-// NodeRequestRunIf Rule that the outcomes of the nodes in depends_on must match; default: all_succeeded
+// NodeRequestRunIf Rule that the outcomes of the nodes in depends_on must match; default: all_succeeded. always is all_done for a node that also runs in a run that was cancelled, has expired, or fails under on_failure cancel_run.
 type NodeRequestRunIf string
 
 // NodeSkipRequest Skip of a node
@@ -3418,6 +3422,11 @@ type RunRetryRequest struct {
 
 // RunView Run of a dag. Fields without a value are absent.
 type RunView struct {
+	// CancelRequestedAt Time at which the run was cancelled, expired, or failed under on_failure cancel_run. Nodes with run_if always still run before the run ends.
+	//
+	// Examples: 2027-03-28T01:00:00.000Z
+	CancelRequestedAt *time.Time `json:"cancel_requested_at,omitempty"`
+
 	// Counts Numbers of nodes, or of the items of a node, by status.
 	Counts *RunCounts `json:"counts,omitempty"`
 

@@ -26,6 +26,7 @@ func Evaluate(rule dag.Rule, policy dag.Policy, parents []dag.End) (v dag.Verdic
 	}
 	runs := map[dag.Rule]bool{
 		"": every(dag.Succeeded), dag.AllSucceeded: every(dag.Succeeded), dag.AllDone: true,
+		dag.Always:       true,
 		dag.AllFailed:    every(dag.Failed),
 		dag.OneSucceeded: some(dag.Succeeded), dag.OneFailed: some(dag.Failed), dag.NoneFailed: !some(dag.Failed),
 		dag.NoneFailedOneSucceeded: !some(dag.Failed) && some(dag.Succeeded),

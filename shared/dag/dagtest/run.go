@@ -65,6 +65,18 @@ func (r Run) WithoutStart(node string) (status job.Status, reason string) {
 	return "", ""
 }
 
+// RunsStopped reports whether the node may start although the run is stopped: it runs always, the run was not cancelled
+// once more, and what has ended in it is known.
+func (r Run) RunsStopped(node string) bool {
+	return r.Nodes[node].RunIf == dag.Always && !r.Item.StopAll && !r.Item.Lost
+}
+
+// MayBeStopped reports whether a stop of the run may end the node before it starts: one that does not run always, and
+// one without parents, which waits for the due time of the run.
+func (r Run) MayBeStopped(node string) bool {
+	return !r.RunsStopped(node) || len(r.Nodes[node].DependsOn) == 0 && r.Item.StoppedAt.Before(r.Item.DueAt)
+}
+
 // Status returns the status of the run once nothing of it goes on.
 func (r Run) Status() run.Status {
 	ends := map[string]dag.End{}

@@ -20,7 +20,7 @@ type dags struct {
 	Runs     listRuns     `cmd:"" help:"List runs, newest first."`
 	Watch    watchRun     `cmd:"" help:"Show the changes of a run until it ends, and exit with its exit code."`
 	Graph    graphRun     `cmd:"" help:"Draw the graph of a run."`
-	Cancel   cancelRun    `cmd:"" help:"Cancel a run and its nodes that have not ended."`
+	Cancel   cancelRun    `cmd:"" help:"Cancel a run; a second cancel also stops its nodes with run_if always."`
 	Retry    retryRun     `cmd:"" help:"Retry failed nodes and the downstream nodes they cancelled."`
 	Skip     skipNode     `cmd:"" help:"Skip a blocked, waiting or failed node."`
 	Complete completeNode `cmd:"" help:"Mark a blocked, waiting or failed node as succeeded."`

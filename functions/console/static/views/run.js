@@ -71,6 +71,7 @@ const factsOf = (run) => [
   ['DAG', run.dag && html`<a href=${`#/dags/${run.dag}`}>${run.dag}</a> version ${run.dag_version}`],
   ['Nodes', html`<${Counts} of=${run.counts} />`],
   ['Started', run.started_at && html`<${Time} at=${run.started_at} />`],
+  ['Asked to stop', run.cancel_requested_at && html`<${Time} at=${run.cancel_requested_at} />`],
   ['Ended', run.finished_at && html`<${Time} at=${run.finished_at} />`],
   ['Took', between(run.started_at, run.finished_at)],
   ['Longest chain', run.critical_path?.join(' → ')],
@@ -80,21 +81,23 @@ const factsOf = (run) => [
 function Verbs({ run, path, act }) {
   const { blocked, waiting, running, failed: dead, cancelled, total } = run.counts
   const open = plural(blocked + waiting + running, 'node')
+  const stopping = run.cancel_requested_at && !over.has(run.status) // only nodes that run always go on
   const forget = () => ask({ title: 'Delete the run', verb: 'Delete the run', danger: true,
     text: 'It is forgotten, with its jobs.', touches: `1 run and ${plural(total, 'node')}`,
     done_text: 'The run is deleted.', act: async () => { await remove(path); location.hash = '#/dags' } })
   return html`
-    ${['BUILDING', 'RUNNING', 'HELD'].includes(run.status) && html`<${Act} label="Pause" on=${act('pause', {
-      title: 'Pause the run', text: 'Nothing new starts; what runs goes on to its end.',
-      touches: plural(blocked + waiting, 'node') })} />`}
+    ${!stopping && ['BUILDING', 'RUNNING', 'HELD'].includes(run.status) && html`<${Act} label="Pause"
+      on=${act('pause', { title: 'Pause the run', text: 'Nothing new starts; what runs goes on to its end.',
+        touches: plural(blocked + waiting, 'node') })} />`}
     ${run.status === 'PAUSED' && html`<${Act} primary label="Resume"
       on=${act('resume', { title: 'Resume the run', touches: open })} />`}
-    ${dead + cancelled > 0 && html`<${Act} primary label="Retry what failed" on=${act('retry', {
+    ${!stopping && dead + cancelled > 0 && html`<${Act} primary label="Retry what failed" on=${act('retry', {
       title: 'Retry what failed', text: 'What succeeded does not run again.',
       touches: `at least ${plural(dead + cancelled, 'node')}` })} />`}
     ${over.has(run.status) ? html`<${Act} danger label="Delete" on=${forget} />`
       : html`<${Act} danger label="Cancel" on=${act('cancel', { title: 'Cancel the run', danger: true, touches: open,
-        no: 'Keep it', text: 'What has not started is cancelled; what runs is asked to stop.' })} />`}`
+        no: 'Keep it', text: stopping ? 'The run is being stopped. Its nodes that run always are stopped, too.'
+          : 'What has not started is cancelled; what runs is asked to stop.' })} />`}`
 }
 
 function Node({ path, id, name, nodes, can, act }) {
