@@ -433,15 +433,19 @@ func (k Key) KeepItem(ref item.Ref, until time.Time) item.Write {
 // wakesToKeep is when a wake-up must come, at the latest, that keeps what belongs to the run.
 func (r Run) wakesToKeep() time.Time { return r.Kept().Add(-keptAhead) }
 
+// soonAfterStop is how long a stopped run is woken often, to end what a crash has left open.
+const soonAfterStop = time.Hour
+
 // NextWakeUp is the next wake-up of a run that goes on. It finds what a crash has left undone; nothing else waits for
 // it, unless the run expires.
 func (r Run) NextWakeUp(now time.Time) time.Time {
 	at := now
-	if r.DueAt.After(now) {
+	if r.DueAt.After(now) && r.Stop == NoStop {
 		at = r.DueAt
 	}
 	at = at.Add(contract.RetryEvery)
-	if r.Stop != NoStop {
+	// An hour after a stop, the run waits for nodes that run always. One that an older version has stopped has none.
+	if r.Stop != NoStop && (r.StoppedAt.IsZero() || now.Sub(r.StoppedAt) < soonAfterStop) {
 		at = now.Add(contract.Grace)
 	}
 	if keep := r.wakesToKeep(); keep.Before(at) {

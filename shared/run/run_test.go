@@ -327,6 +327,12 @@ func TestRun_WakesNextAtTheEarliestTimeThatMatters(t *testing.T) {
 		"a run that goes on":        {func(*run.Run) {}, now.Add(contract.RetryEvery)},
 		"a run that is not due yet": {func(r *run.Run) { r.DueAt = now.Add(day) }, now.Add(day + contract.RetryEvery)},
 		"a run that is stopped":     {func(r *run.Run) { r.Stop = run.StopCancel }, now.Add(contract.Grace)},
+		"a run that was stopped just now": {
+			func(r *run.Run) { r.Stop, r.StoppedAt = run.StopCancel, now.Add(-time.Minute) }, now.Add(contract.Grace)},
+		"a run that was stopped long ago, and waits for a node that runs always": {
+			func(r *run.Run) {
+				r.Stop, r.StoppedAt, r.DueAt = run.StopCancel, now.Add(-time.Hour), now.Add(day)
+			}, now.Add(contract.RetryEvery)},
 		"a run that expires before": {func(r *run.Run) { r.ExpiryAt = now.Add(time.Minute) }, now.Add(time.Minute)},
 		"a run that expires later":  {func(r *run.Run) { r.ExpiryAt = now.Add(day) }, now.Add(contract.RetryEvery)},
 		"a stopped run that expires": {

@@ -30,9 +30,9 @@ var (
 	paramsSchema = field.Value("params_schema", "JSON Schema that the merged params of a run must match",
 		spec.JSONSchema)
 	onFailure = field.Word[dag.Policy]("on_failure", "Effect of a failed node. With cancel_downstream (default) "+
-		"the rules of the downstream nodes apply, and other branches continue; with cancel_run nothing more starts; "+
-		"with continue the node counts as succeeded for the default rule; with hold the nodes that would be "+
-		"cancelled wait for an operator.",
+		"the rules of the downstream nodes apply, and other branches continue; with cancel_run nothing more starts "+
+		"but nodes with run_if always; with continue the node counts as succeeded for the default rule; with hold "+
+		"the nodes that would be cancelled wait for an operator.",
 		rest.CodeInvalidValue, dag.Policies)
 	maxConcurrency = field.Whole("max_concurrency", "Maximum number of jobs of one run at a time; default: no limit",
 		1, dag.MaxJobs)

@@ -1307,7 +1307,7 @@ type DagRequest struct {
 	// Nodes Nodes by name
 	Nodes map[string]NodeRequest `json:"nodes"`
 
-	// OnFailure Effect of a failed node. With cancel_downstream (default) the rules of the downstream nodes apply, and other branches continue; with cancel_run nothing more starts; with continue the node counts as succeeded for the default rule; with hold the nodes that would be cancelled wait for an operator.
+	// OnFailure Effect of a failed node. With cancel_downstream (default) the rules of the downstream nodes apply, and other branches continue; with cancel_run nothing more starts but nodes with run_if always; with continue the node counts as succeeded for the default rule; with hold the nodes that would be cancelled wait for an operator.
 	OnFailure *DagRequestOnFailure `json:"on_failure,omitempty"`
 
 	// Params Defaults of the params by name, any JSON values. A run may give other values for these names only.
@@ -1323,7 +1323,7 @@ type DagRequest struct {
 	Tags *map[string]string `json:"tags,omitempty"`
 }
 
-// DagRequestOnFailure Effect of a failed node. With cancel_downstream (default) the rules of the downstream nodes apply, and other branches continue; with cancel_run nothing more starts; with continue the node counts as succeeded for the default rule; with hold the nodes that would be cancelled wait for an operator.
+// DagRequestOnFailure Effect of a failed node. With cancel_downstream (default) the rules of the downstream nodes apply, and other branches continue; with cancel_run nothing more starts but nodes with run_if always; with continue the node counts as succeeded for the default rule; with hold the nodes that would be cancelled wait for an operator.
 type DagRequestOnFailure string
 
 // DagRequestPriority Priority of the nodes that have none of their own; default: that of their tasks
