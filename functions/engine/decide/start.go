@@ -192,7 +192,7 @@ func (d *Decider) skip(ctx context.Context, row job.Row, v recur.Verdict, now ti
 	if v.Schedule.Name != "" {
 		holds = append(holds, schedule.Is(v.Schedule))
 	}
-	after, err := d.stop.Skip(ctx, row, v.Why, v.Uncounted, now, holds...)
+	after, err := d.stop.Skip(ctx, row, v.Why, v.Uncounted || v.Unstarted, now, holds...)
 	if err != nil {
 		return err
 	}

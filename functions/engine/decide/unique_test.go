@@ -7,7 +7,6 @@ import (
 
 	"punctual/functions/engine/recur"
 	"punctual/functions/stagetest"
-	"punctual/shared/contract"
 	"punctual/shared/job"
 	"punctual/shared/memory"
 	"punctual/shared/schedule"
@@ -70,19 +69,19 @@ func TestDecider_SkipsAnOccurrenceWhoseKeyIsHeld(t *testing.T) {
 			b.RequireFired(b.Row(r.Key))
 		})
 	}
-	bubble(t, "not if it may have started: then it waits", func(b *bench) {
+	bubble(t, "even if a worker was lost before it took the key", func(b *bench) {
 		s := b.Rule()
-		holder := b.holder(1)
+		b.holder(1)
 		r := b.Overdue(2, time.Minute, keyed(job.ConflictReturn), stagetest.Of(s))
 		b.Own(r, -time.Second)
-		b.RequireStep(b.sweep(r), recur.Left)
-		if is := b.Row(r.Key); !is.Status.Open() || !is.WakeAt.After(time.Now()) {
-			b.Errorf("it is %s, and wakes up at %s", is.Status, is.WakeAt)
-		}
-		_, w := job.Skip(holder, job.Reason{Code: job.CodeLimitFull}, stagetest.Now())
-		b.Write(w)
-		time.Sleep(contract.MaxPostpone)
-		b.RequireStep(b.sweep(b.Row(r.Key)), job.StepFire)
+		b.RequireStep(b.sweep(r), recur.Skipped)
+	})
+	bubble(t, "not if a worker was lost after it took the key", func(b *bench) {
+		s := b.Rule()
+		r := b.Overdue(2, time.Minute, keyed(job.ConflictReturn), stagetest.Of(s))
+		b.Write(job.TakeKey(r, "", stagetest.Now()))
+		b.Own(r, -time.Second)
+		b.RequireStep(b.sweep(r), job.StepFire)
 	})
 }
 

@@ -8,8 +8,8 @@ import (
 )
 
 // keyHeld says what becomes of a job that has fallen due while another one holds its unique key; held is false if none
-// does. The job takes its key when its worker starts it. One that may have started already, because its worker was
-// lost, waits for the end of the other.
+// does. A worker takes the key before it starts the job. So while the other holds it the job has not started, even if a
+// worker was lost that had claimed it.
 func (r *Recurrer) keyHeld(
 	ctx context.Context, row job.Row, claim job.Claim, now time.Time,
 ) (v Verdict, held bool, err error) {
@@ -20,12 +20,8 @@ func (r *Recurrer) keyHeld(
 	if err != nil || !h.Holds || h.ID == row.ID {
 		return v, false, err
 	}
-	if job.HasStarted(row, claim) {
-		v = Verdict{Step: Left, WakeAt: now.Add(job.Postpone(row.Postponed)), Postponed: row.Postponed + 1}
-		return v, true, nil
-	}
 	why := job.Reason{Code: job.CodeNotUnique, Message: job.NotUnique(h.ID, row.Unique.Key)}
-	v = Verdict{Step: Skipped, Why: why}
+	v = Verdict{Step: Skipped, Why: why, Unstarted: true}
 	if row.Unique.OnConflict != job.ConflictReplace {
 		return v, true, nil
 	}

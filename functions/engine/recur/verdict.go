@@ -26,6 +26,8 @@ type Verdict struct {
 	// Uncounted says that the skipped job was never counted among the runs of its schedule, which has reached its
 	// max_runs: the schedule ends.
 	Uncounted bool
+	// Unstarted says that the skipped job has not started, even if a worker was lost that had claimed it.
+	Unstarted bool
 	// WakeAt and Postponed are the next wake-up of a job that is Left; a zero WakeAt has it brought back at its due
 	// time by a message.
 	WakeAt    time.Time

@@ -78,16 +78,17 @@ func (s Stopper) Finish(ctx context.Context, row job.Row, c job.Claim, now time.
 
 // Skip fences the attempt and ends the job as skipped if holds is not refused: the condition under which its schedule
 // decided so. It is one transaction, because nothing on the row would warn a worker that claims in between. A job that
-// has started is not skipped: that is a refusal, so that the caller decides anew. A job that was never counted among
-// the runs of its schedule has not started, even if its claim had an owner: a worker counts a job before it starts it.
+// has started is not skipped: that is a refusal, so that the caller decides anew. unstarted says that it has not, even
+// if its claim had an owner: a worker counts a job among the runs of its schedule, and takes its unique key, before it
+// starts it, and the caller has seen that it did not.
 func (s Stopper) Skip(
-	ctx context.Context, row job.Row, why job.Reason, uncounted bool, now time.Time, holds ...item.Write,
+	ctx context.Context, row job.Row, why job.Reason, unstarted bool, now time.Time, holds ...item.Write,
 ) (job.Row, error) {
 	c, err := s.Jobs.Claim(ctx, row.Key)
 	if err != nil {
 		return row, err
 	}
-	if !uncounted && job.HasStarted(row, c) {
+	if !unstarted && job.HasStarted(row, c) {
 		return row, &item.Refused{}
 	}
 	after, write := job.Skip(row, why, now)
