@@ -368,4 +368,5 @@ var stories = []struct {
 	{"dags and runs by REST", ofDags},
 	{"jobs after jobs", ofAfter},
 	{"jobs under limits", ofLimits},
+	{"jobs with unique keys", ofUniqueKeys},
 }

@@ -18,6 +18,8 @@ type option struct {
 	before func(a *story.API)       // makes what the jobs name
 	// most is how many write units it may take more.
 	most float64
+	// unmade says that requests with the option make no job: what they take is compared with no request.
+	unmade bool
 }
 
 var options = []option{
@@ -51,6 +53,23 @@ var options = []option{
 		before: putLimit("limit", story.Object{"max_running": 1}),
 		with:   limited("limit"),
 	},
+	{
+		name: "with a unique key", jobs: 500, most: 3, before: func(*story.API) {},
+		with: func(n int) story.Object { return story.Object{"unique": story.Object{"key": fmt.Sprint(n)}} },
+	},
+	{
+		name: "with a unique key until its start", jobs: 500, most: 4, before: func(*story.API) {},
+		with: func(n int) story.Object {
+			return story.Object{"unique": story.Object{"key": fmt.Sprint(n), "until": "started"}}
+		},
+	},
+	{
+		name: "with a unique key that another job holds, which is returned", jobs: 500, most: 0, unmade: true,
+		before: func(a *story.API) {
+			a.Post(story.Object{"task": "echo", "delay": "1m", "unique": story.Object{"key": "k"}})
+		},
+		with: func(int) story.Object { return story.Object{"unique": story.Object{"key": "k"}} },
+	},
 }
 
 func putLimit(name string, body story.Object) func(a *story.API) {
@@ -71,6 +90,10 @@ func (o option) more(t *testing.T) used {
 	measure := func(with bool) used {
 		return busy(t, func(a *story.API) {
 			o.before(a)
+			if o.unmade && !with {
+				time.Sleep(2 * time.Minute)
+				return
+			}
 			last := post(a, o.jobs, func(n int) story.Object {
 				body := story.Object{"task": "echo", "payload": story.Object{"n": n}}
 				if with {

@@ -226,6 +226,9 @@ func (w *World) starts(p *process, t tenant.ID, j worker.Job[Work]) *run {
 			bad("it comes after attempt %d token %d", last.attempt, last.token)
 		}
 	}
+	if row.Unique.Key != "" {
+		w.startsWithKey(row, bad)
+	}
 	if row.ScheduleID != "" {
 		w.mayStart(r, row, bad)
 	}

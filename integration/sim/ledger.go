@@ -64,6 +64,7 @@ func (l *ledger) Write(ctx context.Context, w item.Write) (item.Item, error) {
 	i, err := l.Table.Write(ctx, w)
 	if err == nil {
 		l.see(w, i.Clone())
+		l.seeKeyOf(w)
 	}
 	return i, err
 }
@@ -87,7 +88,17 @@ func (l *ledger) Commit(ctx context.Context, writes ...item.Write) error {
 			l.see(w, i)
 		}
 	}
+	for _, w := range writes {
+		l.seeKeyOf(w)
+	}
 	return nil
+}
+
+// seeKeyOf verifies the unique key of a row that was written.
+func (l *ledger) seeKeyOf(w item.Write) {
+	if k, err := job.KeyOf(l.items[w.Ref]); err == nil && w.Table == contract.Jobs {
+		l.seeKey(k.Tenant, l.rows[k].Unique.Key)
+	}
 }
 
 // row returns a job's row as it is now; false if there is none.
@@ -125,6 +136,8 @@ func (l *ledger) see(w item.Write, next item.Item) {
 		return
 	}
 	switch {
+	case strings.HasPrefix(w.PK, "unique#"):
+		l.items[w.Ref] = next
 	case w.Table == contract.Claims && !isCounter(w.PK):
 		l.items[w.Ref] = next
 		l.seeClaim(w, old, next)
