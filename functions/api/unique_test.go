@@ -292,12 +292,20 @@ func TestUnique_ReplacedJobThatWaitsForOthersStaysBlocked(t *testing.T) {
 
 func TestUnique_StaysPausedWhenReplaced(t *testing.T) {
 	t.Parallel()
-	b := setup(t)
-	b.want(t, 201, "PUT", "/v1/pauses/task:echo", `{}`)
-	id := b.post(t, keyed("replace", ""))
-	r := b.want(t, 200, "POST", "/v1/jobs", `{"task":"echo","unique":{"key":"k","on_conflict":"replace"}}`)
-	if r.str("job_id") != id || r.str("waiting_for") != "pause" {
-		t.Errorf("answered %s", r.text)
+	for name, pause := range map[string]func(b *bench, id string){
+		"with its task": func(b *bench, _ string) { b.want(t, 201, "PUT", "/v1/pauses/task:echo", `{}`) },
+		"by itself":     func(b *bench, id string) { b.want(t, 200, "POST", "/v1/jobs/"+id+"/pause", `{"reason":"x"}`) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			b := setup(t)
+			id := b.post(t, keyed("replace", ""))
+			pause(b, id)
+			r := b.want(t, 200, "POST", "/v1/jobs", `{"task":"echo","unique":{"key":"k","on_conflict":"replace"}}`)
+			if r.str("job_id") != id || r.str("waiting_for") != "pause" || b.row(t, id).DueAt != noon {
+				t.Errorf("answered %s", r.text)
+			}
+		})
 	}
 }
 
