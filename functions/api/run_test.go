@@ -99,6 +99,7 @@ func TestRun_OfADagKeepsItsVersion(t *testing.T) {
 		`{"params":{"uri":"x"}}`:            "/params/uri unknown_field",
 		`{"params":[]}`:                     "/params invalid_value",
 		`{"x":1}`:                           "/x unknown_field",
+		`{"limits":[]}`:                     "/limits unknown_field",
 		`{"delay":"1h","run_at":"x"}`:       "/delay conflicting_fields",
 		`{"version":0}`:                     "/version out_of_range",
 		`{"priority":"x","expire_after":1}`: "/priority invalid_value",

@@ -62,6 +62,7 @@ func TestScheduleOfDag_RefusesBadTemplates(t *testing.T) {
 		`{"name":"etl","params":{"uri":"x"}}`:  "/dag/params/uri unknown_field",
 		`{"name":"etl","task":"echo"}`:         "/dag/task unknown_field",
 		`{"name":"etl","run_at":"x"}`:          "/dag/run_at unknown_field",
+		`{"name":"etl","limits":[]}`:           "/dag/limits unknown_field",
 		`{"name":"etl","start_within":"1ms"}`:  "/dag/start_within out_of_range",
 		`{"name":"strict","params":{"n":"x"}}`: "/dag/params/n invalid_value",
 		`{"name":"etl","priority":"urgent"}`:   "/dag/priority invalid_value",
@@ -205,6 +206,32 @@ func TestScheduleOfDag_RunsNow(t *testing.T) {
 	b.want(t, 204, "DELETE", "/v1/runs/"+id, "")
 	if o := b.want(t, 200, "GET", "/v1/schedules/s/occurrences", "").items(); o[0]["status"] != "CANCELLED" {
 		t.Errorf("the occurrence of a forgotten run is %v", o[0])
+	}
+}
+
+func TestScheduleOfDag_CountsTheJobsOfItsNodesUnderTheLimitsOfTheNodes(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	b.want(t, 201, "PUT", "/v1/limits/github", `{"max_running":1}`)
+	b.want(t, 201, "PUT", "/v1/tasks/limited", `{"executor":"echo","limits":[{"name":"github","key":"task"}]}`)
+	b.want(t, 201, "PUT", "/v1/dags/d", `{"params":{"acct":0},"nodes":{
+		"own":{"task":"limited","limits":[{"name":"github","key":"acct-${params.acct}"}]},
+		"tasks":{"task":"limited"},"none":{"task":"limited","limits":[]}}}`)
+	b.want(t, 201, "PUT", "/v1/schedules/s",
+		`{"calendar":{"cron":"0 10 * * *"},"dag":{"name":"d","params":{"acct":42}}}`)
+	id := b.want(t, 202, "POST", "/v1/schedules/s/run-now", "").str("run_id")
+	for node, want := range map[string]string{
+		"own": `"limits":[{"name":"github","key":"acct-42"}]`, "none": "",
+		"tasks": `"limits":[{"name":"github","key":"task"}]`,
+	} {
+		n := b.want(t, 200, "GET", "/v1/runs/"+id+"/nodes/"+node, "")
+		j := b.want(t, 200, "GET", "/v1/jobs/"+n.str("job_id"), "")
+		if has := strings.Contains(j.text, `"limits":[`); has != (want != "") || !strings.Contains(j.text, want) {
+			t.Errorf("the job of %s is %s, want %s", node, j.text, want)
+		}
+	}
+	if r := b.want(t, 409, "DELETE", "/v1/limits/github", ""); !strings.Contains(r.text, `dag d`) {
+		t.Errorf("the limit is used by %s", r.text)
 	}
 }
 

@@ -76,6 +76,9 @@ func (d Definition) WithDefaults() Definition {
 			n.RunIf = AllSucceeded
 		}
 		n.DependsOn = slices.Sorted(slices.Values(n.DependsOn))
+		if n.Limits != nil && *n.Limits == nil { // encoded, it would become null, which means those of the task
+			n.Limits = &[]job.LimitKey{}
+		}
 		d.Nodes[name] = n
 	}
 	return d

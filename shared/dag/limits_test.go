@@ -132,3 +132,18 @@ func TestCompile_RefusesBadExpressionsInLimits(t *testing.T) {
 		}
 	}
 }
+
+func TestEncode_KeepsThatANodeHasNoLimits(t *testing.T) {
+	t.Parallel()
+	for name, none := range map[string][]job.LimitKey{"an empty list": {}, "no list": nil} {
+		d := dag.Definition{Nodes: map[string]dag.Node{"a": {Task: "echo", Limits: &none}}}
+		g, err := dag.Compile(d)
+		if err != nil {
+			t.Fatal(err)
+		}
+		read, err := dag.ParseDefinition(g.Encode())
+		if err != nil || read.Nodes["a"].Limits == nil || read.Hash() != d.Hash() {
+			t.Errorf("%s is read as %v, %v", name, read.Nodes["a"].Limits, err)
+		}
+	}
+}
