@@ -99,7 +99,7 @@ QUERY = {
 def mended(value, calendar=False):
     """Returns the value with all that must be replaced replaced."""
     if isinstance(value, list):
-        return [mended(v) for v in value]
+        return [mended(v, calendar) for v in value]
     if not isinstance(value, dict):
         return value
     out = {}
@@ -113,7 +113,7 @@ def mended(value, calendar=False):
         elif name == "after" and isinstance(inner, list):
             out[name] = inner  # jobs, which before_call replaces
         elif name not in FIELDS:
-            out[name] = mended(inner, name == "calendar")
+            out[name] = mended(inner, name in ("calendar", "calendars"))
         elif FIELDS[name]:
             out[name] = FIELDS[name]()
     if "task" in out:
@@ -147,6 +147,13 @@ def completed(method, path, body):
         body["weekly"] = ["sat"]
     if path.endswith("/limits/{name}") and ("max_running" not in body or body["max_running"] is None):
         body["max_running"] = 5
+    if path in ("/v1/schedules/{name}", "/v1/schedules/{name}/dry-run", "/v1/schedules/preview"):
+        if body.get("calendar") is None:
+            body.pop("calendar", None)
+        if body.get("calendars") is None or "calendar" in body:
+            body.pop("calendars", None)
+        if method != "PATCH" and not {"calendar", "calendars"} & body.keys():
+            body["calendar"] = {"every": "1d"}
     if "/schedules/{name}" in path and method == "PATCH":
         for kind in ("job", "dag"):
             if kind in body and (body[kind] is None or kind == "dag" and "job" in body):

@@ -252,7 +252,7 @@ func (w *World) mayStart(r *run, row job.Row, bad func(string, ...any)) {
 	}
 	r.alone, r.counted = true, true
 	for _, e := range stood { // it may have been admitted under any of them
-		r.alone, r.counted = r.alone && e.For(row).Limited(), r.counted && e.MaxRuns() > 0
+		r.alone, r.counted = r.alone && e.For(row).Limited(), r.counted && mostRuns(e.Schedule) > 0
 	}
 	if row.Attempt > 1 {
 		return
@@ -276,9 +276,18 @@ func (w *World) mayStart(r *run, row job.Row, bad func(string, ...any)) {
 			bad("overlap is %s, and %s of %s is %s", s.Overlap, short(other.ID), clockTime(o.NominalAt), o.Status)
 		}
 	}
-	if most := s.MaxRuns(); r.counted && int64(others) >= most {
+	if most := mostRuns(s.Schedule); r.counted && int64(others) >= most {
 		bad("its schedule has run %d times, and max_runs is %d", others, most)
 	}
+}
+
+// mostRuns is how often a schedule may run in total; 0 is no limit. Of a list of calendars each has its own, which the
+// stories about them verify.
+func mostRuns(s schedule.Schedule) int64 {
+	if s.Specs != nil {
+		return 0
+	}
+	return s.MaxRuns()[0]
 }
 
 // startsInOrder verifies that no job of an earlier time waits while one starts under buffer_all.

@@ -20,6 +20,16 @@ func (w *Client) Put(name string, calendar object, body object) object {
 	return v
 }
 
+// PutList is Put with a list of calendars.
+func (w *Client) PutList(name string, body object, calendars ...object) object {
+	full := object{"calendars": calendars, "job": w.template(Work{})}
+	for k, v := range body {
+		full[k] = v
+	}
+	_, v := w.Want([]int{200, 201}, "PUT", "/schedules/"+name, full)
+	return v
+}
+
 // template returns a job of a schedule that does that work once, without a retry.
 func (w *Client) template(work Work) object {
 	work.Owner = secretOf(w.tenant)
@@ -241,6 +251,57 @@ var Recurring = []Story{
 				}
 			}
 			w.Came("s", map[string]int{ran: 1})
+		}
+	}},
+	{Recurs: true, Name: "two calendars name the same instants", Play: func(w *Client) func() {
+		w.PutList("s", nil, every("20s", 95*time.Second), every("30s", 95*time.Second))
+		return func() { w.Shown("s", w.Came("s", map[string]int{ran: 7})) }
+	}},
+	{Recurs: true, Name: "a schedule gets a second calendar", Play: func(w *Client) func() {
+		w.Put("s", every("20s", 2*time.Minute), nil)
+		time.Sleep(50 * time.Second)
+		w.Want([]int{200}, "PATCH", "/schedules/s",
+			object{"calendars": []object{every("20s", 70*time.Second), every("30s", 70*time.Second)}})
+		return func() { w.Came("s", map[string]int{ran: 7}) }
+	}},
+	{Recurs: true, Name: "no worker for three minutes, all late times of two calendars run", Held: true,
+		Play: func(w *Client) func() {
+			w.PutList("s", object{"catch_up": object{"policy": "all"}}, every("1m", 5*time.Minute),
+				every("90s", 5*time.Minute))
+			time.Sleep(20 * time.Second)
+			w.Away("worker")
+			time.Sleep(200 * time.Second)
+			w.Back()
+			return func() { w.Came("s", map[string]int{ran: 7}) }
+		}},
+	{Recurs: true, Name: "nobody was there to make jobs of two calendars, the last runs", Held: true,
+		Play: func(w *Client) func() {
+			w.PutList("s", object{"catch_up": object{"policy": "last"}}, every("1m", 41*time.Minute),
+				every("150s", 41*time.Minute))
+			time.Sleep(90 * time.Second)
+			w.Away("promoter", "sweeper")
+			time.Sleep(37 * time.Minute)
+			w.Back()
+			return func() { w.Came("s", nil) }
+		}},
+	{Recurs: true, Name: "one of two calendars runs twice", Held: true, Play: func(w *Client) func() {
+		often := every("7s", 90*time.Second)
+		often["max_runs"] = 2
+		w.PutList("s", nil, often, every("30s", 90*time.Second))
+		return func() {
+			first, second := 0, 0
+			for _, f := range w.Came("s", nil) {
+				at := f.NominalAt.Unix()
+				switch started := len(w.runs(f.row.Key)) > 0; {
+				case started && at%30 == 0:
+					second++
+				case started:
+					first++
+				}
+			}
+			if first > 2 || w.faults() == 0 && (first != 2 || second != 3) {
+				w.violation("the calendar that may run twice ran %d times, the other one %d", first, second)
+			}
 		}
 	}},
 	{Recurs: true, Name: "overlap skip", Held: true, Play: overlap("skip", map[string]int{ran: 4, skipped: 6})},

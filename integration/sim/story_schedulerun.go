@@ -184,7 +184,7 @@ func (l *ledger) seeBegun(r job.Row, bad func(string, ...any)) {
 			bad("overlap is %s, and %s of %s is %s", s.Overlap, short(o.ID), clockTime(o.NominalAt), o.Status)
 		}
 	}
-	if most := s.MaxRuns(); most > 0 && begun > most {
+	if most := mostRuns(s); most > 0 && begun > most {
 		bad("its schedule has run %d times, and max_runs is %d", begun, most)
 	}
 }

@@ -23,25 +23,26 @@ type Difference struct {
 // Move is an occurrence that is due at another time.
 type Move struct{ From, To time.Time }
 
-// timesAhead returns the next times of a calendar, up to ComparedAhead after now and at most that many.
-func timesAhead(c Calendar, now time.Time, most int) (times []Occurrence, through time.Time) {
+// timesAhead returns the next times of a union, up to ComparedAhead after now and at most that many.
+func timesAhead(u Union, now time.Time, most int) (times []Occurrence, through time.Time) {
 	through = now.Add(ComparedAhead)
 	if most == 0 {
 		return nil, through
 	}
-	for at := now; len(times) < most; {
-		o, ok := c.Next(at)
-		if !ok || o.NominalAt.After(through) {
+	for o := range u.walk(now, true) {
+		if o.NominalAt.After(through) {
 			return times, through
 		}
-		times, at = append(times, o), o.NominalAt
+		if times = append(times, o); len(times) == most {
+			return times, o.NominalAt
+		}
 	}
-	return times, times[len(times)-1].NominalAt
+	return times, through
 }
 
 // Compare returns what changes when after replaces before. Each list ends with the runs that its schedule may still
-// make.
-func Compare(before, after Calendar, runsBefore, runsAfter int, now time.Time) Difference {
+// make, and no calendar has more of them than its MaxRuns.
+func Compare(before, after Union, runsBefore, runsAfter int, now time.Time) Difference {
 	old, oldThrough := timesAhead(before, now, min(runsBefore, comparedTimes))
 	edited, newThrough := timesAhead(after, now, min(runsAfter, comparedTimes))
 	end := now.Add(ComparedAhead)

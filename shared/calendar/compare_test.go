@@ -45,7 +45,7 @@ func TestCompare_ListsAddedLostAndMovedTimes(t *testing.T) {
 		"a run that ends": {cronIn(t, "0 10 * * *", "UTC"), cronIn(t, "0 10 * * *", "UTC"), 28,
 			"0 added [], 2 lost [03-30 10:00 03-31 10:00], 0 moved"},
 	} {
-		d := Compare(c.before, c.after, none, c.runs, march)
+		d := Compare(Unite(c.before), Unite(c.after), none, c.runs, march)
 		moved := ""
 		if len(d.Moved) > 0 {
 			moved = " " + d.Moved[0].From.Format("01-02 15:04") + ">" + d.Moved[0].To.Format("01-02 15:04")
@@ -65,7 +65,7 @@ func TestCompare_TakesScheduleWithoutTimes(t *testing.T) {
 	t.Parallel()
 	daily := cronIn(t, "0 10 * * *", "UTC")
 	for _, c := range []struct{ before, after, added, lost int }{{0, math.MaxInt, 30, 0}, {0, 0, 0, 0}, {2, 0, 0, 2}} {
-		d := Compare(daily, daily, c.before, c.after, march)
+		d := Compare(Unite(daily), Unite(daily), c.before, c.after, march)
 		if len(d.Added) != c.added || len(d.Lost) != c.lost || d.Cut || !d.Through.Equal(march.Add(30*24*time.Hour)) {
 			t.Errorf("%d runs, then %d: %d added, %d lost, cut %v through %v", c.before, c.after, len(d.Added),
 				len(d.Lost), d.Cut, d.Through)
@@ -76,13 +76,13 @@ func TestCompare_TakesScheduleWithoutTimes(t *testing.T) {
 func TestCompare_IsCutWhenThereIsTooMuchToCompare(t *testing.T) {
 	t.Parallel()
 	daily, often := cronIn(t, "0 10 * * *", "UTC"), cronIn(t, "* * * * * *", "UTC")
-	d := Compare(daily, often, math.MaxInt, math.MaxInt, march)
+	d := Compare(Unite(daily), Unite(often), math.MaxInt, math.MaxInt, march)
 	if len(d.Added) != 1000 || !d.Cut || !d.Through.Equal(march.Add(comparedTimes*time.Second)) || len(d.Lost) != 0 {
 		t.Errorf("%d added, %d lost, cut %v, through %v", len(d.Added), len(d.Lost), d.Cut, d.Through)
 	}
 	// A calendar of every two minutes has more than 1000 times in 30 days. All of them are compared.
-	d = Compare(cronIn(t, "1-59/2 * * * *", "UTC"), cronIn(t, "*/5 10-23 * * *", "UTC"), math.MaxInt, math.MaxInt,
-		march)
+	d = Compare(Unite(cronIn(t, "1-59/2 * * * *", "UTC")), Unite(cronIn(t, "*/5 10-23 * * *", "UTC")), math.MaxInt,
+		math.MaxInt, march)
 	if len(d.Lost) != 1000 || !d.Cut || d.Through.After(march.Add(30*24*time.Hour)) {
 		t.Errorf("%d lost, cut %v, through %v", len(d.Lost), d.Cut, d.Through)
 	}

@@ -27,6 +27,20 @@ type Error struct {
 	Detail string
 	// Allowed says what is accepted; empty when Detail says it.
 	Allowed string
+
+	path string // of the calendar in a list of them; "" for one that is none of a list
+}
+
+// Pointer returns the JSON pointer of the refused part in a schedule.
+func (e *Error) Pointer() string {
+	path := e.path
+	if path == "" {
+		path = "/calendar"
+	}
+	if e.Field == "" {
+		return path
+	}
+	return path + "/" + e.Field
 }
 
 func (e *Error) Error() string {

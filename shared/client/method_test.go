@@ -351,3 +351,16 @@ func TestClient_KeepsLimitsOfWork(t *testing.T) {
 		t.Errorf("a deleted limit: %v", err)
 	}
 }
+
+func ExampleClient_PutSchedule_calendars() {
+	ctx, c := context.Background(), connect()
+	view, err := c.PutSchedule(ctx, "two", rest.ScheduleRequest{
+		Calendars: []rest.CalendarRequest{client.Cron("0 9 * * 1-5", "Europe/Berlin"), client.Every(24 * time.Hour)},
+		Job:       &rest.JobTemplateRequest{Task: "echo"}})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	fmt.Println(view.Calendar.Cron == nil, *view.Calendars[0].Timezone, *view.Calendars[1].Every)
+	// Output: true Europe/Berlin 24h0m0s
+}

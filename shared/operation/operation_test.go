@@ -136,13 +136,14 @@ func TestOperation_ChangesItsStatusByTheRules(t *testing.T) {
 func TestOperation_ComesToEachTimeOnce(t *testing.T) {
 	t.Parallel()
 	text := func(s string) *string { return &s }
-	for name, spec := range map[string]calendar.Spec{
-		"hourly":           {Cron: text("0 * * * *")},
-		"workdays":         {Cron: text("0 9 * * 1-5"), Timezone: text("Europe/Berlin")},
-		"every 90 minutes": {Every: text("90m"), StartAt: text("2026-10-01T00:00:00Z")},
-		"yearly":           {Cron: text("0 0 1 1 *")},
+	for name, specs := range map[string][]calendar.Spec{
+		"hourly":           {{Cron: text("0 * * * *")}},
+		"workdays":         {{Cron: text("0 9 * * 1-5"), Timezone: text("Europe/Berlin")}},
+		"every 90 minutes": {{Every: text("90m"), StartAt: text("2026-10-01T00:00:00Z")}},
+		"yearly":           {{Cron: text("0 0 1 1 *")}},
+		"two calendars":    {{Cron: text("0 9 * * *")}, {Cron: text("0 */3 * * *"), Timezone: text("Asia/Tokyo")}},
 	} {
-		cal, err := calendar.Parse(spec, nil)
+		cal, err := calendar.ParseAll(specs, nil)
 		if err != nil {
 			t.Fatal(name, err)
 		}
@@ -188,7 +189,7 @@ func TestOperation_ComesToEachTimeOnce(t *testing.T) {
 func TestOperation_TakesInTheBeginningAndNotTheEnd(t *testing.T) {
 	t.Parallel()
 	hourly := "0 * * * *"
-	cal, err := calendar.Parse(calendar.Spec{Cron: &hourly}, nil)
+	cal, err := calendar.ParseAll([]calendar.Spec{{Cron: &hourly}}, nil)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -11,7 +11,7 @@ const step = time.Millisecond
 
 // Next returns the nominal times that a backfill decides about next, in its order, at most most of them. end says that
 // there are no others.
-func (o Operation) Next(cal calendar.Calendar, most int) (times []time.Time, end bool) {
+func (o Operation) Next(cal calendar.Union, most int) (times []time.Time, end bool) {
 	from, to := o.undecided()
 	if o.Order == Newest {
 		return lastBefore(cal, from, to, most)
@@ -20,7 +20,7 @@ func (o Operation) Next(cal calendar.Calendar, most int) (times []time.Time, end
 }
 
 // Left returns how many nominal times a backfill has not decided about; more says that there are more than most.
-func (o Operation) Left(cal calendar.Calendar, most int) (n int, more bool) {
+func (o Operation) Left(cal calendar.Union, most int) (n int, more bool) {
 	from, to := o.undecided()
 	times, end := firstFrom(cal, from, to, most)
 	return len(times), !end
@@ -37,23 +37,22 @@ func (o Operation) undecided() (from, to time.Time) {
 	return o.Cursor.Add(step), o.To
 }
 
-func firstFrom(cal calendar.Calendar, from, to time.Time, most int) (times []time.Time, end bool) {
-	for at := from.Add(-step); ; {
-		next, ok := cal.Next(at)
-		if !ok || !next.NominalAt.Before(to) {
-			return times, true
+func firstFrom(cal calendar.Union, from, to time.Time, most int) (times []time.Time, end bool) {
+	for next := range cal.After(from.Add(-step)) {
+		if !next.NominalAt.Before(to) {
+			break
 		}
 		if len(times) == most {
 			return times, false
 		}
-		at = next.NominalAt
-		times = append(times, at)
+		times = append(times, next.NominalAt)
 	}
+	return times, true
 }
 
 // lastBefore returns the last times before to, the last one first. A calendar only goes forward, so it is asked from
 // ever earlier on, until it has enough times.
-func lastBefore(cal calendar.Calendar, from, to time.Time, most int) (times []time.Time, end bool) {
+func lastBefore(cal calendar.Union, from, to time.Time, most int) (times []time.Time, end bool) {
 	for width := time.Minute; ; width *= 4 {
 		since := to.Add(-width)
 		whole := !since.After(from)
@@ -61,15 +60,14 @@ func lastBefore(cal calendar.Calendar, from, to time.Time, most int) (times []ti
 			since = from
 		}
 		found := make([]time.Time, 0, most+1) // the last ones
-		for at := since.Add(-step); ; {
-			next, ok := cal.Next(at)
-			if !ok || !next.NominalAt.Before(to) {
+		for next := range cal.After(since.Add(-step)) {
+			if !next.NominalAt.Before(to) {
 				break
 			}
-			if at = next.NominalAt; len(found) == cap(found) {
+			if len(found) == cap(found) {
 				found = append(found[:0], found[1:]...)
 			}
-			found = append(found, at)
+			found = append(found, next.NominalAt)
 		}
 		if !whole && len(found) <= most {
 			continue

@@ -40,6 +40,8 @@ func (s *Schedule) attributes(c *item.Codec) {
 	c.Coded("held", func() string { return encodeJSON(s.Held) },
 		func(t string) error { return decodeJSON(t, &s.Held) })
 	c.Text("ended_by", &s.EndedBy)
+	c.Coded("spent", func() string { return encodePositions(s.Spent) },
+		func(t string) (err error) { s.Spent, err = decodePositions(t); return err })
 	c.Instant("deleted_at", &s.DeletedAt)
 	c.Number("failures", &s.Failures)
 	c.Text("last_dead", (*string)(&s.LastDead))
@@ -65,7 +67,8 @@ const TombstoneKept = 2 * contract.DeadKept
 
 // body holds what only the user's own writes change.
 type body struct {
-	Spec       calendar.Spec       `json:"calendar"`
+	Spec       calendar.Spec       `json:"calendar,omitzero"`
+	Specs      []calendar.Spec     `json:"calendars,omitempty"`
 	Exclusions calendar.Exclusions `json:"exclusions,omitempty"`
 	Template   Template            `json:"job"`
 	Overlap    Overlap             `json:"overlap,omitempty"`
@@ -74,13 +77,13 @@ type body struct {
 }
 
 func (s *Schedule) encodeBody() string {
-	return string(text.MustJSON(body{s.Spec, s.Exclusions, s.Template, s.Overlap, s.CatchUp, s.PauseAfter}))
+	return string(text.MustJSON(body{s.Spec, s.Specs, s.Exclusions, s.Template, s.Overlap, s.CatchUp, s.PauseAfter}))
 }
 
 func (s *Schedule) decodeBody(t string) error {
 	var b body
 	err := json.Unmarshal([]byte(t), &b)
-	s.Spec, s.Exclusions, s.Template = b.Spec, b.Exclusions, b.Template
+	s.Spec, s.Specs, s.Exclusions, s.Template = b.Spec, b.Specs, b.Exclusions, b.Template
 	s.Overlap, s.CatchUp, s.PauseAfter = b.Overlap, b.CatchUp, b.PauseAfter
 	return err
 }
@@ -184,6 +187,36 @@ func (l *instants) decode(s string) error {
 		*l = append(*l, time.UnixMilli(n).UTC())
 	}
 	return nil
+}
+
+// encodePositions writes the positions that are true, separated by commas; "" for none.
+func encodePositions(list []bool) string {
+	var b []byte
+	for n, is := range list {
+		if is && len(b) > 0 {
+			b = append(b, ',')
+		}
+		if is {
+			b = strconv.AppendInt(b, int64(n), 10)
+		}
+	}
+	return string(b)
+}
+
+// decodePositions reads a text of encodePositions.
+func decodePositions(text string) (list []bool, err error) {
+	if text == "" {
+		return nil, nil
+	}
+	list = make([]bool, calendar.MaxCalendars)
+	for part := range strings.SplitSeq(text, ",") {
+		n, err := strconv.Atoi(part)
+		if err != nil || n < 0 || n >= len(list) {
+			return nil, fault.New(fault.Undecodable, err, "reading the position %q of a calendar", part)
+		}
+		list[n] = true
+	}
+	return list, nil
 }
 
 // PayloadHashRef returns the key of a payload that is not in the template: one item per content and

@@ -33,6 +33,8 @@ func TestSchedule_IsStoredWithEveryField(t *testing.T) {
 		Timezone: new("zone"), StartAt: new("start"), EndAt: new("end"), MaxRuns: new(18),
 		Exclude: []string{"holidays"}, MissingHour: new("skip"), RepeatedHour: new("last"), Spread: new("1m"),
 	}
+	s.Specs = []calendar.Spec{{Cron: new("another")}}
+	s.Spent = []bool{false, true, false, false, false, false, false, false, false, false}
 	s.Template = Template{
 		DagRef: job.DagRef{Dag: "dag", DagVersion: 16}, Settings: job.Settings{Task: "task", Executor: "go",
 			Pool: "long", Priority: job.High,

@@ -91,14 +91,15 @@ func (s Schedule) Drops(missed string, last time.Time, r job.Row) bool {
 		return false
 	}
 	later := 0 // times that fell due under the pause after this one
-	for at := r.NominalAt; later < keep; later++ {
-		o, ok := cal.Next(at)
-		if !ok || o.DueAt.After(last) {
-			return false
+	for o := range cal.After(r.NominalAt) {
+		if later == keep || o.NominalAt.After(last) {
+			break
 		}
-		at = o.NominalAt
+		if !o.DueAt.After(last) { // calendars of a list have spreads of their own
+			later++
+		}
 	}
-	return true
+	return later == keep
 }
 
 // missed returns the policy as a pause names it.

@@ -105,12 +105,13 @@ func (s Schedule) lateAfter(r job.Row, now time.Time) (n int) {
 	if err != nil || s.EditedAt.After(r.CreatedAt) {
 		return 0
 	}
-	for at := r.NominalAt; n < s.CatchUp.Cap; n++ {
-		o, ok := cal.Next(at)
-		if !ok || now.Sub(o.DueAt) <= s.CatchUp.after() {
+	for o := range cal.After(r.NominalAt) {
+		if n == s.CatchUp.Cap || now.Sub(o.NominalAt) <= s.CatchUp.after() {
 			break
 		}
-		at = o.NominalAt
+		if now.Sub(o.DueAt) > s.CatchUp.after() { // calendars of a list have spreads of their own
+			n++
+		}
 	}
 	return n
 }

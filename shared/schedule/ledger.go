@@ -80,7 +80,7 @@ func ParseEntry(k Key, i item.Item) (Entry, error) {
 // recorder collects entries and joins adjacent ones of one kind.
 type recorder struct {
 	of      Schedule
-	cal     calendar.Calendar
+	cal     calendar.Union
 	now     time.Time
 	entries []Entry
 }
@@ -129,7 +129,7 @@ func (s Schedule) LeftOut(now time.Time) []Entry {
 	if s.Deleted() || !s.Seen.Before(now) {
 		return nil
 	}
-	cal, err := s.Calendar()
+	cal, err := s.Coming()
 	if err != nil || !cal.LeavesOut() { // a schedule that cannot be read has no times
 		return nil
 	}
@@ -143,18 +143,16 @@ func (s Schedule) LeftOut(now time.Time) []Entry {
 // promotion, oldest first, as many as one decision covers. Some may have jobs: made by a step that
 // did not get to advance the schedule, or before a pause set it back.
 func (s Schedule) Leaves(now time.Time) []time.Time {
-	cal, err := s.Calendar()
+	cal, err := s.Coming()
 	if err != nil || s.Next.IsZero() {
 		return nil
 	}
 	var list []time.Time
-	at := s.Next.Add(-time.Millisecond)
-	for len(list) < maxTimes {
-		o, ok := cal.Next(at)
-		if !ok || o.NominalAt.After(now) {
+	for o := range cal.After(s.Next.Add(-time.Millisecond)) {
+		if len(list) == maxTimes || o.NominalAt.After(now) {
 			break
 		}
-		list, at = append(list, o.NominalAt), o.NominalAt
+		list = append(list, o.NominalAt)
 	}
 	return list
 }
@@ -162,7 +160,7 @@ func (s Schedule) Leaves(now time.Time) []time.Time {
 // leave returns the ledger's entries for the times up to now that an epoch leaves without a job;
 // has says which have one. It reads a bounded number of them and records the rest as one entry
 // without a count.
-func leave(s Schedule, cal calendar.Calendar, has map[time.Time]bool, now time.Time, reason string) []Entry {
+func leave(s Schedule, cal calendar.Union, has map[time.Time]bool, now time.Time, reason string) []Entry {
 	r := recorder{of: s, cal: cal, now: now}
 	if cal.LeavesOut() && s.Seen.Before(now) {
 		skips, _ := cal.Skipped(s.Seen, now, maxTimes)
@@ -180,10 +178,9 @@ func leave(s Schedule, cal calendar.Calendar, has map[time.Time]bool, now time.T
 		why = "the schedule was edited while it was paused"
 	}
 	first, before := len(r.entries), false // whether the previous time was recorded
-	at := s.Next.Add(-time.Millisecond)
-	for n := 0; ; n++ {
-		o, ok := cal.Next(at)
-		if !ok || o.NominalAt.After(now) {
+	at, n := s.Next.Add(-time.Millisecond), -1
+	for o := range cal.After(at) {
+		if n++; o.NominalAt.After(now) {
 			return r.entries
 		}
 		if n == maxTimes || len(r.entries) == maxEntries {
@@ -199,6 +196,7 @@ func leave(s Schedule, cal calendar.Calendar, has map[time.Time]bool, now time.T
 		}
 		before, at = !known, o.NominalAt
 	}
+	return r.entries
 }
 
 // OfJob returns the outcome of an occurrence with a job, and the reason if it did not run.

@@ -15,6 +15,7 @@ const (
 	WritePayloadReplaced = "schedule.payload_replaced"
 	WriteRelease         = "schedule.release"
 	WriteResume          = "schedule.resume"
+	WriteSpend           = "schedule.spend"
 
 	WriteLateStart = "late.start"
 

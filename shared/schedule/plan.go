@@ -27,16 +27,16 @@ type Plan struct {
 	More   bool // there is more to do: plan once more after Advance
 }
 
-// PlanNext plans the next step of promotion at now. cal is s.Calendar(). The schedule is active:
+// PlanNext plans the next step of promotion at now. cal is s.Coming(). The schedule is active:
 // neither paused nor deleted nor held. has says which times have jobs already: those are not
 // recorded. It may be nil, and matters only where a plan has Passed some.
-func (s Schedule) PlanNext(cal calendar.Calendar, now time.Time, has map[time.Time]bool) Plan {
+func (s Schedule) PlanNext(cal calendar.Union, now time.Time, has map[time.Time]bool) Plan {
 	return s.planUntil(cal, Bound(now), now, has)
 }
 
 // PlanHeld plans the next step by which the times up to now are decided while a pause holds the schedule: as if the
 // pause ended now. It comes before an edit, so that the edit does not decide about them.
-func (s Schedule) PlanHeld(cal calendar.Calendar, now time.Time, has map[time.Time]bool) Plan {
+func (s Schedule) PlanHeld(cal calendar.Union, now time.Time, has map[time.Time]bool) Plan {
 	return s.planUntil(cal, now.Add(time.Millisecond), now, has)
 }
 
@@ -47,7 +47,7 @@ func (s Schedule) HoldsTimes(now time.Time) bool {
 }
 
 // planUntil plans a step that ends before the bound.
-func (s Schedule) planUntil(cal calendar.Calendar, bound, now time.Time, has map[time.Time]bool) Plan {
+func (s Schedule) planUntil(cal calendar.Union, bound, now time.Time, has map[time.Time]bool) Plan {
 	r := recorder{of: s, cal: cal, now: now}
 	p := Plan{Next: s.Next, Seen: s.Seen}
 	list, next, whole := s.upcoming(cal, bound, now)
@@ -93,26 +93,21 @@ func (s Schedule) moved(r *recorder, now time.Time) {
 
 // upcoming returns the nominal times before the bound, at most maxTimes; next is the time after
 // them, zero for none. whole says that these are all.
-func (s Schedule) upcoming(cal calendar.Calendar, bound, now time.Time) (list []calendar.Occurrence, next time.Time,
+func (s Schedule) upcoming(cal calendar.Union, bound, now time.Time) (list []calendar.Occurrence, next time.Time,
 	whole bool) {
 	if s.Next.IsZero() {
 		return nil, time.Time{}, true
 	}
-	at := s.start(now)
-	for range maxTimes + s.CatchUp.Cap + 1 {
-		o, ok := cal.Next(at)
-		if !ok {
-			return list, time.Time{}, true
-		}
+	for o := range cal.After(s.start(now)) {
 		if !o.NominalAt.Before(bound) {
 			return list, o.NominalAt, true
 		}
-		list, at = append(list, o), o.NominalAt
-		if len(list) > maxTimes && !s.missed(o, now) {
-			break // only missed times depend on what follows them
+		list = append(list, o)
+		if len(list) > maxTimes+s.CatchUp.Cap || len(list) > maxTimes && !s.missed(o, now) {
+			return list, time.Time{}, false // only missed times depend on what follows them
 		}
 	}
-	return list, time.Time{}, false
+	return list, time.Time{}, true
 }
 
 // missed reports whether a time did not run when it was due: no promotion made it a job in time, or
@@ -211,7 +206,7 @@ func (s Schedule) given(o calendar.Occurrence, now time.Time) (outcome, reason, 
 
 // leftOut records what the calendar itself skipped up to the end of this step, but not after now:
 // an edit may change it.
-func (s Schedule) leftOut(r *recorder, p *Plan, cal calendar.Calendar, decided []calendar.Occurrence, now time.Time) {
+func (s Schedule) leftOut(r *recorder, p *Plan, cal calendar.Union, decided []calendar.Occurrence, now time.Time) {
 	to := now
 	if p.More {
 		to = s.Next.Add(-time.Millisecond)

@@ -13,7 +13,7 @@ import (
 const weighed = 120
 
 // busiest returns how many of the next times fall into the busiest minute, at least 1.
-func busiest(c calendar.Calendar, after time.Time, sample int) int64 {
+func busiest(c calendar.Union, after time.Time, sample int) int64 {
 	times := c.Preview(after, sample)
 	most, from := 1, 0
 	for to, o := range times {
@@ -25,30 +25,34 @@ func busiest(c calendar.Calendar, after time.Time, sample int) int64 {
 	return int64(most)
 }
 
-// Weight returns what a schedule takes from its tenant's quota. It is always the same, so that a delete gives back
-// what was taken. Exclusions do not count, because they may be replaced.
-func (s Schedule) Weight() int64 {
+// Weight returns what a schedule takes from its tenant's quota: the sum of its calendars. It is always the same, so
+// that a delete gives back what was taken. Exclusions do not count, because they may be replaced.
+func (s Schedule) Weight() (sum int64) {
 	if s.Deleted() {
 		return 0
 	}
-	s.Spec.Exclude = nil
-	c, err := s.Calendar()
-	if err != nil {
-		return 1 // it cannot run, but it exists
+	for _, spec := range s.Calendars() {
+		spec.Exclude = nil
+		one := s
+		one.Spec, one.Specs = spec, nil
+		c, err := one.Calendar()
+		switch {
+		case err != nil:
+			sum++ // it cannot run, but it exists
+		case spec.Dates != nil:
+			sum += busiest(c, time.Time{}, calendar.MaxDates)
+		default:
+			sum += busiest(c, s.CreatedAt, weighed)
+		}
 	}
-	if s.Spec.Dates != nil {
-		return busiest(c, time.Time{}, calendar.MaxDates)
-	}
-	return busiest(c, s.CreatedAt, weighed)
+	return sum
 }
 
-// RunsLeft returns how often a schedule may still run, at most.
+// RunsLeft returns how often a schedule may still run, at most: not at all once it has ended. How often each calendar
+// may run is known to the calendars.
 func (s Schedule) RunsLeft() int {
-	switch n := s.MaxRuns(); {
-	case s.EndedBy != "":
+	if s.EndedBy != "" {
 		return 0
-	case n > 0 && n < math.MaxInt:
-		return int(n)
 	}
 	return math.MaxInt
 }

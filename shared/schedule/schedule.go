@@ -187,8 +187,9 @@ type Schedule struct {
 	// they go before those of the calendar of now.
 	Before []time.Time
 
-	Spec       calendar.Spec
-	Exclusions calendar.Exclusions // those that Spec names, as they were when it was written
+	Spec       calendar.Spec       // the zero Spec if there is a list
+	Specs      []calendar.Spec     // list of calendars, in place of Spec; nil: Spec is the only one, and no list
+	Exclusions calendar.Exclusions // those that the calendars name, as they were when they were written
 	Template   Template
 	Overlap    Overlap
 	CatchUp    CatchUp
@@ -207,6 +208,7 @@ type Schedule struct {
 	Paused    *Pause   // nil: it is not paused
 	Held      *Stretch // the last stretch under a pause, since the last edit
 	EndedBy   string   // ReasonMaxRuns when max_runs is reached
+	Spent     []bool   // of Specs, those that have reached their max_runs, while others have not; nil: none
 	DeletedAt time.Time
 	Failures  int64  // jobs in a row that died
 	LastDead  job.ID // the last that was counted
@@ -215,13 +217,42 @@ type Schedule struct {
 // Deleted reports whether the name is only kept for its epoch.
 func (s Schedule) Deleted() bool { return !s.DeletedAt.IsZero() }
 
-// Calendar returns the schedule's calendar, bound to its identity. The error is a *calendar.Error.
-func (s Schedule) Calendar() (calendar.Calendar, error) {
-	c, err := calendar.Parse(s.Spec, s.Exclusions)
-	if err != nil {
-		return calendar.Calendar{}, err
+// Calendars returns the calendars as they were written: those of the list, or the only one.
+func (s Schedule) Calendars() []calendar.Spec {
+	if s.Specs != nil {
+		return s.Specs
 	}
-	return c.For(s.ID(), s.CreatedAt), nil
+	return []calendar.Spec{s.Spec}
+}
+
+// Calendar returns all times of the schedule, bound to its identity. The error is a *calendar.Error.
+func (s Schedule) Calendar() (calendar.Union, error) {
+	u, err := ParseCalendars(s.Spec, s.Specs, s.Exclusions)
+	if err != nil {
+		return calendar.Union{}, err
+	}
+	return u.For(s.ID(), s.CreatedAt), nil
+}
+
+// ParseCalendars reads the list, or the only calendar if the list is nil. The error is a *calendar.Error.
+func ParseCalendars(
+	only calendar.Spec, list []calendar.Spec, exclusions calendar.Exclusions,
+) (calendar.Union, error) {
+	if list != nil {
+		return calendar.ParseAll(list, exclusions)
+	}
+	c, err := calendar.Parse(only, exclusions)
+	if err != nil {
+		return calendar.Union{}, err
+	}
+	return calendar.Unite(c), nil
+}
+
+// Coming returns the times of the schedule that are still to come: those of the calendars that have not reached their
+// max_runs. The error is a *calendar.Error.
+func (s Schedule) Coming() (calendar.Union, error) {
+	u, err := s.Calendar()
+	return u.Without(s.Spent), err
 }
 
 // Slice returns the schedule's key in the due index, "" without a wake-up.
@@ -251,7 +282,9 @@ const ReviewBefore = 3 * time.Hour
 
 // zoned reports whether the rules of a time zone may move the schedule's times.
 func (s *Schedule) zoned() bool {
-	return s.Spec.Timezone != nil && *s.Spec.Timezone != "UTC" && (s.Spec.Cron != nil || s.Spec.RRule != nil)
+	return slices.ContainsFunc(s.Calendars(), func(c calendar.Spec) bool {
+		return c.Timezone != nil && *c.Timezone != "UTC" && (c.Cron != nil || c.RRule != nil)
+	})
 }
 
 // setWakeUp sets the schedule's wake-up. The process that writes it promotes the times inside the horizon;

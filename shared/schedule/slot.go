@@ -7,6 +7,7 @@ import (
 	"strconv"
 	"time"
 
+	"punctual/shared/calendar"
 	"punctual/shared/contract"
 	"punctual/shared/item"
 	"punctual/shared/job"
@@ -52,12 +53,11 @@ func (s Schedule) Ahead(slot Slot, at time.Time) (list []time.Time) {
 			}
 		}
 	}
-	for len(list) < maxAhead {
-		o, ok := cal.Next(from)
-		if !ok || !o.NominalAt.Before(at) {
+	for o := range cal.After(from) {
+		if len(list) >= maxAhead || !o.NominalAt.Before(at) {
 			break
 		}
-		list, from = append(list, o.NominalAt), o.NominalAt
+		list = append(list, o.NominalAt)
 	}
 	slices.SortFunc(list, time.Time.Compare)
 	return slices.CompactFunc(list, time.Time.Equal)
@@ -201,9 +201,14 @@ func (s Schedule) runsKey() string {
 	return s.ID() + "#" + strconv.FormatInt(s.CreatedAt.UnixMilli(), 10)
 }
 
-// RunsRef returns the key of the count of the schedule's runs.
-func (s Schedule) RunsRef() item.Ref {
-	return item.Ref{Table: contract.Claims, PK: "runs#" + s.runsKey()}
+// RunsRef returns the key of the count of the runs of one calendar, by its position. The first one of a list continues
+// the count of the only calendar that a schedule had.
+func (s Schedule) RunsRef(position int) item.Ref {
+	pk := "runs#" + s.runsKey()
+	if position > 0 {
+		pk += "#" + strconv.Itoa(position)
+	}
+	return item.Ref{Table: contract.Claims, PK: pk}
 }
 
 // RunRef returns the key that marks a job as counted.
@@ -211,25 +216,82 @@ func (s Schedule) RunRef(id job.ID) item.Ref {
 	return item.Ref{Table: contract.Claims, PK: "run#" + s.runsKey() + "#" + string(id)}
 }
 
-// MaxRuns returns how often the schedule may run in total; 0 means no limit.
-func (s Schedule) MaxRuns() int64 {
-	if s.Spec.MaxRuns == nil {
-		return 0
+// MaxRuns returns how often each calendar may run in total, by its position; 0 means no limit.
+func (s Schedule) MaxRuns() []int64 {
+	most := make([]int64, len(s.Calendars()))
+	for n, c := range s.Calendars() {
+		if c.MaxRuns != nil {
+			most[n] = int64(*c.MaxRuns)
+		}
 	}
-	return int64(*s.Spec.MaxRuns)
+	return most
 }
 
-// CountRun counts a job that is about to start, once, in one transaction. If the first write is
-// refused, it was counted already and may start; if only the second is, max_runs is reached.
-func (s Schedule) CountRun(r job.Row) []item.Write {
+// CountsRuns reports whether one of the calendars may run only so often.
+func (s Schedule) CountsRuns() bool {
+	return slices.ContainsFunc(s.Calendars(), func(c calendar.Spec) bool { return c.MaxRuns != nil })
+}
+
+// naming reports of each calendar whether a run of that nominal time is one of its own. A time that no calendar has is
+// that of a job from before an edit: of an only calendar it counts, and in a list for none.
+func (s Schedule) naming(nominal time.Time) []bool {
+	if s.Specs == nil {
+		return []bool{true}
+	}
+	cal, err := s.Calendar()
+	if err != nil {
+		return make([]bool, len(s.Specs))
+	}
+	return cal.Naming(nominal)
+}
+
+// MayRun reports whether a time may run, where some calendars are full: have reached their max_runs. It may if a
+// calendar that has it is not full, and if no calendar has it.
+func (s Schedule) MayRun(nominal time.Time, full []bool) bool {
+	names := s.naming(nominal)
+	for n, named := range names {
+		if named && !full[n] {
+			return true
+		}
+	}
+	return !slices.Contains(names, true)
+}
+
+// CountRun counts a job that is about to start, once, in one transaction, for each calendar that has its time, has a
+// max_runs, and is not full. If the first write is refused, it was counted already and may start; if another one is,
+// the calendars of FullBy are full. There are no writes where nothing is to be counted.
+func (s Schedule) CountRun(r job.Row, full []bool) []item.Write {
 	ref := s.RunRef(r.ID)
-	return []item.Write{
+	writes := []item.Write{
 		{Ref: ref, Name: WriteRunNote, When: []item.All{{{Attr: contract.AttrPK, Op: item.Missing}}}, Put: item.Item{
 			contract.AttrPK: ref.PK, contract.AttrExpiresAt: r.DueAt.Add(contract.ClaimKept + LedgerKept).Unix(),
 		}},
-		{Ref: s.RunsRef(), Name: WriteRunCount, Add: map[string]int64{"runs": 1}, When: []item.All{
-			{{Attr: "runs", Op: item.Missing}},
-			{{Attr: "runs", Op: item.Lt, Value: s.MaxRuns()}},
-		}},
 	}
+	names := s.naming(r.NominalAt)
+	for n, most := range s.MaxRuns() {
+		if most == 0 || !names[n] || full[n] {
+			continue
+		}
+		writes = append(writes, item.Write{
+			Ref: s.RunsRef(n), Name: WriteRunCount, Add: map[string]int64{"runs": 1}, When: []item.All{
+				{{Attr: "runs", Op: item.Missing}},
+				{{Attr: "runs", Op: item.Lt, Value: most}},
+			}})
+	}
+	if len(writes) == 1 {
+		return nil
+	}
+	return writes
+}
+
+// FullBy returns the calendars that are full, after CountRun was refused: those of before, and those whose count was
+// refused.
+func (s Schedule) FullBy(full []bool, writes []item.Write, refused *item.Refused) []bool {
+	full = slices.Clone(full)
+	for n := range refused.Olds {
+		for position := range full {
+			full[position] = full[position] || writes[n].Ref == s.RunsRef(position)
+		}
+	}
+	return full
 }

@@ -48,14 +48,14 @@ func raise(s Schedule, now time.Time) Schedule {
 }
 
 // first sets Next to the first nominal time after at.
-func (s *Schedule) first(cal calendar.Calendar, at time.Time) {
+func (s *Schedule) first(cal calendar.Union, at time.Time) {
 	o, _ := cal.Next(at)
 	s.Next = o.NominalAt // zero when the calendar has ended
 	s.Rules = calendar.Zones().Version
 }
 
 // Create makes a new schedule, or one with the name of a deleted one (old), whose epoch it
-// continues; nil is none. The caller sets Key, Spec, Exclusions, Template, Overlap, CatchUp,
+// continues; nil is none. The caller sets Key, Spec or Specs, Exclusions, Template, Overlap, CatchUp,
 // PauseAfter and Shard of s, and Paused if it begins paused. The error is a *calendar.Error.
 func Create(old *Schedule, s Schedule, now time.Time) (Schedule, item.Write, error) {
 	s.Epoch, s.CreatedAt, s.UpdatedAt, s.Raised = 1, now, now, []time.Time{now}
@@ -87,14 +87,15 @@ func Create(old *Schedule, s Schedule, now time.Time) (Schedule, item.Write, err
 // The error is a *calendar.Error. The times that a pause holds are to be decided before (PlanHeld).
 func Edit(old, edited Schedule, has map[time.Time]bool, now time.Time) (Schedule, []item.Write, error) {
 	s := raise(old, now)
-	s.Spec, s.Exclusions, s.Template, s.Before = edited.Spec, edited.Exclusions, edited.Template, edited.Before
+	s.Spec, s.Specs, s.Exclusions, s.Spent = edited.Spec, edited.Specs, edited.Exclusions, nil
+	s.Template, s.Before = edited.Template, edited.Before
 	s.Overlap, s.CatchUp, s.PauseAfter, s.EndedBy = edited.Overlap, edited.CatchUp, edited.PauseAfter, ""
 	cal, err := s.Calendar()
 	if err != nil {
 		return s, nil, err
 	}
 	var left []Entry
-	if oldCal, err := old.Calendar(); err == nil { // a schedule that was quarantined has no times to record
+	if oldCal, err := old.Coming(); err == nil { // a schedule that was quarantined has no times to record
 		s.AdoptThrough = time.Time{}
 		left = leave(old, oldCal, has, now, job.CodeEdited)
 		s.first(cal, now)
@@ -115,7 +116,7 @@ func Edit(old, edited Schedule, has map[time.Time]bool, now time.Time) (Schedule
 
 // stillDue returns the first time up to now that both calendars have and that is due after now in
 // both: its job may still be waiting.
-func stillDue(old, edited calendar.Calendar, now time.Time) (calendar.Occurrence, bool) {
+func stillDue(old, edited calendar.Union, now time.Time) (calendar.Occurrence, bool) {
 	at := now.Add(-calendar.MaxSpread)
 	for range maxTimes {
 		o, ok := edited.Next(at)
@@ -192,7 +193,7 @@ func (s *Schedule) pause(p Pause, now time.Time) {
 	}
 	s.Paused = &p
 	at := now
-	if s.Spec.Spread != nil {
+	if slices.ContainsFunc(s.Calendars(), func(c calendar.Spec) bool { return c.Spread != nil }) {
 		at = at.Add(-calendar.MaxSpread)
 	}
 	if at.Before(s.CreatedAt) {
@@ -207,16 +208,16 @@ func (s *Schedule) pause(p Pause, now time.Time) {
 	held := &Stretch{From: now.Add(time.Millisecond), Missed: p.Missed}
 	s.Held = held.follow(s.Held, s.Next, now)
 	// A schedule that has reached max_runs has no more times.
-	cal, err := s.Calendar()
+	cal, err := s.Coming()
 	if err != nil || s.EndedBy != "" {
 		return
 	}
-	for range maxTimes + int(calendar.MaxSpread/time.Second) {
-		o, ok := cal.Next(at)
-		if !ok || !s.Next.IsZero() && !o.NominalAt.Before(s.Next) {
+	read := 0
+	for o := range cal.After(at) {
+		if read++; read > maxTimes+int(calendar.MaxSpread/time.Second) ||
+			!s.Next.IsZero() && !o.NominalAt.Before(s.Next) {
 			return
 		}
-		at = o.NominalAt
 		if o.DueAt.After(now) {
 			s.Next = o.NominalAt
 			return
@@ -267,7 +268,7 @@ func (s *Schedule) resume(missed string, now time.Time) {
 func Delete(old Schedule, has map[time.Time]bool, now time.Time) (Schedule, []item.Write) {
 	s := raise(old, now)
 	var left []Entry
-	if cal, err := old.Calendar(); err == nil {
+	if cal, err := old.Coming(); err == nil {
 		left = leave(old, cal, has, now, job.CodeDeleted)
 	}
 	s.DeletedAt, s.Next, s.Paused, s.Held, s.AdoptThrough = now, time.Time{}, nil, nil, time.Time{}
@@ -288,7 +289,8 @@ func with(w item.Write, entries []Entry) []item.Write {
 // stays.
 func Unchanged(old, edited Schedule) bool {
 	same := old
-	same.Spec, same.Exclusions, same.Template = edited.Spec, edited.Exclusions, edited.Template
+	same.Spec, same.Specs, same.Exclusions = edited.Spec, edited.Specs, edited.Exclusions
+	same.Template = edited.Template
 	same.Overlap, same.CatchUp, same.PauseAfter = edited.Overlap, edited.CatchUp, edited.PauseAfter
 	return old.Item().Str("body") == same.Item().Str("body")
 }
@@ -310,7 +312,7 @@ func progress(name string, before, after Schedule) item.Write {
 	is := after.Item()
 	set := map[string]any{}
 	for _, attr := range []string{"next", "seen", "fresh", "rules", contract.AttrWakeSlice, contract.AttrWakeAt,
-		"parked", "held", "ended_by"} {
+		"parked", "held", "ended_by", "spent"} {
 		set[attr] = is[attr]
 	}
 	next := item.Cond{Attr: "next", Op: item.Missing}
@@ -360,6 +362,35 @@ func End(s Schedule, reason string, now time.Time) (Schedule, item.Write) {
 	after.Next, after.EndedBy, after.Held = time.Time{}, reason, nil
 	after.setWakeUp(now)
 	return after, progress(WriteEnd, s, after)
+}
+
+// NewlySpent reports whether calendars have reached their max_runs of which that is not noted yet.
+func (s Schedule) NewlySpent(full []bool) bool {
+	for n, is := range full {
+		if is && (n >= len(s.Spent) || !s.Spent[n]) {
+			return true
+		}
+	}
+	return false
+}
+
+// Spend notes which calendars of a list have reached their max_runs: their times are none any more from Next on. If
+// those that are left have no time, none is left; if all have reached it, the schedule has ended.
+func Spend(s Schedule, full []bool, now time.Time) (Schedule, item.Write, error) {
+	if !slices.Contains(full[:len(s.Calendars())], false) {
+		after, w := End(s, job.CodeMaxRuns, now)
+		return after, w, nil
+	}
+	after := s
+	after.Spent = full
+	cal, err := after.Coming()
+	if err != nil {
+		return s, item.Write{}, err
+	}
+	o, _ := cal.Next(s.Next.Add(-time.Millisecond))
+	after.Next = o.NominalAt // zero for none
+	after.setWakeUp(now)
+	return after, progress(WriteSpend, s, after), nil
 }
 
 // Is returns the check, in a skip's transaction, that the schedule is as it was read.

@@ -40,6 +40,12 @@ func TestWrites_RefuseWhatTheProtocolSays(t *testing.T) {
 	if err != nil || created.Epoch != deleted.Epoch+1 || created.Deleted() {
 		t.Fatalf("created %+v, %v", created, err)
 	}
+	several := listed(t, noon, calendar.Spec{Cron: new("0 * * * *"), MaxRuns: new(1)},
+		calendar.Spec{Cron: new("30 9 * * *")})
+	_, spent, err := Spend(several, []bool{true, false}, now)
+	if err != nil {
+		t.Fatal(err)
+	}
 	for name, c := range map[string]struct {
 		on      Schedule
 		write   item.Write
@@ -61,6 +67,7 @@ func TestWrites_RefuseWhatTheProtocolSays(t *testing.T) {
 		"release": {s, of(Release(s, nil, now)), map[string]func(item.Item){"epoch": epoch, "next": next}},
 		"end": {s, of(End(s, job.CodeMaxRuns, now)), map[string]func(item.Item){"epoch": epoch,
 			"next": next}},
+		"spend": {several, spent, map[string]func(item.Item){"epoch": epoch, "next": next, "deleted": gone}},
 		"check": {s, Is(s), map[string]func(item.Item){"epoch": epoch}},
 		"count a death": {failing, CountDead(failing, "B"), map[string]func(item.Item){"epoch": epoch,
 			"counted": func(i item.Item) { i["last_dead"] = "B" }}},
@@ -225,7 +232,7 @@ func TestCountRun_CountsOnceUpToTheLimit(t *testing.T) {
 	t.Parallel()
 	two := 2
 	s := made(t, "* * * * *", noon, func(s *Schedule) { s.Spec.MaxRuns = &two })
-	w := s.CountRun(job.Row{Key: job.Key{ID: "A"}, DueAt: noon})
+	w := s.CountRun(job.Row{Key: job.Key{ID: "A"}, DueAt: noon}, []bool{false})
 	if !item.Any(w[0].When, nil) || item.Any(w[0].When, item.Item{"pk": "x"}) {
 		t.Error("a job is not counted exactly once")
 	}
@@ -235,7 +242,7 @@ func TestCountRun_CountsOnceUpToTheLimit(t *testing.T) {
 	}
 	other := s
 	other.CreatedAt = noon.Add(time.Hour)
-	if other.RunsRef() == s.RunsRef() {
+	if other.RunsRef(0) == s.RunsRef(0) {
 		t.Error("a schedule created anew goes on counting")
 	}
 }

@@ -25,8 +25,9 @@ type ScheduleReader interface {
 	// HaveJobs says which of a schedule's nominal times have jobs, also forgotten ones. It is exact: it asks by the
 	// ids that their jobs must have, whereas JobsOf asks an index that lags.
 	HaveJobs(ctx context.Context, k schedule.Key, times []time.Time) (map[time.Time]bool, error)
-	// RunsLeft says whether the job was counted among the schedule's runs, and whether one more is allowed.
-	RunsLeft(ctx context.Context, c schedule.Schedule, id job.ID) (counted, left bool, err error)
+	// RunsOf says whether the job was counted among the schedule's runs, and of each calendar, by its position, whether
+	// it has reached its max_runs.
+	RunsOf(ctx context.Context, c schedule.Schedule, id job.ID) (counted bool, full []bool, err error)
 	// UsedBySchedules reads how many runs a minute a tenant's schedules take of its quota.
 	UsedBySchedules(ctx context.Context, t tenant.ID) (int64, error)
 }

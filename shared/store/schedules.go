@@ -174,13 +174,28 @@ func (s *Store) Slot(ctx context.Context, k schedule.Key) (schedule.Slot, error)
 	return schedule.ParseSlot(i), err
 }
 
-// RunsLeft implements ScheduleReader.
-func (s *Store) RunsLeft(ctx context.Context, c schedule.Schedule, id job.ID) (counted, left bool, err error) {
-	items, err := s.table.GetMany(ctx, []item.Ref{c.RunRef(id), c.RunsRef()})
-	if err != nil {
-		return false, false, err
+// RunsOf implements ScheduleReader.
+func (s *Store) RunsOf(
+	ctx context.Context, c schedule.Schedule, id job.ID,
+) (counted bool, full []bool, err error) {
+	most := c.MaxRuns()
+	refs := []item.Ref{c.RunRef(id)}
+	for n, m := range most {
+		if m > 0 {
+			refs = append(refs, c.RunsRef(n))
+		}
 	}
-	return items[0] != nil, items[1].Int("runs") < c.MaxRuns(), nil
+	items, err := s.table.GetMany(ctx, refs)
+	if err != nil {
+		return false, nil, err
+	}
+	full, counts := make([]bool, len(most)), items[1:]
+	for n, m := range most {
+		if m > 0 {
+			full[n], counts = counts[0].Int("runs") >= m, counts[1:]
+		}
+	}
+	return items[0] != nil, full, nil
 }
 
 // WriteSchedule implements ScheduleWriter.

@@ -114,13 +114,13 @@ func TestStore_FindsSchedulesByNameByTimeAndByOutcome(t *testing.T) {
 	c.Spec.MaxRuns = &two
 	for n, want := range []bool{true, true, false} {
 		row := job.Row{Key: job.Key{Tenant: "acme", ID: job.DeterministicID(now, string(rune('a'+n)))}, DueAt: now}
-		if counted, left, err := s.RunsLeft(ctx, c, row.ID); err != nil || counted || left != want {
-			t.Errorf("run %d: counted %v, left %v, %v", n+1, counted, left, err)
+		if counted, full, err := s.RunsOf(ctx, c, row.ID); err != nil || counted || full[0] == want {
+			t.Errorf("run %d: counted %v, full %v, %v", n+1, counted, full, err)
 		}
-		if err := s.Commit(ctx, c.CountRun(row)...); (err == nil) != want {
+		if err := s.Commit(ctx, c.CountRun(row, []bool{false})...); (err == nil) != want {
 			t.Errorf("run %d: %v", n+1, err)
 		}
-		if counted, _, err := s.RunsLeft(ctx, c, row.ID); err != nil || counted != want {
+		if counted, _, err := s.RunsOf(ctx, c, row.ID); err != nil || counted != want {
 			t.Errorf("run %d: counted %v, %v", n+1, counted, err)
 		}
 	}

@@ -108,20 +108,32 @@ func (w *Worker) hasEnded(ctx context.Context, k job.Key) (bool, error) {
 	return err == nil && r.Status.Final(), err
 }
 
-// countsRun counts the attempt among the schedule's max_runs. false: they are used up.
+// countsRun counts the attempt among the runs of the schedule's calendars that have its time. false: they have run as
+// often as they may.
 func (w *Worker) countsRun(seen *facts) (ok bool, err error) {
 	s, r := seen.schedule, &seen.row
-	if s == nil || r.Attempt > 1 || s.MaxRuns() == 0 {
+	if s == nil || r.Attempt > 1 || !s.CountsRuns() {
 		return true, nil
 	}
 	ctx, cancel := w.call()
 	defer cancel()
-	err = w.store.Commit(ctx, s.CountRun(*r)...)
-	if refused := store.Refused(err); refused != nil {
-		_, counted := refused.Olds[0]
-		return counted, nil
+	full := make([]bool, len(s.Calendars()))
+	for range len(full) + 1 { // each refusal but that of the note shows one more that is full
+		writes := s.CountRun(*r, full)
+		if len(writes) == 0 {
+			return s.MayRun(r.NominalAt, full), nil
+		}
+		err = w.store.Commit(ctx, writes...)
+		refused := store.Refused(err)
+		if refused == nil {
+			return err == nil, err
+		}
+		if _, counted := refused.Olds[0]; counted {
+			return true, nil
+		}
+		full = s.FullBy(full, writes, refused)
 	}
-	return err == nil, err
+	return false, nil
 }
 
 // admitToSchedule takes the schedule's slot for an attempt that is due, and counts the run.

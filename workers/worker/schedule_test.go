@@ -3,6 +3,7 @@ package worker
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -243,6 +244,50 @@ func TestSchedule_StartsOneRunWhereTheyMayNotOverlap(t *testing.T) {
 	}
 }
 
+// A run at a time that two calendars of a list have counts for both, or for the one that may still run.
+func TestSchedule_CountsARunForEachCalendarThatMayRun(t *testing.T) {
+	minutes, two, one := "* * * * *", 2, 1
+	for name, c := range map[string]struct {
+		specs  []calendar.Spec
+		before []bool // those that are full before
+		starts bool
+		after  []bool
+	}{
+		"both": {[]calendar.Spec{{Cron: &minutes, MaxRuns: &one}, {Cron: &minutes, MaxRuns: &one}},
+			[]bool{false, false}, true, []bool{true, true}},
+		"one, for the other is full": {[]calendar.Spec{{Cron: &minutes, MaxRuns: &one},
+			{Cron: &minutes, MaxRuns: &two}}, []bool{true, false}, true, []bool{true, false}},
+		"none, for one has no max_runs": {[]calendar.Spec{{Cron: &minutes, MaxRuns: &one}, {Cron: &minutes}},
+			[]bool{true, false}, true, []bool{true, false}},
+		"none, for both are full": {[]calendar.Spec{{Cron: &minutes, MaxRuns: &one}, {Cron: &minutes, MaxRuns: &one}},
+			[]bool{true, true}, false, []bool{true, true}},
+	} {
+		t.Run("counts for "+name, func(t *testing.T) {
+			within(t, func(b *bench) {
+				s := b.rule(func(s *schedule.Schedule) { s.Spec, s.Specs = calendar.Spec{}, c.specs })
+				r := b.put(0, of(s), func(r *job.Row) { r.NominalAt = r.DueAt.Truncate(time.Minute) })
+				for n, full := range c.before {
+					if other := b.put(time.Hour); full {
+						others := make([]bool, len(c.specs))
+						others[1-n] = true
+						other.NominalAt = r.NominalAt
+						if err := b.Store.Commit(t.Context(), s.CountRun(other, others)...); err != nil {
+							t.Fatal(err)
+						}
+					}
+				}
+				b.fire(r, 0)
+				b.start("a")
+				b.sleep(2 * time.Minute)
+				_, full, err := b.Store.RunsOf(t.Context(), s, r.ID)
+				if (b.started() == 1) != c.starts || !slices.Equal(full, c.after) || err != nil {
+					t.Errorf("started %d, full %v, %v", b.started(), full, err)
+				}
+			})
+		})
+	}
+}
+
 func TestSchedule_RejudgesASlowlyAdmittedAttempt(t *testing.T) {
 	two := 2
 	for name, c := range map[string]struct {
@@ -288,7 +333,7 @@ func TestSchedule_CountsARunOnce(t *testing.T) {
 				two := 2
 				s := b.rule(func(s *schedule.Schedule) { s.Spec.MaxRuns = &two })
 				for range before {
-					if err := b.Store.Commit(t.Context(), s.CountRun(b.put(time.Hour))...); err != nil {
+					if err := b.Store.Commit(t.Context(), s.CountRun(b.put(time.Hour), []bool{false})...); err != nil {
 						t.Fatal(err)
 					}
 				}
@@ -298,10 +343,10 @@ func TestSchedule_CountsARunOnce(t *testing.T) {
 				b.fire(r, 0)
 				b.start("a")
 				b.sleep(2 * time.Minute)
-				counted, left, err := b.Store.RunsLeft(t.Context(), s, r.ID)
-				if want := before == 1; b.started() != map[bool]int{true: 1}[want] || counted != want || left ||
-					err != nil {
-					t.Errorf("started %d, counted %v, left %v, %v", b.started(), counted, left, err)
+				counted, full, err := b.Store.RunsOf(t.Context(), s, r.ID)
+				if want := before == 1; b.started() != map[bool]int{true: 1}[want] || counted != want || err != nil ||
+					!full[0] {
+					t.Errorf("started %d, counted %v, full %v, %v", b.started(), counted, full, err)
 				}
 			})
 		})

@@ -3,6 +3,7 @@ package schedules
 import (
 	"context"
 	"errors"
+	"fmt"
 	"slices"
 	"time"
 
@@ -11,6 +12,7 @@ import (
 	"punctual/functions/api/spec"
 	"punctual/functions/engine/amend"
 	"punctual/shared/calendar"
+	"punctual/shared/schedule"
 	"punctual/shared/tenant"
 )
 
@@ -35,7 +37,8 @@ var (
 			Example("Europe/Berlin")
 	startAt = calendarText("start_at", "Time from which nominal times count, itself included", spec.InstantForm)
 	endAt   = calendarText("end_at", "Time from which nominal times no longer count", spec.InstantForm)
-	maxRuns = field.Whole("max_runs", "Maximum number of runs in total; default: no limit", 1, calendar.MaxRuns)
+	maxRuns = field.Whole("max_runs", "Maximum number of runs in total; of a calendar in a list, of the runs at its "+
+		"own times; default: no limit", 1, calendar.MaxRuns)
 	exclude = calendarTexts("exclude", "Names of exclusions. An exclusion that drops a time wins over one that moves "+
 		"it, and an earlier name over a later one.", 0, calendar.MaxExclude, spec.NameForm)
 	missingHour = calendarText("missing_hour", "Treatment of a wall time that a change of the clock skips: run_after "+
@@ -134,17 +137,33 @@ func readSpec(r *rest.Reader, v rest.Value) (calendar.Spec, bool) {
 	return s, f != nil && len(r.Wrong) == before
 }
 
-// readCalendar reads a calendar with the exclusions that it names. Violations go to r, and then it is false; the error
-// is for a failed look-up.
-func (s *Handler) readCalendar(
-	ctx context.Context, r *rest.Reader, v rest.Value, t tenant.ID,
-) (amend.Planned, bool, error) {
-	p := amend.Planned{}
+// hasCalendar reports whether a request has a calendar or a list of calendars.
+func hasCalendar(f rest.Fields) bool {
+	return spec.HasAny(f, []string{calendarField.Name(), calendarsField.Name()})
+}
+
+// readCalendars reads the calendar of a request, or its list of calendars, with the exclusions that they name.
+// Violations go to r, and then it is false; the error is for a failed look-up.
+func (s *Handler) readCalendars(
+	ctx context.Context, r *rest.Reader, f rest.Fields, t tenant.ID,
+) (p amend.Planned, fine bool, err error) {
+	list, several := f[calendarsField.Name()]
+	one, single := f[calendarField.Name()]
 	var ok bool
-	if p.Spec, ok = readSpec(r, v); !ok {
+	switch {
+	case several && single:
+		r.Violation(list.Pointer, rest.CodeConflictingFields, "calendar or calendars",
+			"calendar and calendars exclude each other")
+		return p, false, nil
+	case several:
+		p.Specs, ok = readSpecs(r, list)
+	default:
+		p.Spec, ok = readSpec(r, one)
+	}
+	if !ok {
 		return p, false, nil
 	}
-	found, err := s.Store.ExclusionsNamed(ctx, t, exclusionNames(p.Spec))
+	found, err := s.Store.ExclusionsNamed(ctx, t, exclusionNames(append(p.Specs, p.Spec)))
 	if err != nil {
 		return p, false, err
 	}
@@ -155,24 +174,43 @@ func (s *Handler) readCalendar(
 		p.Exclusions[e.Name] = e.Exclusion
 		p.AsRead = append(p.AsRead, e.Is(t))
 	}
-	p.Calendar, err = calendar.Parse(p.Spec, p.Exclusions)
-	return p, admitted(r, v.Pointer, err), nil
+	p.Calendar, err = schedule.ParseCalendars(p.Spec, p.Specs, p.Exclusions)
+	return p, admitted(r, err), nil
+}
+
+// readSpecs reads a list of calendars as they are written.
+func readSpecs(r *rest.Reader, v rest.Value) (list []calendar.Spec, ok bool) {
+	before := len(r.Wrong)
+	for _, element := range r.List(v, calendar.MaxCalendars) {
+		s, _ := readSpec(r, element)
+		list = append(list, s)
+	}
+	if len(list) == 0 && len(r.Wrong) == before {
+		r.Violation(v.Pointer, rest.CodeOutOfRange, fmt.Sprintf("1 to %d calendars", calendar.MaxCalendars),
+			"the list is empty")
+	}
+	return list, len(r.Wrong) == before
 }
 
 // exclusionNames returns the names to look up, each once; texts that are no names are left out.
-func exclusionNames(s calendar.Spec) []string {
-	names := slices.Clone(s.Exclude)
+func exclusionNames(specs []calendar.Spec) []string {
+	var names []string
+	for _, s := range specs {
+		names = append(names, s.Exclude...)
+	}
 	slices.Sort(names)
 	return slices.DeleteFunc(slices.Compact(names),
 		func(name string) bool { return !rest.IsName(name) })
 }
 
-// admitted reports an error of package calendar at this pointer; true if err is nil.
-func admitted(r *rest.Reader, pointer string, err error) bool {
+// admitted reports an error of package calendar about the calendars of a schedule; true if err is nil.
+func admitted(r *rest.Reader, err error) bool {
 	var e *calendar.Error
-	if !errors.As(err, &e) {
-		return true
-	}
-	r.Violation(pointer+"/"+e.Field, e.Code, e.Allowed, "%s", e.Detail)
+	return !errors.As(err, &e) || refusedAt(r, e.Pointer(), e)
+}
+
+// refusedAt reports an error of package calendar at that pointer, and returns false.
+func refusedAt(r *rest.Reader, pointer string, e *calendar.Error) bool {
+	r.Violation(pointer, e.Code, e.Allowed, "%s", e.Detail)
 	return false
 }

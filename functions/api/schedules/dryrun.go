@@ -57,6 +57,9 @@ func changedParts(was, is schedule.Schedule, now time.Time) []string {
 		}
 	}
 	part("calendar", old.Calendar, after.Calendar)
+	if !bytes.Equal(text.MustJSON(old.Calendars), text.MustJSON(after.Calendars)) {
+		changed = append(changed, "/calendars")
+	}
 	part("job", old.Job, after.Job)
 	part("dag", old.Dag, after.Dag)
 	if was.Template.PayloadHash != is.Template.PayloadHash || was.Template.Payload != is.Template.Payload {

@@ -133,8 +133,8 @@ func readExclusion(ctx context.Context) (calendar.Exclusion, error) {
 	if excludedMove.Into(r, f, &move); move != "drop" {
 		e.Move = &move
 	}
-	if f != nil && len(r.Wrong) == 0 {
-		admitted(r, "", e.Check())
+	if bad := (*calendar.Error)(nil); f != nil && len(r.Wrong) == 0 && errors.As(e.Check(), &bad) {
+		refusedAt(r, "/"+bad.Field, bad)
 	}
 	return e, r.Wrong.Err()
 }

@@ -59,11 +59,14 @@ func (s *Handler) mergedSchedule(
 	if err != nil { // each was JSON, but the result may be too deep
 		return nil, rest.Unreadable(whole, err)
 	}
-	// A schedule needs a calendar, and either a job or a dag. A patch may replace one of those two by the other.
-	for _, one := range [][2]string{{"calendar", ""}, {"job", "dag"}, {"dag", "job"}} {
+	// A schedule needs one of each of these pairs. A patch may replace one by the other.
+	for _, one := range [][2]string{
+		{"calendar", "calendars"}, {"calendars", "calendar"}, {"job", "dag"}, {"dag", "job"},
+	} {
 		name, other := one[0], one[1]
 		if part, named := parts[name]; named && document.IsNull(part) && merged[other] == nil {
-			return nil, rest.OneViolation("/"+name, rest.CodeMissingField, "an object", "a schedule needs a "+name)
+			return nil, rest.OneViolation("/"+name, rest.CodeMissingField, name+" or "+other, "a schedule needs "+name+
+				" or "+other)
 		}
 	}
 	return doc, nil

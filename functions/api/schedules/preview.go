@@ -23,7 +23,9 @@ var (
 	previewCount = field.Whole("count", "Number of times to list; default: {=preview_count}", 1, calendar.MaxPreview)
 
 	previewRequest = field.NewObject("PreviewRequest", "Calendar to preview.",
-		calendarField.About("Calendar whose times are listed"), previewName, previewAfter, previewCount)
+		calendarField.About("Calendar whose times are listed"),
+		calendarsField.About("List of calendars instead of calendar, of which all times are listed"),
+		previewName, previewAfter, previewCount).Excluding("calendar", "calendars")
 )
 
 type occurrenceTime struct {
@@ -66,8 +68,8 @@ func (s *Handler) previewDraft(ctx context.Context, who tenant.Identity, _ *rest
 	previewCount.Into(r, f, &count)
 	previewName.Into(r, f, &name)
 	var p amend.Planned
-	if v, ok := f[calendarField.Name()]; ok {
-		if p, _, err = s.readCalendar(ctx, r, v, who.Tenant); err != nil {
+	if hasCalendar(f) {
+		if p, _, err = s.readCalendars(ctx, r, f, who.Tenant); err != nil {
 			return nil, err
 		}
 	} else if f != nil {
@@ -75,9 +77,6 @@ func (s *Handler) previewDraft(ctx context.Context, who tenant.Identity, _ *rest
 	}
 	if len(r.Wrong) > 0 {
 		return nil, r.Wrong
-	}
-	if most := p.Calendar.MaxRuns(); most > 0 {
-		count = min(count, most)
 	}
 	out := preview(p.Calendar.For(schedule.Key{Tenant: who.Tenant, Name: name}.ID(), after), after, count)
 	if now := s.Now(); p.Calendar.Check(now) != nil {
@@ -111,7 +110,7 @@ func (s *Handler) previewSchedule(ctx context.Context, who tenant.Identity, in *
 	if err != nil {
 		return nil, err
 	}
-	c, err := found.Calendar()
+	c, err := found.Coming()
 	if err != nil {
 		return nil, asProblem(err)
 	}
@@ -123,9 +122,9 @@ func (s *Handler) previewSchedule(ctx context.Context, who tenant.Identity, in *
 	return out, nil
 }
 
-func preview(c calendar.Calendar, after time.Time, count int) *previewAnswer {
+func preview(c calendar.Union, after time.Time, count int) *previewAnswer {
 	out := &previewAnswer{}
-	times := c.Preview(after, count)
+	times := c.PreviewRuns(after, count)
 	out.Body.Items = viewTimes(times)
 	out.Body.Notes = c.Notes()
 	if len(times) == 0 {

@@ -8,6 +8,7 @@ import (
 	"punctual/functions/api/rest"
 	"punctual/functions/api/spec"
 	"punctual/functions/engine/amend"
+	"punctual/shared/calendar"
 	"punctual/shared/contract"
 	"punctual/shared/document"
 	"punctual/shared/schedule"
@@ -17,7 +18,10 @@ import (
 // Fields of a schedule.
 var (
 	calendarField = field.Value("calendar", "Calendar with the times at which the schedule runs",
-		calendarRequest.Schema).Required()
+		calendarRequest.Schema)
+	calendarsField = field.Value("calendars", "List of calendars instead of calendar: the schedule runs at the times "+
+		"of all of them. An instant that several of them have is one time.",
+		field.ArrayOf(1, calendar.MaxCalendars, calendarRequest.Schema))
 	jobField = field.Value("job", "Job that each nominal time makes: a job as in POST /v1/jobs, without run_at "+
 		"and delay", jobTemplateRequest.Schema)
 	dagField = field.Value("dag", "Dag of which each nominal time makes a run, instead of job. Statements about jobs "+
@@ -32,8 +36,9 @@ var (
 		"the schedule is paused; default: 0, never", 0, schedule.MaxPauseAfter)
 
 	// patchedFields are those that a PATCH may name.
-	patchedFields = field.NewObject("ScheduleRequest", "Schedule: calendar, policies, and either job or dag, "+
-		"one of which is required.", calendarField, jobField, dagField, overlap, catchUp, pauseAfterFailures)
+	patchedFields = field.NewObject("ScheduleRequest", "Schedule: calendar or calendars, policies, and "+
+		"either job or dag. One of each pair is required.", calendarField, calendarsField, jobField, dagField,
+		overlap, catchUp, pauseAfterFailures)
 
 	scheduleRequest = patchedFields.With(spec.Pausing).
 			Excluding("job", "dag")
@@ -81,15 +86,16 @@ func (s *Handler) readSchedule(
 		return c, r.Wrong.Err()
 	}
 	if len(f) == 0 && len(r.Wrong) == 0 && !whole {
-		r.Violation("", rest.CodeMissingField, "calendar, job, dag, overlap, catch_up or pause_after_failures",
+		r.Violation("", rest.CodeMissingField,
+			"calendar, calendars, job, dag, overlap, catch_up or pause_after_failures",
 			"the body changes nothing")
 	}
-	if v, ok := f[calendarField.Name()]; ok {
-		p, fine, err := s.readCalendar(ctx, r, v, t)
+	if hasCalendar(f) {
+		p, fine, err := s.readCalendars(ctx, r, f, t)
 		if err != nil {
 			return c, err
 		}
-		if fine && admitted(r, v.Pointer, p.Calendar.Check(now)) { // it has a coming time
+		if fine && admitted(r, p.Calendar.Check(now)) { // it has a coming time
 			c.Calendar = &p
 		}
 	} else if whole {

@@ -182,7 +182,7 @@ func asProblem(err error) error {
 	case errors.As(err, &noRun):
 		return rest.NewProblem(spec.CodeWrongState, "%s", noRun.Error())
 	case errors.As(err, &bad):
-		return fault.Violations{{Pointer: "/calendar/" + bad.Field, Code: bad.Code, Detail: bad.Detail,
+		return fault.Violations{{Pointer: bad.Pointer(), Code: bad.Code, Detail: bad.Detail,
 			Allowed: bad.Allowed}}
 	}
 	return rest.Absent(err, "schedule")

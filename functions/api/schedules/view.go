@@ -20,7 +20,8 @@ import (
 // scheduleView shows a schedule.
 type scheduleView struct {
 	Name               string                         `json:"name" doc:"Name of the schedule"`
-	Calendar           calendarView                   `json:"calendar" doc:"Calendar as it was written"`
+	Calendar           calendarView                   `json:"calendar,omitzero" doc:"Calendar as it was written; absent if there is a list"`
+	Calendars          []calendarView                 `json:"calendars,omitempty" doc:"List of calendars as it was written, instead of calendar"`
 	Job                *jobTemplateView               `json:"job,omitempty" doc:"Job that each nominal time makes; absent if there is a dag"`
 	Dag                *dagTemplateView               `json:"dag,omitempty" doc:"Dag of which each nominal time makes a run, instead of job"`
 	Overlap            schedule.Overlap               `json:"overlap" enum:"allow,skip,buffer_one,buffer_all,cancel_running" doc:"Treatment of a run that is due while an earlier one has not ended"`
@@ -111,7 +112,10 @@ func viewSchedule(c schedule.Schedule, now time.Time) scheduleView {
 			rest.At(p.EffectiveAt), rest.At(p.Until), p.Missed}
 		from = p.Until
 	}
-	cal, err := c.Calendar()
+	for _, one := range c.Specs {
+		v.Calendars = append(v.Calendars, calendarView(one))
+	}
+	cal, err := c.Coming()
 	if err != nil {
 		v.Notes = []string{fmt.Sprintf("The schedule does not run, because its calendar cannot be read: %s", err)}
 		return v

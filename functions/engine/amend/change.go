@@ -49,7 +49,7 @@ func (p Pausing) applied(is *schedule.Pause, by string) *schedule.Pause {
 // JSON is no change.
 func (c Change) apply(to *schedule.Schedule, kept []byte, by string) {
 	if c.Calendar != nil {
-		to.Spec, to.Exclusions = c.Calendar.Spec, c.Calendar.Exclusions
+		to.Spec, to.Specs, to.Exclusions = c.Calendar.Spec, c.Calendar.Specs, c.Calendar.Exclusions
 	}
 	if c.Job != nil {
 		if c.Job.Payload != nil && kept != nil && document.Same(c.Job.Payload, kept) {
@@ -75,10 +75,11 @@ func (c Change) apply(to *schedule.Schedule, kept []byte, by string) {
 	}
 }
 
-// Planned is a calendar that a change gives a schedule.
+// Planned is the calendar, or the list of calendars, that a change gives a schedule.
 type Planned struct {
 	Spec       calendar.Spec
+	Specs      []calendar.Spec // list in place of Spec; nil: it is no list
 	Exclusions calendar.Exclusions
 	AsRead     []item.Write // conditions that the exclusions have not changed
-	Calendar   calendar.Calendar
+	Calendar   calendar.Union
 }

@@ -169,7 +169,7 @@ func (e *Editor) try(
 	if !out.New {
 		out.Old = *old
 		takes -= old.Weight()
-		if c, err := old.Calendar(); err == nil {
+		if c, err := old.Coming(); err == nil {
 			before, runs = c, old.RunsLeft()
 		}
 	}

@@ -65,9 +65,13 @@ func (e *Editor) DeleteExclusion(ctx context.Context, t tenant.ID, name string) 
 	return nil, e.Store.DeleteExclusion(ctx, t, name)
 }
 
-// naming selects the schedules whose calendar names an exclusion.
+// naming selects the schedules of which a calendar names an exclusion.
 func naming(exclusion string) func(schedule.Schedule) bool {
-	return func(s schedule.Schedule) bool { return slices.Contains(s.Spec.Exclude, exclusion) }
+	return func(s schedule.Schedule) bool {
+		return slices.ContainsFunc(s.Calendars(), func(c calendar.Spec) bool {
+			return slices.Contains(c.Exclude, exclusion)
+		})
+	}
 }
 
 // checkExclusion refuses an exclusion that makes the calendar of one of the schedules invalid.
@@ -117,7 +121,7 @@ func (e *Editor) followOne(ctx context.Context, k schedule.Key, name string, wit
 	}
 	after, changed, err := e.changeSchedule(ctx, k, 0,
 		func(old schedule.Schedule, now time.Time) ([]item.Write, error) {
-			if !slices.Contains(old.Spec.Exclude, name) {
+			if !naming(name)(old) {
 				return nil, nil
 			}
 			wanted := old.WithExclusion(name, with)

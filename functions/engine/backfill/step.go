@@ -131,7 +131,7 @@ func (s *step) makeNext(ctx context.Context) error {
 }
 
 // recount counts the times anew, because the schedule has changed. It ends the operation if they are too many.
-func (s *step) recount(cal calendar.Calendar, epoch int64) (goesOn bool) {
+func (s *step) recount(cal calendar.Union, epoch int64) (goesOn bool) {
 	o := &s.after
 	decided := o.Done + o.Skipped + o.Failed + len(o.Open)
 	left, more := o.Left(cal, operation.MaxTimes-decided)
@@ -147,7 +147,7 @@ func (s *step) recount(cal calendar.Calendar, epoch int64) (goesOn bool) {
 // decide decides about the times that come next: at first about as many as there are free places, then about ever more
 // if those are left out. end says that no time is left.
 func (s *step) decide(
-	ctx context.Context, of schedule.Schedule, cal calendar.Calendar, contents job.Contents,
+	ctx context.Context, of schedule.Schedule, cal calendar.Union, contents job.Contents,
 ) (end bool, err error) {
 	free := min(s.after.Most-len(s.after.Open), rowsAtOnce)
 	for decided, most := 0, free; decided < timesAtOnce; most *= 2 {

@@ -201,25 +201,44 @@ func (r *Recurrer) missed(
 
 // usedUp says whether the schedule of a job has reached its max_runs without it.
 func (r *Recurrer) usedUp(ctx context.Context, s schedule.Schedule, row job.Row) (v Verdict, used bool, err error) {
-	if s.MaxRuns() == 0 {
+	if !s.CountsRuns() {
 		return v, false, nil
 	}
-	counted, left, err := r.Store.RunsLeft(ctx, s, row.ID)
-	if err != nil || counted || left {
+	counted, full, err := r.Store.RunsOf(ctx, s, row.ID)
+	if err != nil || counted || s.MayRun(row.NominalAt, full) {
 		return Verdict{Step: Skipped}, false, err
 	}
-	why := job.Reason{Code: job.CodeMaxRuns,
-		Message: fmt.Sprintf("the schedule has run %d times, which is its max_runs", s.MaxRuns())}
+	why := job.Reason{Code: job.CodeMaxRuns, Message: "each calendar that has this time has run as often as its " +
+		"max_runs says"}
+	if s.Specs == nil {
+		why.Message = fmt.Sprintf("the schedule has run %d times, which is its max_runs", s.MaxRuns()[0])
+	}
 	return Verdict{Step: Skipped, Schedule: s, Why: why, Uncounted: true}, true, nil
 }
 
-// End ends a schedule that has reached its max_runs. One that has ended is left as it is.
-func (r *Recurrer) End(ctx context.Context, s schedule.Schedule, now time.Time) error {
-	if s.Next.IsZero() {
-		return nil
+// Spend notes which calendars of a schedule have reached their max_runs, and ends the schedule if all have. One without
+// a next time, or of which that is known, is left as it is: then spent is false.
+func (r *Recurrer) Spend(
+	ctx context.Context, s schedule.Schedule, now time.Time,
+) (after schedule.Schedule, spent bool, err error) {
+	if s.Next.IsZero() || !s.CountsRuns() {
+		return s, false, nil
 	}
-	_, write := schedule.End(s, job.CodeMaxRuns, now)
-	return unlessRefused(r.Store.Put(ctx, write))
+	_, full, err := r.Store.RunsOf(ctx, s, "")
+	if err != nil || !s.NewlySpent(full) {
+		return s, false, err
+	}
+	after, write, err := schedule.Spend(s, full, now)
+	if err != nil {
+		return s, false, err
+	}
+	return after, true, r.Store.Put(ctx, write)
+}
+
+// End is Spend after a job was skipped for that. Where the schedule has changed meanwhile, promotion does it.
+func (r *Recurrer) End(ctx context.Context, s schedule.Schedule, now time.Time) error {
+	_, _, err := r.Spend(ctx, s, now)
+	return unlessRefused(err)
 }
 
 // fires says that nothing holds a job back; the run that a row represents begins.

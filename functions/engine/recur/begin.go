@@ -62,8 +62,14 @@ func (r *Recurrer) admission(
 		return nil, err
 	}
 	writes = append(writes, slot...)
-	if s.MaxRuns() > 0 {
-		writes = append(writes, s.CountRun(row)...)
+	if s.CountsRuns() {
+		full := make([]bool, len(s.Calendars()))
+		if s.Specs != nil { // it may run for one of them while another one is full
+			if _, full, err = r.Store.RunsOf(ctx, s, row.ID); err != nil {
+				return nil, err
+			}
+		}
+		writes = append(writes, s.CountRun(row, full)...)
 	}
 	return writes, nil
 }

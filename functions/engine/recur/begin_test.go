@@ -92,9 +92,9 @@ func TestRecurrer_BeginsRuns(t *testing.T) {
 			b.Errorf("the row is %+v", now)
 		}
 		slot, err := b.Store.Slot(b.Context(), s.Key)
-		counted, left, err2 := b.Store.RunsLeft(b.Context(), s, r.ID)
-		if slot.Holder != r.ID || !counted || !left || err != nil || err2 != nil {
-			b.Errorf("slot %+v, counted %v, left %v: %v, %v", slot, counted, left, err, err2)
+		counted, full, err2 := b.Store.RunsOf(b.Context(), s, r.ID)
+		if slot.Holder != r.ID || !counted || full[0] || err != nil || err2 != nil {
+			b.Errorf("slot %+v, counted %v, full %v: %v, %v", slot, counted, full, err, err2)
 		}
 	})
 	bubble(t, "begins a run early only if runs may overlap", func(b *bench) {

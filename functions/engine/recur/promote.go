@@ -80,16 +80,10 @@ func (r *Recurrer) step(ctx context.Context, s schedule.Schedule, did *Promoted)
 		_, w := schedule.Release(s, lifted, now)
 		return true, r.Store.Put(ctx, w)
 	}
-	if s.MaxRuns() > 0 && !s.Next.IsZero() {
-		if _, left, err := r.Store.RunsLeft(ctx, s, ""); err != nil || !left {
-			if err == nil {
-				_, w := schedule.End(s, job.CodeMaxRuns, now)
-				err = r.Store.Put(ctx, w)
-			}
-			return false, err
-		}
+	if after, spent, err := r.Spend(ctx, s, now); spent || err != nil {
+		return !after.Next.IsZero(), err
 	}
-	cal, err := s.Calendar()
+	cal, err := s.Coming()
 	if err != nil {
 		return false, fault.New(fault.Undecodable, err, "reading the calendar of schedule %q", s.Name)
 	}

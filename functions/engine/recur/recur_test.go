@@ -12,6 +12,7 @@ import (
 	"punctual/functions/engine/recur"
 	"punctual/functions/engine/scan"
 	"punctual/functions/stagetest"
+	"punctual/shared/calendar"
 	"punctual/shared/contract"
 	"punctual/shared/fault"
 	"punctual/shared/item"
@@ -263,9 +264,26 @@ func TestRecurrer_Promotes(t *testing.T) {
 	bubble(t, "ends a schedule that has reached its max_runs", func(b *bench) {
 		one := 1
 		s := b.put(func(s *schedule.Schedule) { s.Spec.MaxRuns = &one })
-		b.Write(s.CountRun(job.Row{Key: job.Key{Tenant: "acme", ID: "X"}, DueAt: stagetest.Now()})...)
+		b.Write(s.CountRun(job.Row{Key: job.Key{Tenant: "acme", ID: "X"}, DueAt: stagetest.Now()}, []bool{false})...)
 		if did := b.promote(s); did.Made != 0 || b.Schedule(s.Key).EndedBy != job.CodeMaxRuns {
 			b.Errorf("%+v, ended by %q", did, b.Schedule(s.Key).EndedBy)
+		}
+	})
+	bubble(t, "goes on with the calendars of a list that have not reached their max_runs", func(b *bench) {
+		minutes, days, one := "* * * * *", "0 9 * * *", 1
+		s := b.put(func(s *schedule.Schedule) {
+			s.Spec = calendar.Spec{}
+			s.Specs = []calendar.Spec{{Cron: &minutes, MaxRuns: &one}, {Cron: &days}}
+		})
+		first := job.Row{Key: job.Key{Tenant: "acme", ID: "X"}, NominalAt: s.Next, DueAt: stagetest.Now()}
+		b.Write(s.CountRun(first, make([]bool, 2))...)
+		did := b.promote(s)
+		after := b.Schedule(s.Key)
+		if did.Made != 0 || after.EndedBy != "" || after.Next.Hour() != 9 || !after.Spent[0] || after.Spent[1] {
+			b.Errorf("%+v, next %s, spent %v, ended by %q", did, after.Next, after.Spent, after.EndedBy)
+		}
+		if did = b.promote(after); did.Made != 0 || !b.Schedule(s.Key).Next.Equal(after.Next) {
+			b.Errorf("a second promotion: %+v, next %s", did, b.Schedule(s.Key).Next)
 		}
 	})
 	bubble(t, "sends the firing of a job that is due now, and repeats it if it may be lost", func(b *bench) {

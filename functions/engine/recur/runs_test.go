@@ -297,7 +297,7 @@ func TestRecurrer_EndsAScheduleAfterItsLastRun(t *testing.T) {
 		s := b.Rule(func(s *schedule.Schedule) { s.Spec.MaxRuns = &one })
 		first, second := b.Overdue(0, stagetest.Late, stagetest.Of(s)), b.Overdue(1, stagetest.Late, stagetest.Of(s))
 		b.RequireStep(b.sweep(first), job.StepFire)
-		b.Must(b.Store.Commit(b.Context(), s.CountRun(first)...))
+		b.Must(b.Store.Commit(b.Context(), s.CountRun(first, []bool{false})...))
 		time.Sleep(contract.Grace + time.Minute)
 		b.RequireStep(b.sweep(b.Row(first.Key)), job.StepFire) // it is counted already, so it may run
 		b.RequireStep(b.sweep(second), recur.Skipped)

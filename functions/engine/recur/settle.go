@@ -19,7 +19,7 @@ const settleTime = 5 * time.Second
 // does not decide about them, and they keep the template before it. Settle returns the schedule as it then is, or
 // as it was read if its epoch has moved: the edit is refused then.
 func (r *Recurrer) Settle(ctx context.Context, s schedule.Schedule, now time.Time) (schedule.Schedule, error) {
-	cal, err := s.Calendar()
+	cal, err := s.Coming()
 	if err != nil || !s.HoldsTimes(now) { // an unreadable calendar has no times
 		return s, nil
 	}

@@ -1009,7 +1009,7 @@ type CalendarPatchRequest struct {
 	// Exclude Names of exclusions. An exclusion that drops a time wins over one that moves it, and an earlier name over a later one.
 	Exclude *[]string `json:"exclude,omitempty"`
 
-	// MaxRuns Maximum number of runs in total; default: no limit
+	// MaxRuns Maximum number of runs in total; of a calendar in a list, of the runs at its own times; default: no limit
 	MaxRuns *int64 `json:"max_runs,omitempty"`
 
 	// MissingHour Treatment of a wall time that a change of the clock skips: run_after (default) runs once, at the first instant after the gap; skip does not run. A rule whose second, minute or hour begins with * follows real time, and the times that it loses are listed as skipped.
@@ -1069,7 +1069,7 @@ type CalendarRequest struct {
 	// Exclude Names of exclusions. An exclusion that drops a time wins over one that moves it, and an earlier name over a later one.
 	Exclude *[]string `json:"exclude,omitempty"`
 
-	// MaxRuns Maximum number of runs in total; default: no limit
+	// MaxRuns Maximum number of runs in total; of a calendar in a list, of the runs at its own times; default: no limit
 	MaxRuns *int64 `json:"max_runs,omitempty"`
 
 	// MissingHour Treatment of a wall time that a change of the clock skips: run_after (default) runs once, at the first instant after the gap; skip does not run. A rule whose second, minute or hour begins with * follows real time, and the times that it loses are listed as skipped.
@@ -2780,7 +2780,10 @@ type PreviewRequest struct {
 	After *time.Time `json:"after,omitempty"`
 
 	// Calendar Calendar: the nominal times of a schedule
-	Calendar CalendarRequest `json:"calendar"`
+	Calendar CalendarRequest `json:"calendar,omitempty,omitzero"`
+
+	// Calendars List of calendars instead of calendar, of which all times are listed
+	Calendars []CalendarRequest `json:"calendars,omitempty"`
 
 	// Count Number of times to list; default: 5
 	Count *int64 `json:"count,omitempty"`
@@ -3541,10 +3544,13 @@ type SchedulePage struct {
 	NextCursor *string `json:"next_cursor"`
 }
 
-// SchedulePatchRequest Changes, as a merge patch (RFC 7396). Schedule: calendar, policies, and either job or dag, one of which is required.
+// SchedulePatchRequest Changes, as a merge patch (RFC 7396). Schedule: calendar or calendars, policies, and either job or dag. One of each pair is required.
 type SchedulePatchRequest struct {
-	// Calendar Changes, as a merge patch (RFC 7396). Calendar: the nominal times of a schedule
+	// Calendar Calendar with the times at which the schedule runs
 	Calendar *CalendarPatchRequest `json:"calendar,omitempty"`
+
+	// Calendars List of calendars instead of calendar: the schedule runs at the times of all of them. An instant that several of them have is one time.
+	Calendars []CalendarRequest `json:"calendars,omitempty"`
 
 	// CatchUp Policy for nominal times whose run could not start in time
 	CatchUp *CatchUpPatchRequest `json:"catch_up,omitempty"`
@@ -3595,10 +3601,13 @@ type SchedulePauseView struct {
 // SchedulePauseViewMissed Selection of the nominal times in the pause that run after it; absent if catch_up selects them
 type SchedulePauseViewMissed string
 
-// ScheduleRequest Schedule: calendar, policies, and either job or dag, one of which is required.
+// ScheduleRequest Schedule: calendar or calendars, policies, and either job or dag. One of each pair is required.
 type ScheduleRequest struct {
 	// Calendar Calendar: the nominal times of a schedule
-	Calendar CalendarRequest `json:"calendar"`
+	Calendar CalendarRequest `json:"calendar,omitempty,omitzero"`
+
+	// Calendars List of calendars instead of calendar: the schedule runs at the times of all of them. An instant that several of them have is one time.
+	Calendars []CalendarRequest `json:"calendars,omitempty"`
 
 	// CatchUp Catch-up policy of a schedule
 	CatchUp *CatchUpRequest `json:"catch_up,omitempty"`
@@ -3625,7 +3634,10 @@ type ScheduleRequestOverlap string
 // ScheduleView Schedule. Fields without a value are absent.
 type ScheduleView struct {
 	// Calendar Calendar of a schedule.
-	Calendar CalendarView `json:"calendar"`
+	Calendar CalendarView `json:"calendar,omitempty,omitzero"`
+
+	// Calendars List of calendars as it was written, instead of calendar
+	Calendars []CalendarView `json:"calendars,omitempty"`
 
 	// CatchUp Catch-up policy of a schedule.
 	CatchUp CatchUpView `json:"catch_up"`
