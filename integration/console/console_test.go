@@ -360,6 +360,12 @@ func showsALedger(t *testing.T, b *browser, r rest) {
 	p.shows("This touches 1 schedule")
 	p.click("Delete the schedule")
 	p.shows("No schedules yet.")
+	r.ask("PUT", "/schedules/both", `{"calendars":[{"cron":"0 9 * * *","timezone":"Asia/Tokyo","max_runs":5},
+		{"every":"1d"}],"job":{"task":"echo"}}`)
+	p = b.open(t, r.url+"/#/schedules/both")
+	p.shows("Calendar 1", "Asia/Tokyo", "at most 5 runs", "Calendar 2", "every 1d")
+	p = b.open(t, r.url+"/#/schedules")
+	p.shows("0 9 * * *; every 1d")
 }
 
 func pauses(t *testing.T, b *browser, r rest) {

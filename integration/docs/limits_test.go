@@ -109,6 +109,7 @@ func limits() []table {
 			{"`rrule`", size(calendar.MaxRRule) + ", COUNT to " + n(calendar.MaxCount) + ", INTERVAL to " +
 				n(calendar.MaxInterval) + ", BYSETPOS to " + n(calendar.MaxSetPos)},
 			{"`max_runs`", n(calendar.MaxRuns)},
+			{"`calendars`", n(calendar.MaxCalendars) + ", with together as many dates and exclusions as one may have"},
 			{"how far ahead the next time is searched", n(calendar.HorizonYears) + " years"},
 			{"`spread`", "to " + of(calendar.MaxSpread) + ", and less than the distance of two times"},
 			{"exclusions of a tenant", n(contract.MaxExclusions)},

@@ -25,13 +25,14 @@ type schedules struct {
 var scheduleColumns = []column[rest.ScheduleView]{
 	{"SCHEDULE", scheduleName},
 	{"CALENDAR", func(v rest.ScheduleView) string {
-		c := v.Calendar
-		for _, form := range []*string{c.Cron, c.Every, c.Rrule} {
-			if form != nil {
-				return strings.TrimSpace(*form + " " + of(c.Timezone))
-			}
+		if v.Calendars == nil {
+			return calendarText(v.Calendar)
 		}
-		return "dates"
+		var all []string
+		for _, c := range v.Calendars {
+			all = append(all, calendarText(c))
+		}
+		return strings.Join(all, "; ")
 	}},
 	{"DOES", func(v rest.ScheduleView) string {
 		if v.Dag != nil {
@@ -62,6 +63,16 @@ var scheduleColumns = []column[rest.ScheduleView]{
 		}
 		return said
 	}},
+}
+
+// calendarText is the rule of a calendar and its zone.
+func calendarText(c rest.CalendarView) string {
+	for _, form := range []*string{c.Cron, c.Every, c.Rrule} {
+		if form != nil {
+			return strings.TrimSpace(*form + " " + of(c.Timezone))
+		}
+	}
+	return "dates"
 }
 
 func scheduleName(v rest.ScheduleView) string { return v.Name }

@@ -163,6 +163,28 @@ func TestDag_IsCancelled(t *testing.T) {
 	bad(t, exitRefused, "wrong_state", "dag", "cancel", id)
 }
 
+func TestSchedule_AppliesAListOfCalendars(t *testing.T) {
+	t.Parallel()
+	doc := "name: cli-both\ncalendars:\n- {cron: \"0 2 1 1 *\", timezone: Europe/Berlin}\n- {every: 9h}\n" +
+		"job: {task: echo}\n"
+	if out := good(t, "schedule", "apply", "-f", file(t, doc)); !strings.Contains(out,
+		"0 2 1 1 * Europe/Berlin; 9h") {
+		t.Errorf("it is shown as %s", out)
+	}
+	if out := good(t, "schedule", "apply", "-f", file(t, doc), "--dry-run"); !strings.Contains(out, "nothing changes") {
+		t.Errorf("the same file changes %s", out)
+	}
+	if out := good(t, "schedule", "preview", "cli-both", "-n", "3"); strings.Count(out, "\n") != 4 {
+		t.Errorf("the preview is %s", out)
+	}
+	bad(t, exitUsage, "line 4, column 11: /calendars/1/every", "schedule", "apply", "-f",
+		file(t, strings.Replace(doc, "9h", "9", 1)))
+	out := good(t, "schedule", "apply", "-f", file(t, "name: cli-both\ncalendar: {every: 9h}\njob: {task: echo}\n"))
+	if strings.Contains(out, "Berlin") {
+		t.Errorf("with one calendar it is shown as %s", out)
+	}
+}
+
 func TestScheduleRun_StartsAJobOrARunWithAnotherInput(t *testing.T) {
 	t.Parallel()
 	jobs, runs := "cli-run-jobs", "cli-run-dag"

@@ -7,7 +7,7 @@ import { Act, Field, ask, why } from '../core/ask.js'
 import { LongTable } from '../core/table.js'
 import { Late } from './jobs.js'
 import { missed, pauseBody, until } from './pauses.js'
-import { Preview, rule, usePreview } from './schedules.js'
+import { Preview, calendars, rule, usePreview } from './schedules.js'
 
 const bad = ['DEAD', 'FAILED', 'EXPIRED']
 const mostDays = 14
@@ -87,8 +87,8 @@ export function Schedule({ name, can }) {
         <${Json} label="Payload" value=${s.job?.payload} /></section>
       <section><h2>Next times</h2>
         ${s.paused && html`<p class="mute">It is paused: these are its calendar's times.</p>`}
-        <${Preview} of=${ahead} in=${s.calendar.timezone} />
-        ${can('write') && s.calendar.cron && html`
+        <${Preview} of=${ahead} in=${s.calendar ? s.calendar.timezone : 'the zone of its calendar'} />
+        ${can('write') && s.calendar?.cron && html`
           <${Recron} key=${s.calendar.cron} path=${path} s=${s} live=${live} />`}
       </section></div>
     <h2>Ledger</h2><${Ledger} items=${past.items} more=${past.more} />`}<//>`
@@ -103,13 +103,18 @@ function State({ s }) {
   return s.next.length ? html`<${Status} of="active" />` : html`<${Status} of="ended" /> ${s.ended_by}`
 }
 
+// whenOf is what one calendar says; its rule comes first.
+const whenOf = (c) => [
+  ['Rule', html`<code>${rule(c)}</code>`], ['Time zone', c.timezone || 'UTC'],
+  ['Spread', c.spread], ['Excludes', c.exclude?.join(', ')], ['At most', c.max_runs && `${c.max_runs} runs`],
+  ['From', c.start_at && html`<${Time} at=${c.start_at} />`], ['Until', c.end_at && html`<${Time} at=${c.end_at} />`],
+]
+
 const factsOf = (s) => [
-  ['Rule', html`<code>${rule(s.calendar)}</code>`], ['Time zone', s.calendar.timezone || 'UTC'],
+  ...(s.calendar ? whenOf(s.calendar) : calendars(s).map((c, n) => [`Calendar ${n + 1}`, html`<code>${rule(c)}</code>
+    ${whenOf(c).slice(1).filter(([, value]) => value).map(([name, value]) => html`; ${name.toLowerCase()} ${value}`)}`])),
   ['Makes', s.dag ? html`run of <a href=${`#/dags/${s.dag.name}`}>${s.dag.name}</a>` : `${s.job.task} job`],
   ['Overlap', s.overlap.replace('_', ' ')], ['Catch-up', `${s.catch_up.policy}, within ${s.catch_up.window}`],
-  ['Spread', s.calendar.spread], ['Excludes', s.calendar.exclude?.join(', ')],
-  ['From', s.calendar.start_at && html`<${Time} at=${s.calendar.start_at} />`],
-  ['Until', s.calendar.end_at && html`<${Time} at=${s.calendar.end_at} />`],
   ['Failures in a row', s.failures_in_a_row], ['Version', s.version],
   ['Jobs', html`<a href=${`#/jobs?schedule=${s.name}`}>all of its jobs</a>`],
 ]

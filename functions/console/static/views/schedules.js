@@ -8,6 +8,10 @@ import { Pages } from '../core/table.js'
 
 export const rule = (c) => c.cron || (c.every && `every ${c.every}`) || c.rrule || plural(c.dates?.length || 0, 'date')
 
+// calendars are the calendars of a schedule, also of one that has no list; rules names the rules of all.
+export const calendars = (s) => s.calendars || [s.calendar]
+export const rules = (s) => calendars(s).map(rule).join('; ')
+
 function Next({ of: s }) {
   if (s.paused) return html`<${Status} of="paused" />`
   if (s.next[0]) return html`<${Time} at=${s.next[0]} />`
@@ -16,7 +20,7 @@ function Next({ of: s }) {
 
 const columns = [
   { name: 'Name', cell: (s) => html`<a href=${`#/schedules/${s.name}`}>${s.name}</a>` },
-  { name: 'Rule', cell: (s) => html`<code>${rule(s.calendar)}</code>` },
+  { name: 'Rule', cell: (s) => html`<code>${rules(s)}</code>` },
   { name: 'Next', class: 'when', cell: (s) => html`<${Next} of=${s} />` },
   { name: 'And then', class: 'wide roomy', cell: (s) => !s.paused && s.next.slice(1, 3)
     .map((at) => html`<${Time} at=${at} bare /> `) },
@@ -104,7 +108,7 @@ export function NewSchedule() {
       const old = await get(path).catch((e) => (e.status === 404 ? null : Promise.reject(e)))
       if (!old) return await act()
       return await ask({ title: `Replace ${v.name}`, verb: 'Replace it', danger: true, act,
-        touches: `1 schedule, ${rule(old.calendar)}`, text: 'There is a schedule of that name. Its ledger stays.' })
+        touches: `1 schedule, ${rules(old)}`, text: 'There is a schedule of that name. Its ledger stays.' })
     } catch (refused) {
       return setError(refused)
     }
