@@ -81,6 +81,7 @@ func writes(r run.Run) map[string]item.Write {
 	add := func(_ run.Run, w item.Write) { all[w.Name] = w }
 	add(r.Built())
 	add(r.Halt(run.StopCancel, job.Reason{Code: "c"}, noon))
+	add(r.HaltAlways(noon))
 	add(r.Pause())
 	add(r.Resume(noon))
 	add(r.Touch(noon))
@@ -100,7 +101,7 @@ func writes(r run.Run) map[string]item.Write {
 // TestWrites_AreRefusedByWhatComesBetween holds the protocol's table: who passes where.
 func TestWrites_AreRefusedByWhatComesBetween(t *testing.T) {
 	t.Parallel()
-	const every = "built stop pause resume touch begin holds end rest finish withdraw"
+	const every = "built stop stop_always pause resume touch begin holds end rest finish withdraw"
 	building := func(r *run.Run) { r.Status = run.Building }
 	begun := func(id string) func(*run.Run) {
 		return func(r *run.Run) { r.Operation = &run.Operation{ID: id} }
@@ -113,7 +114,7 @@ func TestWrites_AreRefusedByWhatComesBetween(t *testing.T) {
 		"it is built":   {building, "built stop pause resume touch begin holds end rest"},
 		"an operation":  {begun("x"), "stop pause resume finish withdraw"},
 		"another one":   {begun("z"), "stop pause resume"},
-		"a stop":        {func(r *run.Run) { r.Stop = run.StopFail }, "holds end rest"},
+		"a stop":        {func(r *run.Run) { r.Stop = run.StopFail }, "stop_always holds end rest"},
 		"its end":       {func(r *run.Run) { r.Status = run.Failed }, "holds"},
 		"a newer epoch": {func(r *run.Run) { r.Epoch++ }, ""},
 	} {
@@ -348,5 +349,49 @@ func TestRun_WakesNextAtTheEarliestTimeThatMatters(t *testing.T) {
 				t.Errorf("it wakes at %v, want %v", got, c.want)
 			}
 		})
+	}
+}
+
+func TestMayStart_LetsNodesStartInAStoppedRunThatRunAlways(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		change         func(*run.Run)
+		always, others bool
+	}{
+		"in a run that goes on": {func(*run.Run) {}, true, true},
+		"in a stopped run":      {func(r *run.Run) { r.Stop = run.StopExpire }, true, false},
+		"in one that was cancelled once more": {
+			func(r *run.Run) { r.Stop, r.StopAll = run.StopCancel, true }, false, false},
+		"in one of which rows are forgotten": {
+			func(r *run.Run) { r.Stop, r.Lost = run.StopExpire, true }, false, false},
+		"in one of which rows may be forgotten": {
+			func(r *run.Run) { r.Stop, r.KeptUntil = run.StopFail, noon }, false, false},
+		"in a run that has ended": {func(r *run.Run) { r.Status = run.Cancelled }, false, false},
+		"in an older generation": {func(r *run.Run) {
+			r.Stop, r.Nodes = run.StopFail, map[string]run.Node{"a": {Generation: 2}}
+		}, false, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			r := going(c.change)
+			for always, want := range map[bool]bool{true: c.always, false: c.others} {
+				row := job.Row{NodeRef: job.NodeRef{Node: "a", Generation: 1, Always: always}}
+				if why := r.MayStart(row, noon); (why == "") != want {
+					t.Errorf("a node with always %v may start: %v (%s), want %v", always, why == "", why, want)
+				}
+			}
+		})
+	}
+}
+
+func TestHaltAlways_LeavesHowARunWasStopped(t *testing.T) {
+	t.Parallel()
+	stopped, _ := going(func(r *run.Run) { r.Paused = true }).Halt(run.StopCancel, job.Reason{Code: "x"}, noon)
+	if stopped.Status != run.Running || stopped.Paused || !stopped.StoppedAt.Equal(noon) {
+		t.Errorf("the stopped run is %+v", stopped)
+	}
+	all, _ := stopped.HaltAlways(noon.Add(time.Minute))
+	if !all.StopAll || all.Stop != run.StopCancel || !all.StoppedAt.Equal(noon) || all.Epoch != stopped.Epoch+1 {
+		t.Errorf("after the second cancel the run is %+v", all)
 	}
 }
