@@ -135,6 +135,7 @@ func TestConsole_ServesItsUsers(t *testing.T) {
 		"shows a job posted by REST without a reload, and keeps the focus": followsJobs,
 		"tells a job's life, each attempt with its lateness and error":     describesALife,
 		"cancels a job by the keyboard, after asking":                      cancelsByKeyboard,
+		"pauses one job with a reason, and resumes it":                     pausesAJob,
 		"redrives dead letters by clicks, after a dry run":                 redrives,
 		//proof:of 140
 		"retries the failed node of a run and skips another, by clicks": retriesANode,
@@ -224,6 +225,30 @@ func cancelsByKeyboard(t *testing.T, b *browser, r rest) {
 	p.await("document.activeElement.textContent === 'Cancel the job'")
 	p.press("Enter")
 	p.shows("Settled: cancelled")
+}
+
+func pausesAJob(t *testing.T, b *browser, r rest) {
+	id := r.post(`{"task":"echo","delay":"1h"}`)
+	p := b.open(t, r.url+"/#/jobs/"+id)
+	p.shows("Waits for its due time")
+	p.click("Pause")
+	p.shows("This touches 1 job.")
+	p.write("Reason", "not before noon")
+	p.click("Pause the job")
+	p.shows("paused, scheduled", "not before noon – laptop", "Waits for its resume")
+	p.shoot("job-paused")
+	if v := r.ask("GET", "/jobs/"+id, ""); v["waiting_for"] != "pause" {
+		t.Fatalf("it waits for %v", v["waiting_for"])
+	}
+	p.await("!" + named("Run now"))
+	list := b.open(t, r.url+"/#/jobs")
+	list.shows("paused, scheduled")
+	p.click("Resume")
+	p.click("Resume the job")
+	p.shows("Waits for its due time")
+	if v := r.ask("GET", "/jobs/"+id, ""); v["paused"] != nil {
+		t.Errorf("it is paused: %v", v["paused"])
+	}
 }
 
 func redrives(t *testing.T, b *browser, r rest) {
