@@ -30,7 +30,7 @@ var specifications = []specification{
 		invariants: []string{"startsRight", "finalIsQuiet", "outcomeOfTheOwner", "settledOnce", "successCounts",
 			"stopCounts", "hasWakeUp", "hasLetter", "redrivenOnce"},
 		witnesses: []string{"aRetrySucceeds", "aJobIsRedriven", "aRunningJobIsCancelled", "anEditedJobSucceeds",
-			"anAttemptIsTakenOver"},
+			"anAttemptIsTakenOver", "aJobIsPausedBetweenAttempts", "aResumedJobSucceeds"},
 		traces: 750, steps: 50,
 	},
 	{
