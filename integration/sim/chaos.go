@@ -100,6 +100,10 @@ func Chaos(w *World) {
 			people.Go(func() { w.As(tenants[n%tenantCount]).comesAfter(n, of) })
 		}
 	}
+	for n := range dice(w.o.Seed, "pauses of jobs").IntN(6) {
+		of := rand.New(rand.NewPCG(w.o.Seed, uint64(3000+n)))
+		people.Go(func() { w.As(tenants[n%tenantCount]).pausesSome(of) })
+	}
 	people.Wait()
 	w.Calm()
 	for range 3 { // a job that was redriven too early comes back to the dead-letter queue
@@ -202,6 +206,21 @@ func (w *Client) changesTheirMind(id job.ID, d *rand.Rand) {
 		w.Want([]int{202, 409}, "POST", path+"/redrive", nil)
 	case 5:
 		w.Want([]int{200}, "GET", path, nil)
+	}
+}
+
+// pausesSome pauses and resumes random jobs, in whatever state they are.
+func (w *Client) pausesSome(d *rand.Rand) {
+	for range 1 + d.IntN(4) {
+		sleepUpTo(d, 2*time.Minute)
+		rows := w.rows()
+		if len(rows) == 0 {
+			continue
+		}
+		path := "/jobs/" + string(rows[d.IntN(len(rows))].ID)
+		w.Want([]int{200, 404, 409}, "POST", path+"/pause", nil)
+		sleepUpTo(d, 4*time.Minute)
+		w.Want([]int{200, 404, 409}, "POST", path+"/resume", nil)
 	}
 }
 

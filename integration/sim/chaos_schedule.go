@@ -46,6 +46,10 @@ func Timetable(w *World) {
 	if d.IntN(3) == 0 {
 		people.Go(w.deployments)
 	}
+	for n := range dice(w.o.Seed, "pauses of jobs").IntN(4) {
+		c, mine := w.As(tenants[n%tenantCount]), dice(w.o.Seed, fmt.Sprintf("pauses of jobs %d", n))
+		people.Go(func() { c.pausesSome(mine) })
+	}
 	people.Wait()
 	w.Calm()
 	for range 40 { // failures may pause them once more
