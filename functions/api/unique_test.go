@@ -362,6 +362,15 @@ func TestUnique_OfABatchCountsTheHolderAsAccepted(t *testing.T) {
 	if n := b.Meter.Total("jobs_accepted_total"); n != 2 {
 		t.Errorf("%v jobs were accepted", n)
 	}
+	var many []string
+	for n := range 60 {
+		many = append(many, strings.Replace(item("replace", n), `"key":"k"`, `"key":"many"`, 1))
+	}
+	items = b.want(t, 200, "POST", "/v1/jobs/batch", `{"jobs":[`+strings.Join(many, ",")+`]}`).items()
+	last := items[59]["job"].(map[string]any)["job_id"].(string)
+	if row := b.row(t, last); row.Payload != "59" || row.Version != 60 {
+		t.Errorf("after many the job has payload %s at version %d", row.Payload, row.Version)
+	}
 }
 
 func TestUnique_IsTakenByOneOfManyAtOnce(t *testing.T) {
