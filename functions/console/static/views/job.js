@@ -130,7 +130,8 @@ const factsOf = (job) => [
   ['Attempts', `${job.attempt} of ${job.max_attempts}`],
   ['Retry', job.retry && `${job.retry.initial_delay} × ${job.retry.factor}, at most ${job.retry.max_delay}`],
   ['Limits', job.limits?.map((l) => html`<a href=${`#/limits/${l.name}`}>${keyed(l).slice(6)}</a> `)],
-  ['Unique key', job.unique && html`<code>${job.unique.key}</code> until ${job.unique.until}, on conflict ${job.unique.on_conflict}`],
+  ['Unique key', job.unique && html`<code>${job.unique.key}</code> until ${job.unique.until}, on conflict
+    ${job.unique.on_conflict}`],
   ['Schedule', link('schedules', job.schedule, job.schedule)],
   ['Run', job.run_id && link('runs', `${job.run_id}/${job.node}`,
     job.item === undefined ? job.node : `${job.node} [${job.item}]`)],
