@@ -281,7 +281,7 @@ func redrives(t *testing.T, b *browser, r rest) {
 	p.click("Redrive")
 	p.shows("This touches 3 dead jobs.")
 	p.click("Redrive 3 jobs")
-	p.shows("1 job failed for good, of 1 cause.")
+	p.shows("1 job failed for good, of 1 cause.", "http: http_status – 3 new jobs made.")
 	for _, id := range ids[:3] {
 		by, ok := r.ask("GET", "/jobs/"+id, "")["redriven_by"].(string)
 		if !ok {
@@ -294,6 +294,19 @@ func redrives(t *testing.T, b *browser, r rest) {
 	if v := r.ask("GET", "/jobs/"+ids[3], ""); v["redriven_by"] != nil {
 		t.Error("a job of another cause is redriven")
 	}
+	p.eval(`(() => { const send = fetch; window.fetch = (to, o) => (to.endsWith('/redrive') && !o.body.includes('dry_run')
+		? Promise.reject(new TypeError('offline')) : send(to, o)) })()`)
+	p.click("Redrive")
+	p.click("Redrive 1 job")
+	p.shows("The API cannot be reached.")
+	p.click("Cancel")
+	p.await("!document.querySelector('dialog')")
+	if text := p.eval("document.querySelector('main').innerText").(string); strings.Contains(text, "new job") {
+		t.Errorf("after a redrive that failed it still says of the one before:\n%s", text)
+	}
+	p.click("Purge")
+	p.click("Purge 1 job")
+	p.shows("No dead letters.", "1 job deleted.")
 }
 
 func retriesANode(t *testing.T, b *browser, r rest) {
@@ -391,6 +404,8 @@ func showsALedger(t *testing.T, b *browser, r rest) {
 	p.shows("Calendar 1", "Asia/Tokyo", "at most 5 runs", "Calendar 2", "every 1d")
 	p = b.open(t, r.url+"/#/schedules")
 	p.shows("0 9 * * *; every 1d")
+	r.ask("PUT", "/schedules/often", `{"calendar":{"every":"1s"},"job":{"task":"echo","payload":{}}}`)
+	p.await(`[...document.querySelectorAll('tr')].some((e) => /often[^]*succeeded/.test(e.innerText))`)
 }
 
 func pauses(t *testing.T, b *browser, r rest) {

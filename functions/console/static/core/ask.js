@@ -16,14 +16,15 @@ export const ask = (question) => new Promise((done) => show({ ...question, done 
 
 export function Asking() {
   const [question, set] = useState(null)
-  const [text, setText] = useState('')
+  const [said, setSaid] = useState({ text: '' })
+  const { text } = said
   show = set
-  note = setText
+  note = (t) => setSaid({ text: t }) // the same words again are shown for their whole time again
   useEffect(() => {
     if (!text) return undefined
-    const t = setTimeout(() => setText(''), 6000)
+    const t = setTimeout(() => setSaid({ text: '' }), 6000)
     return () => clearTimeout(t)
-  }, [text])
+  }, [said])
   return html`${question && html`<${Question} key=${question} q=${question} close=${() => set(null)} />`}
     <div class="said" role="status" aria-live="polite">${text && html`<p>${text}</p>`}</div>`
 }

@@ -98,6 +98,29 @@ export function usePages(path, filter, id = 'job_id') {
   return { ...live, rows, cursor, more, stuck: older.error }
 }
 
+const atOnce = 4 // requests that rows have under way
+const queue = []
+let under = 0
+
+// turn runs load() once fewer than atOnce others run, in the order of the calls: a table of many rows neither holds
+// up the rest of the page nor uses up the tenant's rate limit.
+async function turn(load, signal) {
+  if (under >= atOnce) await new Promise((free) => { queue.push(free) }) // which leaves its turn to this one
+  else under++
+  try {
+    signal.throwIfAborted()
+    return await load()
+  } finally {
+    const next = queue.shift()
+    if (next) next()
+    else under--
+  }
+}
+
+// useRow is useLive for what one row of a table shows beyond its list: it loads path once the row is drawn.
+export const useRow = (path, soonest = 15_000) => useLive((signal) => turn(() => get(path, {}, signal), signal),
+  [path], soonest)
+
 const clocks = new Map() // those who want to be drawn again, by their period
 
 // useClock draws its caller again each `every` milliseconds while the tab is seen, all callers together, and

@@ -1,7 +1,7 @@
 // Schedules with their next times; and making one, with its times shown while its calendar is typed.
 import { html, useEffect, useState } from '../core/html.js'
 import { call, get, put, seg } from '../core/api.js'
-import { usePages } from '../core/live.js'
+import { usePages, useRow } from '../core/live.js'
 import { Empty, Loaded, Refused, Status, Time, localTime, plural, zone } from '../core/form.js'
 import { Field, ask, say } from '../core/ask.js'
 import { Pages } from '../core/table.js'
@@ -18,16 +18,30 @@ function Next({ of: s }) {
   return html`<span class="mute">${s.ended_by ? 'ended' : 'none'}</span>`
 }
 
+// Outcome is what one nominal time led to; of one that ran, how its job or run goes, with a link to it.
+export function Outcome({ of: o }) {
+  const status = html`<${Status} of=${(o.outcome === 'ran' && o.status) || o.outcome} />`
+  if (!o.job_id && !o.run_id) return status
+  return html`<a href=${o.run_id ? `#/runs/${o.run_id}` : `#/jobs/${o.job_id}`}>${status}</a>`
+}
+
+// Last is the newest time that has passed, which lists of schedules leave out.
+function Last({ of: s }) {
+  const { data, error } = useRow(`/schedules/${seg(s.name)}`)
+  if (data?.last) return html`<${Outcome} of=${data.last} />`
+  return html`<span class="mute" title=${error?.message}>${data ? 'none yet' : error ? 'unknown' : '…'}</span>`
+}
+
 const columns = [
-  { name: 'Name', cell: (s) => html`<a href=${`#/schedules/${s.name}`}>${s.name}</a>` },
-  { name: 'Rule', cell: (s) => html`<code>${rules(s)}</code>` },
+  { name: 'Name', cell: (s) => html`<a href=${`#/schedules/${s.name}`} title=${s.name}>${s.name}</a>
+    <code class="thin mute">${rules(s)}</code>` },
+  { name: 'Rule', class: 'wide', cell: (s) => html`<code title=${rules(s)}>${rules(s)}</code>` },
   { name: 'Next', class: 'when', cell: (s) => html`<${Next} of=${s} />` },
-  { name: 'And then', class: 'wide roomy', cell: (s) => !s.paused && s.next.slice(1, 3)
+  { name: 'After that', class: 'wide roomy', cell: (s) => !s.paused && s.next.slice(1, 3)
     .map((at) => html`<${Time} at=${at} bare /> `) },
   { name: 'Makes', class: 'wide', cell: (s) => (s.dag ? html`run of <a href=${`#/dags/${s.dag.name}`}>${s.dag.name}</a>`
     : `${s.job.task} job`) },
-  { name: 'Last', class: 'wide', cell: (s) => (s.last ? html`<${Status} of=${s.last.status || s.last.outcome} />`
-    : html`<span class="mute">–</span>`) },
+  { name: 'Last', class: 'st', cell: (s) => html`<${Last} of=${s} />` },
 ]
 
 export function Schedules({ can }) {
@@ -97,6 +111,7 @@ export function NewSchedule() {
     onInput=${(e) => set({ ...v, [name]: e.target.value })} />`
   const save = async (e) => {
     e.preventDefault()
+    setError(null)
     try {
       const path = `/schedules/${seg(v.name)}`
       const job = { task: v.task, ...(v.payload.trim() ? { payload: JSON.parse(v.payload) } : {}) }
