@@ -155,6 +155,29 @@ func TestResumeJob_SendsAMissingFiringWhenRepeated(t *testing.T) {
 	}
 }
 
+// A worker that received a firing of before the pause holds the claim until it has read the row.
+func TestResumeJob_DoesNotWaitForAWorkerWithAnOldFiring(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	id := b.post(t, `{"task":"echo"}`)
+	b.want(t, 200, "POST", "/v1/jobs/"+id+"/pause", "")
+	row := b.row(t, id)
+	fenced, err := b.Store.Claim(context.Background(), row.Key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	owner := job.Owner{Worker: "w1", Nonce: "n", LeaseUntil: noon.Add(contract.Lease), DueAt: row.DueAt}
+	if err := b.Store.Put(context.Background(), job.TakeOver(row.Key, fenced, owner, noon)); err != nil {
+		t.Fatal(err)
+	}
+	if r := b.want(t, 200, "GET", "/v1/jobs/"+id, ""); r.str("status") != "SCHEDULED" || r.body["worker"] != nil {
+		t.Errorf("it is shown as %s", r.text)
+	}
+	if r := b.want(t, 200, "POST", "/v1/jobs/"+id+"/resume", ""); r.body["paused"] != nil {
+		t.Errorf("answered %s", r.text)
+	}
+}
+
 func TestPausedJob_IsEditedAndCancelledAndNotRun(t *testing.T) {
 	t.Parallel()
 	b := setup(t)

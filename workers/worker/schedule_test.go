@@ -288,6 +288,42 @@ func TestSchedule_CountsARunForEachCalendarThatMayRun(t *testing.T) {
 	}
 }
 
+// Under buffer_all a job waits for those of earlier times, but not for one that is paused itself.
+func TestSchedule_WaitsForNoTurnOfAPausedJob(t *testing.T) {
+	for name, c := range map[string]struct {
+		paused [2]bool // the two jobs before
+		starts bool
+	}{
+		"none is paused":          {[2]bool{false, false}, false},
+		"the first is paused":     {[2]bool{true, false}, false},
+		"both of them are paused": {[2]bool{true, true}, true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			within(t, func(b *bench) {
+				s := b.rule(func(s *schedule.Schedule) { s.Overlap = schedule.OverlapBufferAll })
+				s.CreatedAt = s.CreatedAt.Add(-3 * time.Hour)
+				b.Write(item.Write{Ref: s.Ref(), Name: "test.older", Put: s.Item()})
+				at := func(ago time.Duration, paused bool) job.Row {
+					return b.put(-ago, of(s), func(r *job.Row) {
+						r.ID = s.JobID(r.NominalAt)
+						if paused {
+							r.Paused.Since = time.Now()
+						}
+					})
+				}
+				at(2*time.Hour, c.paused[0])
+				at(time.Hour, c.paused[1])
+				b.fire(at(0, false), 0)
+				b.start("a")
+				b.sleep(5 * time.Second)
+				if started := b.started() == 1; started != c.starts {
+					t.Errorf("started: %v", started)
+				}
+			})
+		})
+	}
+}
+
 func TestSchedule_RejudgesASlowlyAdmittedAttempt(t *testing.T) {
 	two := 2
 	for name, c := range map[string]struct {

@@ -172,4 +172,18 @@ func TestDecider_LetsTheNextGoBeforeAPausedJob(t *testing.T) {
 		b.engine.Paused(b.Context(), b.pause(first))
 		b.RequireFired(b.Row(next.Key))
 	})
+	bubble(t, "where only one may wait", func(b *bench) {
+		s := b.Rule(func(s *schedule.Schedule) { s.Overlap = schedule.OverlapBufferOne })
+		holder, first := b.Overdue(1, time.Hour, stagetest.Of(s)), b.Overdue(2, time.Minute, stagetest.Of(s))
+		b.Write(s.TakeSlot(holder.ID))
+		b.RequireStep(b.sweep(first), job.StepPark)
+		b.pause(b.Row(first.Key))
+		next := b.Overdue(3, time.Second, stagetest.Of(s))
+		b.RequireStep(b.sweep(next), job.StepPark)
+		slot, err := b.Store.Slot(b.Context(), s.Key)
+		b.Must(err)
+		if slot.Waiting != next.ID || !b.Row(next.Key).QueuedBehind {
+			b.Errorf("%s waits, not %s", slot.Waiting, next.ID)
+		}
+	})
 }
