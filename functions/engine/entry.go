@@ -53,25 +53,22 @@ func (e *Engine) Waiting(ctx context.Context, k limit.Key) error {
 	return e.Perform(ctx, effect.List{Freed: []limit.Key{k}})
 }
 
-// Operation brings an operation on as far as it goes now, while going says so. over says that it has ended, or that
-// there is none.
+// Operation brings an operation on as far as it goes now, while going says so. over says that it had ended before, or
+// that there is none.
 func (e *Engine) Operation(ctx context.Context, k operation.Key, going func() bool) (over bool, err error) {
-	for more := true; more; more = more && going() {
-		if more, err = e.Backfills.Advance(ctx, k); err != nil {
-			break
-		}
-	}
-	if fault.KindOf(err) == fault.NotFound {
-		return true, nil
-	}
-	if err != nil {
-		return false, err
-	}
 	o, err := e.deps.Store.Operation(ctx, k)
 	if fault.KindOf(err) == fault.NotFound {
 		return true, nil
 	}
-	return err == nil && o.Status.Over(), err
+	if err != nil || o.Status.Over() {
+		return err == nil, err
+	}
+	for more := true; more; more = more && going() {
+		if more, err = e.Backfills.Advance(ctx, k); err != nil {
+			return false, err
+		}
+	}
+	return false, nil
 }
 
 // Reevaluate decides at once about a job that a worker refused to start.

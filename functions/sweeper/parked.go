@@ -9,10 +9,10 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"punctual/functions/engine/scan"
+	"punctual/shared/fault"
 	"punctual/shared/horizon"
 	"punctual/shared/job"
 	"punctual/shared/limit"
-	"punctual/shared/operation"
 	"punctual/shared/schedule"
 	"punctual/shared/store"
 	"punctual/shared/telemetry"
@@ -121,11 +121,16 @@ func (s *Stage) limits(ctx context.Context, now time.Time) error {
 // operations brings on the operations that have not ended, where no process has done so: one that noted the end of a
 // job may have crashed. Each pass begins with another one.
 func (s *Stage) operations(ctx context.Context, now time.Time) error {
-	keys, err := s.Store.NotedOperations(ctx)
-	_, errOperations := eachInTime(ctx, keys, now, func(k operation.Key) error {
-		over, err := s.engine.Operation(ctx, k, func() bool { return scan.TimeLeft(ctx, scan.Closing) })
-		if over && err == nil {
-			err = s.Store.ForgetOperation(ctx, k, now)
+	noted, err := s.Store.NotedOperations(ctx)
+	_, errOperations := eachInTime(ctx, noted, now, func(n store.NotedOperation) error {
+		over, err := s.engine.Operation(ctx, n.Key, func() bool { return scan.TimeLeft(ctx, scan.Closing) })
+		if over && now.Sub(n.NotedAt) > store.NoteKept {
+			err = s.Store.ForgetOperation(ctx, n.Key, now)
+		}
+		if err != nil && !fault.Retryable(err) { // such as one that cannot be read: it must not fail each pass
+			s.Log.ErrorContext(ctx, "an operation could not be brought on",
+				telemetry.Tenant, n.Tenant, "operation", n.ID, telemetry.Err, err.Error())
+			return nil
 		}
 		return err
 	})

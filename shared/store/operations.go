@@ -101,12 +101,13 @@ func (s *Store) ForgetOperation(ctx context.Context, k operation.Key, now time.T
 }
 
 // NotedOperations implements OperationNotes.
-func (s *Store) NotedOperations(ctx context.Context) (keys []operation.Key, err error) {
+func (s *Store) NotedOperations(ctx context.Context) (noted []NotedOperation, err error) {
 	found, err := s.notes(ctx, operationNotes)
 	for _, i := range found {
 		if t, id, ok := strings.Cut(i.Str(contract.AttrSK), "#"); ok {
-			keys = append(keys, operation.Key{Tenant: tenant.ID(t), ID: job.ID(id)})
+			k := operation.Key{Tenant: tenant.ID(t), ID: job.ID(id)}
+			noted = append(noted, NotedOperation{k, i.Time("at")})
 		}
 	}
-	return keys, err
+	return noted, err
 }

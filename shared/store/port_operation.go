@@ -47,10 +47,16 @@ type Existing struct {
 	Err  error    // why it cannot be read; nil if it can, or if there is none
 }
 
+// NotedOperation is an operation that may go on.
+type NotedOperation struct {
+	operation.Key
+	NotedAt time.Time
+}
+
 // OperationNotes list the operations that go on, so that the sweeper brings them on.
 type OperationNotes interface {
 	// NotedOperations lists the operations that NoteOperation named.
-	NotedOperations(ctx context.Context) ([]operation.Key, error)
+	NotedOperations(ctx context.Context) ([]NotedOperation, error)
 	// ForgetOperation removes a NoteOperation older than NoteKept. The operation has ended, or there is none.
 	ForgetOperation(ctx context.Context, k operation.Key, now time.Time) error
 }

@@ -1,0 +1,75 @@
+package sweeper_test
+
+import (
+	"testing"
+	"time"
+
+	"punctual/functions/stagetest"
+	"punctual/shared/item"
+	"punctual/shared/job"
+	"punctual/shared/job/jobtest"
+	"punctual/shared/operation"
+	"punctual/shared/store"
+)
+
+// backfill makes an operation of the last hours of a schedule, and takes no step of it: its process has crashed.
+func (b *bench) backfill(n byte, hours int) operation.Key {
+	b.Helper()
+	s, err := b.Store.Schedule(b.Context(), stagetest.Schedule("rule", "").Key)
+	if err != nil {
+		s = b.rule("0 * * * *")
+	}
+	to := stagetest.Now().Truncate(time.Hour)
+	o := operation.Operation{
+		Key:    operation.Key{Tenant: jobtest.Tenant, ID: job.NewID(stagetest.Now(), [10]byte{n})},
+		Action: operation.Backfill, Status: operation.Running, CreatedAt: stagetest.Now(), Version: 1, Schedule: s.Name,
+		Since: s.CreatedAt, Epoch: s.Epoch, From: to.Add(-time.Duration(hours) * time.Hour), To: to,
+		Order: operation.Oldest, Most: 50, Matched: hours,
+	}
+	b.Must(b.Engine().Backfills.Create(b.Context(), o))
+	return o.Key
+}
+
+func TestSweeper_BringsOperationsOn(t *testing.T) {
+	t.Parallel()
+	read := func(b *bench, k operation.Key) operation.Operation {
+		o, err := b.Store.Operation(b.Context(), k)
+		b.Must(err)
+		return o
+	}
+	bubble(t, "one whose process crashed, and one that it cannot read keeps it from no other", func(b *bench) {
+		unreadable, k := b.backfill(1, 3), b.backfill(2, 30)
+		b.Overwrite(unreadable.Ref(), item.Item{"pk": unreadable.Ref().PK, "sk": unreadable.Ref().SK, "body": "{"})
+		b.sweep()
+		if o := read(b, k); len(o.Open) != 30 {
+			b.Errorf("%+v", o)
+		}
+		for _, id := range read(b, k).Open { // each ends, and no process hears of it
+			r := b.Row(job.Key{Tenant: k.Tenant, ID: id})
+			r.Status, r.WakeAt = job.Succeeded, time.Time{}
+			b.Put(r)
+		}
+		b.sweep()
+		if o := read(b, k); o.Status != operation.Succeeded || o.Done != 30 {
+			b.Errorf("%+v", o)
+		}
+	})
+	bubble(t, "until it has ended and its note is old", func(b *bench) {
+		k := b.backfill(1, 0)
+		b.sweep()
+		noted := func() int {
+			list, err := b.Store.NotedOperations(b.Context())
+			b.Must(err)
+			return len(list)
+		}
+		b.sweep()
+		if read(b, k).Status != operation.Succeeded || noted() != 1 {
+			b.Errorf("%d notes", noted())
+		}
+		time.Sleep(store.NoteKept + time.Minute)
+		b.sweep()
+		if noted() != 0 {
+			b.Errorf("%d notes", noted())
+		}
+	})
+}
