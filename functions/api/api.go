@@ -10,6 +10,7 @@ import (
 	"punctual/functions/api/dags"
 	"punctual/functions/api/jobs"
 	limitsapi "punctual/functions/api/limits"
+	"punctual/functions/api/operations"
 	"punctual/functions/api/rest"
 	"punctual/functions/api/schedules"
 	"punctual/functions/api/spec"
@@ -46,6 +47,7 @@ func New(d Deps) http.Handler {
 	jobs.New(core)
 	s.DagRuns = dags.New(core, s)
 	limitsapi.New(core)
+	operations.New(core)
 	admin.New(core, func() ([]byte, error) { return document(core.Router.OpenAPI()) })
 	return core.Router
 }

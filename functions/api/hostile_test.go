@@ -195,6 +195,7 @@ func slowChanges(size int) map[string]slowBody {
 		"a preview":              {"POST", "/v1/schedules/preview", `{"calendar":%s}`},
 		"a pause of a schedule":  {"POST", "/v1/schedules/there/pause", `%s`},
 		"a resume of a schedule": {"POST", "/v1/schedules/there/resume", `%s`},
+		"a backfill":             {"POST", "/v1/schedules/there/backfills", `%s`},
 		"a schedule to run now":  {"POST", "/v1/schedules/there/run-now", `%s`},
 		"a payload to run now":   {"POST", "/v1/schedules/there/run-now", `{"payload_patch":%s}`},
 		"a purge":                {"POST", "/v1/dead-letters/purge", `{"filter":%s}`},

@@ -15,6 +15,7 @@ import (
 	"punctual/shared/calendar"
 	"punctual/shared/contract"
 	"punctual/shared/job"
+	"punctual/shared/operation"
 	"punctual/shared/schedule"
 	"punctual/shared/schema"
 	"punctual/shared/span"
@@ -37,6 +38,7 @@ var limits = strings.NewReplacer(
 	"{=default_timeout}", span.Format(contract.DefaultTimeout),
 	"{=depth}", strconv.Itoa(contract.MaxDepth),
 	"{=dry_run_days}", spec.Days(calendar.ComparedAhead),
+	"{=dry_run_s}", text.InUnits(schedules.DryRunTime, time.Second, ""),
 	"{=dry_run_listed}", strconv.Itoa(calendar.ComparedListed),
 	"{=finished_days}", spec.Days(contract.FinishedKept),
 	"{=cancel_s}", text.InUnits(contract.CancelCheckEvery+time.Second, time.Second, ""),
@@ -57,6 +59,8 @@ var limits = strings.NewReplacer(
 	"{=move_days}", strconv.Itoa(calendar.MaxMoveDays),
 	"{=zone_rules_days}", strconv.Itoa(int(contract.MaxZoneRulesAge/(24*time.Hour))),
 	"{=next_shown}", text.Spelled(schedules.NextShown),
+	"{=operation_errors}", strconv.Itoa(operation.MaxErrors),
+	"{=operation_times}", strconv.Itoa(operation.MaxTimes/1000)+",000",
 	"{=past_s}", text.InUnits(contract.PastAllowed, time.Second, ""),
 	"{=payload_mib}", strconv.Itoa(contract.MaxPayload>>20),
 	"{=pending_before}", strconv.Itoa(show.PendingBefore),

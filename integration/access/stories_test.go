@@ -369,4 +369,5 @@ var stories = []struct {
 	{"jobs after jobs", ofAfter},
 	{"jobs under limits", ofLimits},
 	{"jobs with unique keys", ofUniqueKeys},
+	{"backfills of schedules", ofBackfills},
 }

@@ -143,6 +143,8 @@ def completed(method, path, body):
         body.pop("params", None)
         if "allow_literals" in body and not {"payload", "payload_patch"} & body.keys():
             body["payload"] = {"a": 1}
+    if path.endswith("/backfills"):
+        body |= {"from": near(-3), "to": near(-1)}
     if "/exclusions/" in path and not {"dates", "ranges", "yearly", "weekly"} & body.keys():
         body["weekly"] = ["sat"]
     if path.endswith("/limits/{name}") and ("max_running" not in body or body["max_running"] is None):

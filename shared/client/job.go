@@ -94,9 +94,10 @@ func (c *Client) Wait(ctx context.Context, id string) (rest.JobView, error) {
 	return wait(ctx, c, rest.GetJob, r, func(job rest.JobView) string { return string(job.Status) })
 }
 
-// Over reports whether a status of a job, a node or a run is final.
+// Over reports whether a status of a job, a node, a run or an operation is final.
 func Over(status string) bool {
-	return slices.Contains([]string{"SUCCEEDED", "DEAD", "CANCELLED", "SKIPPED", "EXPIRED", "FAILED"}, status)
+	final := []string{"SUCCEEDED", "DEAD", "CANCELLED", "SKIPPED", "EXPIRED", "FAILED", "STOPPED"}
+	return slices.Contains(final, status)
 }
 
 // Jobs iterates over the jobs that filter lets through, newest first; nil is all. It asks for pages as

@@ -27,6 +27,10 @@ var methods = map[string]string{
 	"listOccurrences": "Occurrences", "listSchedules": "Schedules", "patchSchedule": "PatchSchedule",
 	"pauseSchedule": "PauseSchedule", "previewCalendar": "PreviewCalendar", "previewSchedule": "PreviewSchedule",
 	"putSchedule": "PutSchedule", "resumeSchedule": "ResumeSchedule", "runScheduleNow": "RunScheduleNow",
+	"createBackfill": "Backfill",
+
+	"getOperation": "Operation", "listOperations": "Operations", "pauseOperation": "PauseOperation",
+	"proceedOperation": "ProceedOperation", "resumeOperation": "ResumeOperation", "stopOperation": "StopOperation",
 
 	"deleteExclusion": "DeleteExclusion", "getExclusion": "Exclusion", "listExclusions": "Exclusions",
 	"putExclusion": "PutExclusion",

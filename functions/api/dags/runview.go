@@ -55,7 +55,7 @@ func viewRun(is run.Run) spec.RunView {
 	v := spec.RunView{
 		RunID: is.ID, Status: is.Shown(), CreatedAt: rest.At(is.CreatedAt),
 		DueAt: rest.At(is.DueAt), FinishedAt: rest.At(is.FinishedAt), StoppedAt: rest.At(is.StoppedAt),
-		NominalAt: rest.At(is.NominalAt), Schedule: is.Schedule, Priority: is.Priority,
+		NominalAt: rest.At(is.NominalAt), Schedule: is.Schedule, Backfill: is.Backfill, Priority: is.Priority,
 	}
 	if is.Dag != "" {
 		v.Dag, v.DagVersion = &is.Dag, &is.DagVersion

@@ -20,6 +20,7 @@ type occurrenceView struct {
 	Reason          string       `json:"reason,omitempty" doc:"Reason code. If the time did not run or is held: overlap, paused, excluded, missing_hour, outage, start_within, catch_up_cap, edited, deleted, max_runs or cancelled. If its run failed: the code of the error."`
 	Why             string       `json:"why,omitempty" doc:"Reason in words"`
 	Manual          bool         `json:"manual,omitempty" doc:"Whether the run was requested, and belongs to no time of the calendar"`
+	Backfill        job.ID       `json:"backfill,omitempty" doc:"Identifier of the operation that made the job of this time afterwards"`
 	JobID           job.ID       `json:"job_id,omitempty" doc:"Identifier of the job"`
 	RunID           job.ID       `json:"run_id,omitempty" doc:"Identifier of the run of a dag, once it has begun. From then on outcome is ran, and status is the status of the run."`
 	Status          string       `json:"status,omitempty" doc:"Status of the job or of the run"`
@@ -68,6 +69,6 @@ func (s *Handler) listOccurrences(
 }
 
 func viewOccurrence(o show.Occurrence) occurrenceView {
-	return occurrenceView{rest.At(o.NominalAt), rest.At(o.DueAt), o.Outcome, o.Reason, o.Why, o.Manual, o.JobID,
-		o.RunID, o.Status, o.LatenessMS, rest.At(o.Until), o.Count}
+	return occurrenceView{rest.At(o.NominalAt), rest.At(o.DueAt), o.Outcome, o.Reason, o.Why, o.Manual, o.Backfill,
+		o.JobID, o.RunID, o.Status, o.LatenessMS, rest.At(o.Until), o.Count}
 }

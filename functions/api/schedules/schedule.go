@@ -63,6 +63,7 @@ func (s *Handler) scheduleRoutes() {
 				"or run. A run that has not begun is also answered as a job, with the same id. The occurrences list " +
 				"it as manual.",
 		})
+	s.backfillRoutes(on)
 	rest.Post(on, "/{name}/pause", "pauseSchedule", "Pause a schedule", s.pauseSchedule, rest.Route{
 		Status: http.StatusOK, Body: spec.PauseRequest, OptionalBody: true,
 		About: "Nothing of the schedule starts after effective_at; running jobs, listed in in_flight, continue. " +

@@ -76,7 +76,7 @@ func NewCore(d Deps) *Core {
 	c.Jobs = &edit.Editor{Store: d.Store, Read: c.Read, Accept: c.Engine.Accept, Decisions: c.Engine,
 		Queue: d.Queues, Log: d.Log}
 	c.Submit = &submit.Submitter{Base: d.Base, Store: d.Store, Accept: c.Engine.Accept, Runs: c.Runs,
-		Edit: c.Jobs, Entropy: c.Entropy}
+		Edit: c.Jobs, Backfills: c.Engine.Backfills, Entropy: c.Entropy}
 	c.Pauses, c.Wake = pause.NewEditor(d.Store, wake, d.Clock), wake
 	c.Limit = &ratelimit.Limiter{Store: d.Store, Clock: d.Clock, Log: d.Log, RateLimit: d.RateLimit, Waiting: d.Waiting}
 	return c
@@ -91,6 +91,7 @@ const (
 	TagSchedules  = "schedules"
 	TagExclusions = "exclusions"
 	TagLimits     = "limits"
+	TagOperations = "operations"
 	TagDags       = "dags"
 	TagRuns       = "runs"
 	TagSystem     = "system"

@@ -134,6 +134,7 @@ type RunView struct {
 	StoppedAt    rest.Instant           `json:"cancel_requested_at,omitzero" doc:"Time at which the run was cancelled, expired, or failed under on_failure cancel_run. Nodes with run_if always still run before the run ends."`
 	NominalAt    rest.Instant           `json:"nominal_at,omitzero" doc:"Time by the calendar of the schedule"`
 	Schedule     string                 `json:"schedule,omitempty" doc:"Name of the schedule that made the run"`
+	Backfill     job.ID                 `json:"backfill,omitempty" doc:"Identifier of the operation that made the run of a nominal time that had passed"`
 	Priority     job.Priority           `json:"priority,omitempty"`
 	Params       json.RawMessage        `json:"params,omitempty" doc:"Params, merged over the defaults of the dag"`
 	Tags         map[string]string      `json:"tags,omitempty"`

@@ -76,6 +76,7 @@ type JobView struct {
 	RedrivenBy        job.ID          `json:"redriven_by,omitempty" doc:"Identifier of the job that repeats this dead job"`
 	Schedule          string          `json:"schedule,omitempty" doc:"Name of the schedule that made the job"`
 	Manual            bool            `json:"manual,omitempty" doc:"Whether a caller requested this run of the schedule, apart from its times"`
+	Backfill          job.ID          `json:"backfill,omitempty" doc:"Identifier of the operation that made the job of a nominal time that had passed"`
 	RunID             string          `json:"run_id,omitempty" doc:"Identifier of the run that the job belongs to"`
 	Node              string          `json:"node,omitempty" doc:"Name of the node in the run"`
 	Item              *int64          `json:"item,omitempty" doc:"Index of the item in the list of a node with for_each, from 0"`
@@ -136,8 +137,9 @@ func ViewJob(shown show.Job) JobView {
 		CreatedAt: rest.At(r.CreatedAt), StartedAt: rest.At(job.StartedAt(r, c, now)),
 		FinishedAt: rest.At(r.FinishedAt),
 		WaitingFor: job.WaitingFor(r, c, paused, now), CancelRequestedAt: rest.At(r.CancelRequestedAt),
-		RedriveOf: r.RedriveOf, RedrivenBy: r.RedrivenBy, Schedule: r.Schedule(), Manual: r.ManualOf != "",
-		RunID: r.RunID, Node: r.Node, PayloadSize: r.PayloadSize,
+		RedriveOf: r.RedriveOf, RedrivenBy: r.RedrivenBy, Schedule: r.Schedule(), Manual: r.Manual(),
+		Backfill: r.Backfill,
+		RunID:    r.RunID, Node: r.Node, PayloadSize: r.PayloadSize,
 	}
 	if of, ok, err := dag.AfterOf(r); ok && err == nil {
 		v.After, v.RunIf = of.IDs(), of.Rule

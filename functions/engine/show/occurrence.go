@@ -25,7 +25,8 @@ var Outcomes = []string{schedule.Ran, schedule.Pending, schedule.Skipped, schedu
 type Occurrence struct {
 	NominalAt, DueAt     time.Time
 	Outcome, Reason, Why string
-	Manual               bool // it was requested, and belongs to no time of the calendar
+	Manual               bool   // it was requested, and belongs to no time of the calendar
+	Backfill             job.ID // operation that made its job; "" for none
 	JobID, RunID         job.ID
 	Status               string    // of the job or of the run
 	LatenessMS           *int64    // nil: it has not started
@@ -49,9 +50,17 @@ type fact struct {
 	job   *job.Row
 	claim job.Claim // of the job, where it decides whether the job has started
 	entry *schedule.Entry
+	// replaced says that the job did not run, and that of a backfill of the same time did, or is to.
+	replaced bool
 }
 
-func (t fact) manual() bool { return t.job != nil && t.job.ManualOf != "" }
+// ran says that the job of a time ran, or has not ended.
+func (t fact) ran() bool {
+	outcome, _, _ := schedule.OfJob(*t.job)
+	return outcome == schedule.Ran || outcome == schedule.Pending
+}
+
+func (t fact) manual() bool { return t.job != nil && t.job.Manual() }
 
 // A position in the list is a nominal time, and how many of its facts the pages before have read.
 func writePosition(at time.Time, n int) string {
@@ -92,7 +101,7 @@ func (s *Reader) Occurrences(
 				items, err = s.upToDate(ctx, of.Tenant, items, f.Outcome)
 				return items, writePosition(t.at, n), err
 			}
-			if f.TimesOnly && t.manual() {
+			if f.TimesOnly && t.manual() || t.replaced {
 				continue
 			}
 			if v := occurrenceOf(of, t); f.Outcome == "" || v.Outcome == f.Outcome {
@@ -150,7 +159,8 @@ func (s *Reader) PendingOccurrences(
 }
 
 // together takes all facts about the newest time that is left. Their order never changes: the job, or else the newest
-// entry about this time alone; then stretches that begin here; then manual runs of this very time.
+// entry about this time alone (a time that was backfilled has the jobs of that, too); then stretches that begin here;
+// then manual runs of this very time.
 func together(ctx context.Context, jobs *ahead[claimedRow], entries *ahead[schedule.Entry]) ([]fact, error) {
 	row, err := jobs.peek(ctx)
 	if err != nil {
@@ -176,6 +186,11 @@ func together(ctx context.Context, jobs *ahead[claimedRow], entries *ahead[sched
 		jobs.take()
 		if row, err = jobs.peek(ctx); err != nil {
 			return nil, err
+		}
+	}
+	if slices.ContainsFunc(group, fact.ran) {
+		for n := range group {
+			group[n].replaced = !group[n].ran()
 		}
 	}
 	slices.SortFunc(manual, func(a, b fact) int { return strings.Compare(string(a.job.ID), string(b.job.ID)) })
@@ -209,7 +224,7 @@ func occurrenceOf(of schedule.Schedule, t fact) Occurrence {
 	}
 	r := *t.job
 	v := Occurrence{NominalAt: r.OccurredAt(), Manual: t.manual(),
-		DueAt: r.DueAt, JobID: r.ID, Status: string(r.Status), row: t.job}
+		Backfill: r.Backfill, DueAt: r.DueAt, JobID: r.ID, Status: string(r.Status), row: t.job}
 	if r.StartsRun() {
 		v.JobID = ""
 		if !r.StartedAt.IsZero() {

@@ -11,6 +11,7 @@ import (
 	"punctual/shared/fault"
 	"punctual/shared/item"
 	"punctual/shared/job"
+	"punctual/shared/operation"
 	"punctual/shared/process"
 	"punctual/shared/run"
 	"punctual/shared/store"
@@ -25,6 +26,7 @@ type Store interface {
 	store.ContentWriter
 	store.Followers
 	store.Writes
+	store.OperationReader
 }
 
 // Runs makes runs and decides about the jobs that wait for others.
@@ -36,14 +38,23 @@ type Runs interface {
 	EvaluateAfter(ctx context.Context, k job.Key) error
 }
 
+// Backfills makes backfills and brings them on.
+type Backfills interface {
+	Create(ctx context.Context, o operation.Operation, with ...item.Write) error
+	// Advance takes the steps of an operation that can be taken now; more says that some are left.
+	Advance(ctx context.Context, k operation.Key) (more bool, err error)
+}
+
 // Submitter accepts jobs and makes runs on request. It is safe for concurrent use.
 type Submitter struct {
 	process.Base
-	Store   Store
-	Accept  *accept.Acceptor
-	Runs    Runs
-	Edit    Replacer
-	Entropy *accept.Entropy
+	Store  Store
+	Accept *accept.Acceptor
+	Runs   Runs
+	Edit   Replacer
+	// Backfills makes backfills.
+	Backfills Backfills
+	Entropy   *accept.Entropy
 }
 
 // Replacer has a job take the fields of another one.
@@ -128,12 +139,16 @@ func (s *Submitter) find(
 	return seen, "", nil
 }
 
-// freed returns the id if there is neither such a job nor such a run any more; "" if there is.
+// freed returns the id if there is no such job, run or operation any more; "" if there is.
 func (s *Submitter) freed(ctx context.Context, t tenant.ID, id job.ID) (job.ID, error) {
 	if _, err := s.Store.Row(ctx, job.Key{Tenant: t, ID: id}); fault.KindOf(err) != fault.NotFound {
 		return "", err
 	}
 	if _, err := s.Store.Run(ctx, run.Key{Tenant: t, ID: id}); fault.KindOf(err) != fault.NotFound {
+		return "", err
+	}
+	_, err := s.Store.Operation(ctx, operation.Key{Tenant: t, ID: id})
+	if fault.KindOf(err) != fault.NotFound {
 		return "", err
 	}
 	return id, nil

@@ -17,6 +17,12 @@ const (
 	AttemptViewOutcomeSucceeded AttemptViewOutcome = "succeeded"
 )
 
+// Defines values for BackfillRequestOrder.
+const (
+	BackfillRequestOrderNewest BackfillRequestOrder = "newest"
+	BackfillRequestOrderOldest BackfillRequestOrder = "oldest"
+)
+
 // Defines values for BatchJobRequestPool.
 const (
 	BatchJobRequestPoolLong  BatchJobRequestPool = "long"
@@ -397,6 +403,26 @@ const (
 	OccurrenceViewOutcomeRan        OccurrenceViewOutcome = "ran"
 	OccurrenceViewOutcomeSkipped    OccurrenceViewOutcome = "skipped"
 	OccurrenceViewOutcomeSuperseded OccurrenceViewOutcome = "superseded"
+)
+
+// Defines values for OperationViewAction.
+const (
+	OperationViewActionBackfill OperationViewAction = "backfill"
+)
+
+// Defines values for OperationViewOrder.
+const (
+	OperationViewOrderNewest OperationViewOrder = "newest"
+	OperationViewOrderOldest OperationViewOrder = "oldest"
+)
+
+// Defines values for OperationViewStatus.
+const (
+	OperationViewStatusFAILED    OperationViewStatus = "FAILED"
+	OperationViewStatusPAUSED    OperationViewStatus = "PAUSED"
+	OperationViewStatusRUNNING   OperationViewStatus = "RUNNING"
+	OperationViewStatusSTOPPED   OperationViewStatus = "STOPPED"
+	OperationViewStatusSUCCEEDED OperationViewStatus = "SUCCEEDED"
 )
 
 // Defines values for PauseRequestMissed.
@@ -879,6 +905,33 @@ type AttemptView struct {
 // AttemptViewOutcome Outcome of the attempt. lost: the worker ended, and the attempt was started once more; its times are the earliest possible start and the latest possible end.
 type AttemptViewOutcome string
 
+// BackfillRequest Past times of a schedule that are to be made.
+type BackfillRequest struct {
+	// Again Whether nominal times that ran, or have not ended, are made too; default: false
+	Again *bool `json:"again,omitempty"`
+
+	// DryRun Whether to answer how many times match and are left out, and to write nothing; default: false
+	DryRun *bool `json:"dry_run,omitempty"`
+
+	// From Earliest nominal time to make, with its time zone. It is at most 30 days ago, because of older times it is not known whether they ran; earlier only if those that ran are made, too.
+	From time.Time `json:"from"`
+
+	// MaxRunning Maximum number of jobs, or runs, of the backfill that are open at a time; default: 1
+	MaxRunning *int64 `json:"max_running,omitempty"`
+
+	// Order Nominal times that are made first: oldest (default) or newest
+	Order *BackfillRequestOrder `json:"order,omitempty"`
+
+	// Reason Reason for the backfill, shown with the operation
+	Reason *string `json:"reason,omitempty"`
+
+	// To Time before which the nominal times to make are, with its time zone; at most now
+	To time.Time `json:"to"`
+}
+
+// BackfillRequestOrder Nominal times that are made first: oldest (default) or newest
+type BackfillRequestOrder string
+
 // BatchAnswer Outcomes of the jobs of a batch.
 type BatchAnswer struct {
 	// Accepted Number of jobs that were accepted, replays included
@@ -1148,6 +1201,18 @@ type CalendarView struct {
 
 	// Timezone Name of an IANA time zone
 	Timezone *string `json:"timezone,omitempty"`
+}
+
+// CanaryView Outcome of the first jobs of an operation.
+type CanaryView struct {
+	// Failed Number of jobs that have failed
+	Failed int64 `json:"failed"`
+
+	// Open Number of jobs that have not ended
+	Open int64 `json:"open"`
+
+	// Succeeded Number of jobs that have succeeded
+	Succeeded int64 `json:"succeeded"`
 }
 
 // CatchUpPatchRequest Changes, as a merge patch (RFC 7396). Catch-up policy of a schedule
@@ -1517,6 +1582,9 @@ type DeadLetter struct {
 
 	// Attempts Newest 10 attempts, oldest first; all are at /v1/jobs/{id}/attempts
 	Attempts []AttemptView `json:"attempts"`
+
+	// Backfill Identifier of the operation that made the job of a nominal time that had passed
+	Backfill *string `json:"backfill,omitempty"`
 
 	// CancelRequestedAt Time at which the cancellation was requested
 	//
@@ -2225,6 +2293,9 @@ type JobView struct {
 	// Attempt Number of the current attempt, from 1
 	Attempt int64 `json:"attempt"`
 
+	// Backfill Identifier of the operation that made the job of a nominal time that had passed
+	Backfill *string `json:"backfill,omitempty"`
+
 	// CancelRequestedAt Time at which the cancellation was requested
 	//
 	// Examples: 2027-03-28T01:00:00.000Z
@@ -2653,6 +2724,9 @@ type OccurrenceTime struct {
 
 // OccurrenceView Outcome of a nominal time of a schedule, or of several in a row.
 type OccurrenceView struct {
+	// Backfill Identifier of the operation that made the job of this time afterwards
+	Backfill *string `json:"backfill,omitempty"`
+
 	// Count Number of nominal times, if there are several; absent, although until is given, if they were too many to count
 	Count *int64 `json:"count,omitempty"`
 
@@ -2698,6 +2772,123 @@ type OccurrenceView struct {
 
 // OccurrenceViewOutcome Outcome of the nominal time; pending means that it has not ended
 type OccurrenceViewOutcome string
+
+// OperationError Error of a job that an operation made.
+type OperationError struct {
+	// Code Code of the error
+	Code string `json:"code"`
+
+	// Detail Explanation of the error, shortened
+	Detail string `json:"detail"`
+
+	// JobID Identifier of the job or run
+	JobID string `json:"job_id"`
+}
+
+// OperationPage Page of a list.
+type OperationPage struct {
+	// Items Items of the page, in the order of the list
+	Items []OperationView `json:"items"`
+
+	// NextCursor Cursor of the next page; null at the end. A page can be short, even empty, and have a cursor.
+	NextCursor *string `json:"next_cursor"`
+}
+
+// OperationView Operation on many jobs or runs. Fields without a value are absent.
+type OperationView struct {
+	// Action Kind of the operation
+	Action OperationViewAction `json:"action"`
+
+	// Again Whether a backfill also makes nominal times that ran
+	Again *bool `json:"again,omitempty"`
+
+	// AsOf Time of the request, at which the operation counted what matches
+	//
+	// Examples: 2027-03-28T01:00:00.000Z
+	AsOf time.Time `json:"as_of"`
+
+	// By Subject that requested the operation
+	By *string `json:"by,omitempty"`
+
+	// Canary Outcome of the first jobs; null if the others do not wait for it
+	Canary *CanaryView `json:"canary"`
+
+	// CreatedAt Time of the request
+	//
+	// Examples: 2027-03-28T01:00:00.000Z
+	CreatedAt time.Time `json:"created_at"`
+
+	// Done Number of jobs or runs that have succeeded
+	Done int64 `json:"done"`
+
+	// EndedAt Time at which the operation ended
+	//
+	// Examples: 2027-03-28T01:00:00.000Z
+	EndedAt *time.Time `json:"ended_at,omitempty"`
+
+	// Errors First 20 errors
+	Errors []OperationError `json:"errors"`
+
+	// EstimatedEndAt Time at which the operation ends if it continues as fast as so far; only while it is RUNNING
+	//
+	// Examples: 2027-03-28T01:00:00.000Z
+	EstimatedEndAt *time.Time `json:"estimated_end_at,omitempty"`
+
+	// Failed Number of jobs or runs that have ended with any other status
+	Failed int64 `json:"failed"`
+
+	// From Earliest nominal time of a backfill
+	//
+	// Examples: 2027-03-28T01:00:00.000Z
+	From *time.Time `json:"from,omitempty"`
+
+	// Matched Number of nominal times in the range; at the end it is the sum of done, skipped and failed. An edit of the schedule may change it.
+	Matched *int64 `json:"matched,omitempty"`
+
+	// MatchedAtLeast Number of nominal times that a dry run examined, instead of matched, if 20 s did not suffice for all
+	MatchedAtLeast *int64 `json:"matched_at_least,omitempty"`
+
+	// MaxRunning Maximum number of jobs or runs of a backfill that are open at a time
+	MaxRunning *int64 `json:"max_running,omitempty"`
+
+	// Open Number of jobs or runs that have not ended, as far as the operation knows
+	Open int64 `json:"open"`
+
+	// OperationID Identifier; absent for a dry run
+	OperationID *string `json:"operation_id,omitempty"`
+
+	// Order Nominal times that a backfill makes first
+	Order *OperationViewOrder `json:"order,omitempty"`
+
+	// Reason Reason that was given for the operation
+	Reason *string `json:"reason,omitempty"`
+
+	// Schedule Name of the schedule of a backfill
+	Schedule *string `json:"schedule,omitempty"`
+
+	// Skipped Number of nominal times that were left out because they ran, or have not ended
+	Skipped int64 `json:"skipped"`
+
+	// Status Status; FAILED if all that matched has failed, or with a status_reason. Absent for a dry run.
+	Status *OperationViewStatus `json:"status,omitempty"`
+
+	// StatusReason Reason for a status.
+	StatusReason *Reason `json:"status_reason,omitempty"`
+
+	// To Time before which the nominal times of a backfill are
+	//
+	// Examples: 2027-03-28T01:00:00.000Z
+	To *time.Time `json:"to,omitempty"`
+}
+
+// OperationViewAction Kind of the operation
+type OperationViewAction string
+
+// OperationViewOrder Nominal times that a backfill makes first
+type OperationViewOrder string
+
+// OperationViewStatus Status; FAILED if all that matched has failed, or with a status_reason. Absent for a dry run.
+type OperationViewStatus string
 
 // PausePage Page of a list.
 type PausePage struct {
@@ -3425,6 +3616,9 @@ type RunRetryRequest struct {
 
 // RunView Run of a dag. Fields without a value are absent.
 type RunView struct {
+	// Backfill Identifier of the operation that made the run of a nominal time that had passed
+	Backfill *string `json:"backfill,omitempty"`
+
 	// CancelRequestedAt Time at which the run was cancelled, expired, or failed under on_failure cancel_run. Nodes with run_if always still run before the run ends.
 	//
 	// Examples: 2027-03-28T01:00:00.000Z
@@ -4072,6 +4266,21 @@ type ListLimitKeysParams struct {
 	Cursor *string `form:"cursor,omitempty" json:"cursor,omitempty"`
 }
 
+// ListOperationsParams defines parameters for ListOperations.
+type ListOperationsParams struct {
+	// Limit Maximum number of items of the page
+	Limit *int `form:"limit,omitempty" json:"limit,omitempty"`
+
+	// Cursor Cursor from next_cursor of the page before, with the same filters
+	Cursor *string `form:"cursor,omitempty" json:"cursor,omitempty"`
+}
+
+// GetOperationParams defines parameters for GetOperation.
+type GetOperationParams struct {
+	// Wait Maximum wait for a final status. On timeout the current state is returned; it is returned at once, with Retry-After, when too many requests of the tenant wait; 0s to 25s
+	Wait *string `form:"wait,omitempty" json:"wait,omitempty"`
+}
+
 // ListPausesParams defines parameters for ListPauses.
 type ListPausesParams struct {
 	// Limit Maximum number of items of the page
@@ -4186,6 +4395,12 @@ type PutScheduleParams struct {
 	IfMatch *string `json:"If-Match,omitempty"`
 }
 
+// CreateBackfillParams defines parameters for CreateBackfill.
+type CreateBackfillParams struct {
+	// IdempotencyKey Idempotency key, printable ASCII, which identifies this request for 24 hours
+	IdempotencyKey *string `json:"Idempotency-Key,omitempty"`
+}
+
 // DryRunScheduleParams defines parameters for DryRunSchedule.
 type DryRunScheduleParams struct {
 	// IfMatch ETag of the version to change; the answer is 412 if the resource has another version
@@ -4285,6 +4500,12 @@ var (
 	PutLimit           = Operation{ID: "putLimit", Method: "PUT", Path: "/v1/limits/{name}"}
 	ListLimitKeys      = Operation{ID: "listLimitKeys", Method: "GET", Path: "/v1/limits/{name}/keys"}
 	GetDocument        = Operation{ID: "getDocument", Method: "GET", Path: "/v1/openapi.json"}
+	ListOperations     = Operation{ID: "listOperations", Method: "GET", Path: "/v1/operations"}
+	GetOperation       = Operation{ID: "getOperation", Method: "GET", Path: "/v1/operations/{id}"}
+	PauseOperation     = Operation{ID: "pauseOperation", Method: "POST", Path: "/v1/operations/{id}/pause"}
+	ProceedOperation   = Operation{ID: "proceedOperation", Method: "POST", Path: "/v1/operations/{id}/proceed"}
+	ResumeOperation    = Operation{ID: "resumeOperation", Method: "POST", Path: "/v1/operations/{id}/resume"}
+	StopOperation      = Operation{ID: "stopOperation", Method: "POST", Path: "/v1/operations/{id}/stop"}
 	ListPauses         = Operation{ID: "listPauses", Method: "GET", Path: "/v1/pauses"}
 	DeletePause        = Operation{ID: "deletePause", Method: "DELETE", Path: "/v1/pauses/{scope}"}
 	PutPause           = Operation{ID: "putPause", Method: "PUT", Path: "/v1/pauses/{scope}"}
@@ -4311,6 +4532,7 @@ var (
 	GetSchedule        = Operation{ID: "getSchedule", Method: "GET", Path: "/v1/schedules/{name}"}
 	PatchSchedule      = Operation{ID: "patchSchedule", Method: "PATCH", Path: "/v1/schedules/{name}"}
 	PutSchedule        = Operation{ID: "putSchedule", Method: "PUT", Path: "/v1/schedules/{name}"}
+	CreateBackfill     = Operation{ID: "createBackfill", Method: "POST", Path: "/v1/schedules/{name}/backfills"}
 	DryRunSchedule     = Operation{ID: "dryRunSchedule", Method: "POST", Path: "/v1/schedules/{name}/dry-run"}
 	ListOccurrences    = Operation{ID: "listOccurrences", Method: "GET", Path: "/v1/schedules/{name}/occurrences"}
 	PauseSchedule      = Operation{ID: "pauseSchedule", Method: "POST", Path: "/v1/schedules/{name}/pause"}
@@ -4359,6 +4581,12 @@ var Operations = []Operation{
 	PutLimit,
 	ListLimitKeys,
 	GetDocument,
+	ListOperations,
+	GetOperation,
+	PauseOperation,
+	ProceedOperation,
+	ResumeOperation,
+	StopOperation,
 	ListPauses,
 	DeletePause,
 	PutPause,
@@ -4385,6 +4613,7 @@ var Operations = []Operation{
 	GetSchedule,
 	PatchSchedule,
 	PutSchedule,
+	CreateBackfill,
 	DryRunSchedule,
 	ListOccurrences,
 	PauseSchedule,

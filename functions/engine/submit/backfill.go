@@ -1,0 +1,59 @@
+package submit
+
+import (
+	"context"
+	"time"
+
+	"punctual/shared/item"
+	"punctual/shared/job"
+	"punctual/shared/operation"
+	"punctual/shared/store"
+	"punctual/shared/telemetry"
+	"punctual/shared/tenant"
+)
+
+// Backfill makes the backfill that read describes, without its id, unless an earlier request with the key has made one,
+// and takes its first steps. It returns the operation as it then is.
+func (s *Submitter) Backfill(
+	ctx context.Context, r Request, read func(now time.Time) (operation.Operation, error),
+) (o operation.Operation, replayed bool, err error) {
+	now := s.now()
+	earlier, err := s.once(ctx, r, now, func(id job.ID) (err error) {
+		o, err = s.Store.Operation(ctx, operation.Key{Tenant: r.Who.Tenant, ID: id})
+		return err
+	}, func(with keyWrite) (taken bool, err error) {
+		if o, err = read(now); err != nil {
+			return false, err
+		}
+		if o.ID, err = s.newID(now); err != nil {
+			return false, err
+		}
+		var writes []item.Write
+		if with != nil {
+			writes = append(writes, with(o.ID, false, nil))
+		}
+		err = s.Backfills.Create(ctx, o, writes...)
+		return with != nil && store.Refused(err) != nil, err
+	})
+	if err != nil {
+		return o, false, err
+	}
+	return s.advanced(ctx, r.Who.Tenant, o), earlier.JobID != "", nil
+}
+
+// advanced takes steps of a new operation. If that fails, the sweeper does it.
+func (s *Submitter) advanced(ctx context.Context, t tenant.ID, o operation.Operation) operation.Operation {
+	if o.Status != operation.Running || !o.Cursor.IsZero() {
+		return o
+	}
+	_, err := s.Backfills.Advance(ctx, o.Key)
+	if err == nil {
+		var is operation.Operation
+		if is, err = s.Store.Operation(ctx, o.Key); err == nil {
+			return is
+		}
+	}
+	s.Log.WarnContext(ctx, "a new backfill waits for the sweeper",
+		telemetry.Tenant, t, "operation", o.ID, telemetry.Err, err.Error())
+	return o
+}
