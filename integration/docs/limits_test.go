@@ -18,6 +18,7 @@ import (
 	"punctual/shared/dag"
 	"punctual/shared/executor"
 	"punctual/shared/job"
+	"punctual/shared/operation"
 	"punctual/shared/schedule"
 	"punctual/shared/schema"
 	"punctual/shared/span"
@@ -123,6 +124,10 @@ func limits() []table {
 			{"`catch_up.after`", between(schedule.MinCatchUpAfter, schedule.MaxCatchUpAfter) + "; " +
 				of(schedule.DefaultAfter) + " unless said"},
 			{"`pause_after_failures`", "to " + n(schedule.MaxPauseAfter)},
+			{"times of a backfill", n(operation.MaxTimes) + "; from more than " + of(schedule.LedgerKept) +
+				" ago only with `again`"},
+			{"`max_running` of a backfill", "1 to " + n(operation.MaxOpen)},
+			{"times that backfills make one time", n(schedule.MaxBackfills)},
 			{"times of a preview", n(calendar.MaxPreview) + "; " + n(contract.PreviewDefault) + " unless said"},
 		}},
 		{"Dags", []row{
@@ -145,6 +150,7 @@ func limits() []table {
 		}},
 		{"How long things are kept", []row{
 			{"a finished job, with its result and attempts", of(contract.FinishedKept)},
+			{"an operation that has ended", of(operation.Kept)},
 			{"a dead job", of(contract.DeadKept)},
 			{"a job of a run's node", of(contract.NodeKept) + " after its end, and as long as the run goes on"},
 			{"its letter in the dead-letter queue", of(contract.DeadLetterKept)},

@@ -38,6 +38,12 @@ var examples = map[string][]string{
 	"limit rm":   {"punctual limit rm github"},
 	"limit keys": {"punctual limit keys github"},
 
+	"operation ls":     {"punctual operation ls"},
+	"operation get":    {"punctual operation get 01JQ7Z3W9V5K2M8X4T6B1N0C9D --wait"},
+	"operation pause":  {"punctual operation pause 01JQ7Z3W9V5K2M8X4T6B1N0C9D"},
+	"operation resume": {"punctual operation resume 01JQ7Z3W9V5K2M8X4T6B1N0C9D"},
+	"operation stop":   {"punctual operation stop 01JQ7Z3W9V5K2M8X4T6B1N0C9D"},
+
 	"schedule apply": {"punctual schedule apply -f schedules.yaml --dry-run",
 		"punctual schedule apply -f schedules.yaml --paused",
 		"punctual schedule apply -f team.yaml --prune --tag team=data"},
@@ -47,6 +53,9 @@ var examples = map[string][]string{
 	"schedule run": {"punctual schedule run nightly --wait",
 		"punctual schedule run nightly --payload-patch '{\"report\":\"stock\"}'",
 		"punctual schedule run nightly --overlap obey"},
+	"schedule backfill": {
+		"punctual schedule backfill nightly --from 2027-03-01T00:00:00Z --to 2027-03-28T00:00:00Z --dry-run",
+		"punctual schedule backfill nightly --from 2027-03-01T00:00:00Z --to 2027-03-28T00:00:00Z --wait"},
 	"schedule pause":  {"punctual schedule pause nightly --reason 'the source is down'"},
 	"schedule resume": {"punctual schedule resume nightly --missed last"},
 

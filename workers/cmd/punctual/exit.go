@@ -16,8 +16,8 @@ const (
 	exitUsage       = 2   // the arguments or a file are wrong, or the API says so (400)
 	exitUnreached   = 3   // the API cannot be reached, or what answers is not Punctual
 	exitForbidden   = 4   // the token is missing, expired, or lacks a scope
-	exitFailed      = 10  // the job is DEAD, or the run FAILED
-	exitCancelled   = 11  // the job or run is CANCELLED
+	exitFailed      = 10  // the job is DEAD, or the run or operation FAILED
+	exitCancelled   = 11  // the job or run is CANCELLED, or the operation STOPPED
 	exitExpired     = 12  // the job is EXPIRED
 	exitSkipped     = 13  // the job is SKIPPED
 	exitInterrupted = 130 // Ctrl-C; what runs goes on
@@ -46,7 +46,7 @@ func code(err error) int {
 	}
 	if e, ok := errors.AsType[ended](err); ok {
 		return map[ended]int{"SUCCEEDED": exitDone, "CANCELLED": exitCancelled, "EXPIRED": exitExpired,
-			"SKIPPED": exitSkipped, "DEAD": exitFailed, "FAILED": exitFailed}[e]
+			"SKIPPED": exitSkipped, "DEAD": exitFailed, "FAILED": exitFailed, "STOPPED": exitCancelled}[e]
 	}
 	if _, ok := errors.AsType[usage](err); ok {
 		return exitUsage

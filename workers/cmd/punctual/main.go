@@ -30,25 +30,26 @@ type commands struct {
 	kept  bool            // PUNCTUAL_TOKEN is not sent, because it belongs to another host
 	typed map[string]bool // the flags of the command line; what else is set comes from the environment
 
-	Serve    serve        `cmd:"" help:"Run Punctual on this machine, without AWS."`
-	Run      runJob       `cmd:"" help:"Create a job of a task."`
-	Get      getJob       `cmd:"" help:"Show a job."`
-	Ls       listJobs     `cmd:"" help:"List jobs, newest first."`
-	Cancel   cancelJobs   `cmd:"" help:"Cancel jobs."`
-	Redrive  redriveJobs  `cmd:"" help:"Redrive dead jobs: create a new job for each."`
-	Attempts listAttempts `cmd:"" help:"List the attempts of a job, oldest first."`
-	Job      jobs         `cmd:"" help:"Pause and resume single jobs."`
-	Task     tasks        `cmd:"" help:"List, show, create, replace and delete tasks."`
-	Schedule schedules    `cmd:"" help:"Apply, list, preview, pause and resume schedules."`
-	Dag      dags         `cmd:"" help:"Apply, run, watch and repair graphs of jobs."`
-	Dead     deadLetters  `cmd:"" help:"List, redrive and purge dead jobs, which have used all their attempts."`
-	Limit    limits       `cmd:"" help:"List, set, show and delete limits of work, and see the use of their keys."`
-	Pause    pauses       `cmd:"" help:"Pause a task or everything, and list the pauses."`
-	Resume   resume       `cmd:"" help:"Remove a pause of a task or of everything."`
-	Tail     tailJobs     `cmd:"" help:"Show jobs as they start, end and fail."`
-	Bench    bench        `cmd:"" help:"Measure how fast jobs are accepted and how late they start."`
-	Doctor   doctor       `cmd:"" help:"Check the API, its clock, its health and your token."`
-	Data     dataFolders  `cmd:"" help:"Check and repair a data folder of serve --data."`
+	Serve     serve        `cmd:"" help:"Run Punctual on this machine, without AWS."`
+	Run       runJob       `cmd:"" help:"Create a job of a task."`
+	Get       getJob       `cmd:"" help:"Show a job."`
+	Ls        listJobs     `cmd:"" help:"List jobs, newest first."`
+	Cancel    cancelJobs   `cmd:"" help:"Cancel jobs."`
+	Redrive   redriveJobs  `cmd:"" help:"Redrive dead jobs: create a new job for each."`
+	Attempts  listAttempts `cmd:"" help:"List the attempts of a job, oldest first."`
+	Job       jobs         `cmd:"" help:"Pause and resume single jobs."`
+	Task      tasks        `cmd:"" help:"List, show, create, replace and delete tasks."`
+	Schedule  schedules    `cmd:"" help:"Apply, list, preview, pause and resume schedules."`
+	Dag       dags         `cmd:"" help:"Apply, run, watch and repair graphs of jobs."`
+	Dead      deadLetters  `cmd:"" help:"List, redrive and purge dead jobs, which have used all their attempts."`
+	Limit     limits       `cmd:"" help:"List, set, show and delete limits of work, and see the use of their keys."`
+	Operation operations   `cmd:"" help:"List, show, pause, resume and stop operations, such as backfills."`
+	Pause     pauses       `cmd:"" help:"Pause a task or everything, and list the pauses."`
+	Resume    resume       `cmd:"" help:"Remove a pause of a task or of everything."`
+	Tail      tailJobs     `cmd:"" help:"Show jobs as they start, end and fail."`
+	Bench     bench        `cmd:"" help:"Measure how fast jobs are accepted and how late they start."`
+	Doctor    doctor       `cmd:"" help:"Check the API, its clock, its health and your token."`
+	Data      dataFolders  `cmd:"" help:"Check and repair a data folder of serve --data."`
 
 	Login      login      `cmd:"" help:"Sign in to a context of the config file with a browser."`
 	Logout     logout     `cmd:"" help:"Delete the tokens that login has saved."`

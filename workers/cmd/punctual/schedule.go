@@ -13,13 +13,14 @@ import (
 )
 
 type schedules struct {
-	Apply   applySchedules  `cmd:"" help:"Create or replace the schedules of a YAML file."`
-	Ls      listSchedules   `cmd:"" help:"List schedules."`
-	Preview previewSchedule `cmd:"" help:"Show the next times of a schedule."`
-	Why     whySchedule     `cmd:"" help:"Explain the outcome of a nominal time of a schedule."`
-	Run     runSchedule     `cmd:"" help:"Start a job or a run of a schedule now, in addition to its times."`
-	Pause   pauseSchedule   `cmd:"" help:"Pause a schedule."`
-	Resume  resumeSchedule  `cmd:"" help:"Resume a paused schedule."`
+	Apply    applySchedules   `cmd:"" help:"Create or replace the schedules of a YAML file."`
+	Ls       listSchedules    `cmd:"" help:"List schedules."`
+	Preview  previewSchedule  `cmd:"" help:"Show the next times of a schedule."`
+	Why      whySchedule      `cmd:"" help:"Explain the outcome of a nominal time of a schedule."`
+	Run      runSchedule      `cmd:"" help:"Start a job or a run of a schedule now, in addition to its times."`
+	Backfill backfillSchedule `cmd:"" help:"Make past times of a schedule that did not run."`
+	Pause    pauseSchedule    `cmd:"" help:"Pause a schedule."`
+	Resume   resumeSchedule   `cmd:"" help:"Resume a paused schedule."`
 }
 
 var scheduleColumns = []column[rest.ScheduleView]{
