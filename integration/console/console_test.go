@@ -141,6 +141,7 @@ func TestConsole_ServesItsUsers(t *testing.T) {
 		"retries the failed node of a run and skips another, by clicks": retriesANode,
 		"shows a cron's times and its mistakes while it is typed":       previews,
 		"shows what became of each time of a schedule":                  showsALedger,
+		"makes past times of a schedule and shows how far it is":        backfills,
 		"pauses a task with a reason, and lifts the pause":              pauses,
 		"shows what the API refused, with code and detail":              showsRefusals,
 		"scrolls through ten thousand jobs with a hundred rows":         scrolls,
@@ -406,6 +407,33 @@ func showsALedger(t *testing.T, b *browser, r rest) {
 	p.shows("0 9 * * *; every 1d")
 	r.ask("PUT", "/schedules/often", `{"calendar":{"every":"1s"},"job":{"task":"echo","payload":{}}}`)
 	p.await(`[...document.querySelectorAll('tr')].some((e) => /often[^]*succeeded/.test(e.innerText))`)
+}
+
+func backfills(t *testing.T, b *browser, r rest) {
+	r.ask("PUT", "/schedules/hourly", `{"calendar":{"cron":"0 * * * *"},"job":{"task":"echo","payload":{"sleep":"2s"}}}`)
+	p := b.open(t, r.url+"/#/schedules/hourly")
+	p.click("Backfill…")
+	p.shows("This touches 24 times.")
+	p.write("Reason", "the source was down")
+	p.click("Make them")
+	p.shows("The backfill has begun.", "running", "of 24 times", "the source was down")
+	p.click("Hold")
+	p.shows("Hold the backfill")
+	p.click("Hold")
+	p.shows("paused")
+	p.click("Resume")
+	p.shows("Resume the backfill")
+	p.click("Resume")
+	p.await("[...document.querySelectorAll('button')].some((b) => b.textContent === 'Hold')")
+	p.shoot("backfill")
+	p.click("Stop")
+	p.shows("Stop the backfill")
+	p.click("Stop")
+	p.shows("stopped", "made by a backfill")
+	v := r.ask("GET", "/operations", "")["items"].([]any)[0].(map[string]any)
+	if v["status"] != "STOPPED" || v["max_running"] != 1.0 || v["reason"] != "the source was down" {
+		t.Errorf("the operation is %v", v)
+	}
 }
 
 func pauses(t *testing.T, b *browser, r rest) {

@@ -72,7 +72,7 @@ for (const [tone, signs] of Object.entries({
   busy: { RUNNING: '▶' },
   bad: { DEAD: '✕', FAILED: '✕', failed: '✕', missed: '!', lost: '!' },
   warn: { HELD: '‖', PAUSED: '‖', paused: '‖', EXPIRED: '⏱' },
-  idle: { CANCELLED: '⊘', SKIPPED: '»', skipped: '»', superseded: '»', ended: '⊘' },
+  idle: { CANCELLED: '⊘', STOPPED: '⊘', SKIPPED: '»', skipped: '»', superseded: '»', ended: '⊘' },
   wait: { SCHEDULED: '◷', QUEUED: '≡', BLOCKED: '◌', BUILDING: '◌', pending: '◷', snoozed: '◷' },
 })) for (const [status, sign] of Object.entries(signs)) looks[status] = [tone, sign]
 

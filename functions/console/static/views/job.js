@@ -133,6 +133,7 @@ const factsOf = (job) => [
   ['Unique key', job.unique && html`<code>${job.unique.key}</code> until ${job.unique.until}, on conflict
     ${job.unique.on_conflict}`],
   ['Schedule', link('schedules', job.schedule, job.schedule)],
+  ['Backfill', job.backfill && html`<code>${job.backfill}</code>`],
   ['Run', job.run_id && link('runs', `${job.run_id}/${job.node}`,
     job.item === undefined ? job.node : `${job.node} [${job.item}]`)],
   ['After', job.after?.map((a) => html`${link('jobs', a)} `)],

@@ -75,6 +75,7 @@ const factsOf = (run) => [
   ['Ended', run.finished_at && html`<${Time} at=${run.finished_at} />`],
   ['Took', between(run.started_at, run.finished_at)],
   ['Longest chain', run.critical_path?.join(' → ')],
+  ['Backfill', run.backfill && html`<code>${run.backfill}</code>`],
   ['Schedule', run.schedule && html`<a href=${`#/schedules/${run.schedule}`}>${run.schedule}</a>`],
 ]
 

@@ -5,6 +5,7 @@ import { useLive } from '../core/live.js'
 import { Empty, Facts, Json, Loaded, Status, Time, counted, day, localTime, look, plural } from '../core/form.js'
 import { Act, Field, ask, why } from '../core/ask.js'
 import { LongTable } from '../core/table.js'
+import { Backfill, Backfills, backfillsOf } from './backfills.js'
 import { Late } from './jobs.js'
 import { missed, pauseBody, until } from './pauses.js'
 import { Preview, calendars, rule, usePreview } from './schedules.js'
@@ -44,7 +45,8 @@ const columns = [
   { name: 'Nominal time', cell: (o) => html`<${Time} at=${o.nominal_at} />` },
   { name: 'Outcome', class: 'st', cell: (o) => html`<${Status} of=${o.outcome}>${times(o)}<//>` },
   { name: 'Why', class: 'wide', cell: (o) => html`
-    <span title=${o.why}>${o.why || (o.manual && 'run by hand')}</span>` },
+    <span title=${o.why}>${o.why || (o.manual && 'run by hand') ||
+      (o.backfill && 'made by a backfill')}</span>` },
   { name: 'Became', cell: (o) => html`<${Became} of=${o} />` },
   { name: 'Late', class: 'wide number', cell: (o) => html`<${Late} ms=${o.start_lateness_ms} />` },
 ]
@@ -74,11 +76,12 @@ function Ledger({ items, more }) {
 export function Schedule({ name, can }) {
   const path = `/schedules/${seg(name)}`
   const live = useLive(async (signal) => {
-    const [schedule, past, ahead] = await Promise.all([get(path, {}, signal),
-      some(`${path}/occurrences`, {}, { most: 400, pages: 3, signal }), get(`${path}/preview`, { count: 8 }, signal)])
-    return { schedule, past, ahead }
+    const [schedule, past, ahead, backfills] = await Promise.all([get(path, {}, signal),
+      some(`${path}/occurrences`, {}, { most: 400, pages: 3, signal }), get(`${path}/preview`, { count: 8 }, signal),
+      backfillsOf(name, signal)])
+    return { schedule, past, ahead, backfills }
   }, [name])
-  const { schedule: s, past, ahead } = live.data || {}
+  const { schedule: s, past, ahead, backfills } = live.data || {}
   return html`<${Loaded} of=${live}>${s && html`
     <div class="row"><${State} s=${s} /><span class="push"></span>
       ${can('write') && html`<${Verbs} s=${s} path=${path} live=${live} />`}</div>
@@ -91,6 +94,7 @@ export function Schedule({ name, can }) {
         ${can('write') && s.calendar?.cron && html`
           <${Recron} key=${s.calendar.cron} path=${path} s=${s} live=${live} />`}
       </section></div>
+    <${Backfills} list=${backfills} can=${can} live=${live} />
     <h2>Ledger</h2><${Ledger} items=${past.items} more=${past.more} />`}<//>`
 }
 
@@ -137,6 +141,7 @@ function Verbs({ s, path, live }) {
   return html`
     <${Act} label="Run now" on=${verb('Run now', (v) => post(`${path}/run-now`, runNowBody(s, v)),
       { touches: s.dag ? '1 new run' : '1 new job', fields: runNowFields(s) })} />
+    <${Backfill} s=${s} path=${path} live=${live} />
     ${s.paused
       ? html`<${Act} primary label="Resume" on=${verb('Resume', (v) => post(`${path}/resume`, v),
         { fields: [{ ...missed, value: s.paused.missed || 'last' }] })} />`
