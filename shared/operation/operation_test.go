@@ -186,6 +186,31 @@ func TestOperation_ComesToEachTimeOnce(t *testing.T) {
 	}
 }
 
+func TestOperation_EndsInARangeOfThousandsOfYears(t *testing.T) {
+	t.Parallel()
+	for _, cron := range []string{"0 0 1 1 *", "0 0 29 2 *"} {
+		cal, err := calendar.ParseAll([]calendar.Spec{{Cron: &cron}}, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, order := range Orders {
+			o := backfill(func(o *Operation) { o.From, o.Order = time.Time{}, order })
+			want, more := o.Left(cal, MaxTimes)
+			n := 0
+			for end := false; !end && n <= want; {
+				var times []time.Time
+				if times, end = o.Next(cal, 50); len(times) > 0 {
+					o.Cursor = times[len(times)-1]
+				}
+				n += len(times)
+			}
+			if n != want || more || n == 0 {
+				t.Errorf("%s, %s first: %d times of %d", cron, order, n, want)
+			}
+		}
+	}
+}
+
 func TestOperation_TakesInTheBeginningAndNotTheEnd(t *testing.T) {
 	t.Parallel()
 	hourly := "0 * * * *"

@@ -50,12 +50,15 @@ func firstFrom(cal calendar.Union, from, to time.Time, most int) (times []time.T
 	return times, true
 }
 
+// widest is the longest stretch that is searched before all of a range is: no length of time may overflow.
+const widest = 100 * 366 * 24 * time.Hour
+
 // lastBefore returns the last times before to, the last one first. A calendar only goes forward, so it is asked from
 // ever earlier on, until it has enough times.
 func lastBefore(cal calendar.Union, from, to time.Time, most int) (times []time.Time, end bool) {
 	for width := time.Minute; ; width *= 4 {
 		since := to.Add(-width)
-		whole := !since.After(from)
+		whole := width > widest || !since.After(from)
 		if whole {
 			since = from
 		}

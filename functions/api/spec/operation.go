@@ -48,6 +48,9 @@ type canaryView struct {
 	Open      int `json:"open" doc:"Number of jobs that have not ended"`
 }
 
+// farthest is how far ahead the end of an operation is estimated.
+const farthest = 10 * 366 * 24 * time.Hour
+
 // ViewOperation shows an operation.
 func ViewOperation(o operation.Operation, now time.Time) OperationView {
 	v := OperationView{
@@ -70,7 +73,9 @@ func ViewOperation(o operation.Operation, now time.Time) OperationView {
 	if o.Status == operation.Running && ended > 0 && now.After(o.CreatedAt) {
 		left := max(0, o.Matched-ended)
 		each := now.Sub(o.CreatedAt) / time.Duration(ended)
-		v.EstimatedEndAt = rest.At(now.Add(time.Duration(left) * each))
+		if each <= farthest/time.Duration(max(1, left)) { // a later end is no estimate
+			v.EstimatedEndAt = rest.At(now.Add(time.Duration(left) * each))
+		}
 	}
 	return v
 }
