@@ -1,6 +1,7 @@
 package backfill_test
 
 import (
+	"context"
 	"fmt"
 	"math/rand/v2"
 	"strings"
@@ -303,6 +304,25 @@ func TestBackfiller_Counts(t *testing.T) {
 		matched, skipped, all, err := b.Engine().Backfills.Count(b.Context(), b.of, o)
 		if err != nil || !all || matched != 250 || skipped != 3 || writes() != 0 {
 			b.Errorf("%d matched, %d skipped, all: %v, %d writes, %v", matched, skipped, all, writes(), err)
+		}
+	})
+}
+
+func TestBackfiller_CountsUntilItsTimeIsUp(t *testing.T) {
+	t.Parallel()
+	bubble(t, "and says of how many times it knows", func(b *bench) {
+		o := b.read(b.begin(0))
+		o.From, o.Cursor = o.To.Add(-250*time.Hour), time.Time{}
+		ctx, cancel := context.WithCancel(b.Context())
+		reads := 0
+		b.Each(stagetest.Every(memory.TableGetMany), func(memory.Call) {
+			if reads++; reads == 3 { // of the second hundred times
+				cancel()
+			}
+		})
+		matched, skipped, all, err := b.Engine().Backfills.Count(ctx, b.of, o)
+		if err != nil || all || matched != 100 || skipped != 0 {
+			b.Errorf("%d matched, %d skipped, all: %v, %v", matched, skipped, all, err)
 		}
 	})
 }
