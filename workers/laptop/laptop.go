@@ -251,9 +251,10 @@ func listen(addr string) (net.Listener, error) {
 	}
 	listener, err := net.Listen("tcp", addr)
 	if errors.Is(err, syscall.EADDRINUSE) {
-		next := net.JoinHostPort(host, strconv.Itoa(n%65535+1))
-		return nil, fmt.Errorf("another process uses %s; try: make run ADDR=%s, or punctual serve --addr %s", addr,
-			next, next)
+		next := n%65535 + 1
+		return nil, fmt.Errorf("another process uses port %d of %s, perhaps another punctual serve or make run; "+
+			"try another port: punctual serve --port %d, or make run ADDR=%s", n, host, next,
+			net.JoinHostPort(host, strconv.Itoa(next)))
 	}
 	return listener, err
 }

@@ -53,8 +53,8 @@ func TestListen_NamesAnotherPortWhereOneIsInUse(t *testing.T) {
 	t.Cleanup(func() { _ = first.Close() })
 	addr := first.Addr().(*net.TCPAddr)
 	_, err = listen(addr.String())
-	next := fmt.Sprintf("make run ADDR=127.0.0.1:%d, ", addr.Port%65535+1)
-	if err == nil || !strings.Contains(err.Error(), "another process uses "+addr.String()) ||
+	next := fmt.Sprintf("punctual serve --port %d, or make run ADDR=127.0.0.1:%[1]d", addr.Port%65535+1)
+	if err == nil || !strings.Contains(err.Error(), fmt.Sprintf("uses port %d of 127.0.0.1", addr.Port)) ||
 		!strings.Contains(err.Error(), next) {
 		t.Errorf("%v, want %q", err, next)
 	}

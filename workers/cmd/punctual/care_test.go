@@ -192,7 +192,7 @@ func TestWhy_GoesByTheClockOfTheServer(t *testing.T) {
 	}
 	s = at("doctor")
 	if s.code != exitDone || !strings.Contains(s.out, "WARNING  the API's is at "+next.Format("2006-01-02T15:0")) ||
-		!strings.Contains(s.out, "ahead of this one; it may be a laptop") || strings.Contains(s.out, " NO ") {
+		!strings.Contains(s.out, "shows their time; it may be a laptop") || strings.Contains(s.out, " NO ") {
 		t.Errorf("%+v", s)
 	}
 	stop()
@@ -208,13 +208,22 @@ func TestDoctor_ComparesTheClocks(t *testing.T) {
 		word  string
 		says  string
 	}{
-		{2 * time.Minute, false, "yes", "within 2m0s"},
-		{-2 * time.Minute, false, "yes", "within 2m0s"},
-		{3 * time.Minute, true, "NO", "the API's is at 2027-03-28T01:03:00Z, 3m0s ahead of this one"},
-		{-59 * time.Minute, false, "NO", "the API's is at 2027-03-28T00:01:00Z, 59m0s behind this one"},
-		{-2 * time.Hour, false, "NO", "the API's is at 2027-03-27T23:00:00Z, 2h0m0s behind this one; " +
+		{-time.Second, false, "yes", "within 1s"},
+		{2 * time.Minute, false, "yes", "the API's is at 2027-03-28T01:02:00Z, 2m0s ahead of this one: " +
+			"jobs start 2m0s before this one shows their time"},
+		{-2 * time.Minute, false, "yes", "the API's is at 2027-03-28T00:58:00Z, 2m0s behind this one: " +
+			"jobs start 2m0s after this one shows their time"},
+		{3 * time.Minute, true, "NO", "the API's is at 2027-03-28T01:03:00Z, 3m0s ahead of this one: " +
+			"jobs start 3m0s before this one shows their time; let the wrong clock be set by NTP"},
+		{-59 * time.Minute, false, "NO", "the API's is at 2027-03-28T00:01:00Z, 59m0s behind this one: " +
+			"jobs start 59m0s after this one shows their time, and tokens may count as not yet valid; " +
+			"from 5m on, signed requests are refused; let the wrong clock be set by NTP"},
+		{2 * time.Hour, false, "NO", "the API's is at 2027-03-28T03:00:00Z, 2h0m0s ahead of this one: " +
+			"jobs start 2h0m0s before this one shows their time, and tokens may count as expired too early; " +
+			"from 5m on, signed requests are refused; " +
 			"it may be a laptop that was started with another time (AT=, serve --at)"},
-		{48 * time.Hour, true, "WARNING", "the API's is at 2027-03-30T01:00:00Z, 2 days ahead of this one; " +
+		{48 * time.Hour, true, "WARNING", "the API's is at 2027-03-30T01:00:00Z, 2 days ahead of this one: " +
+			"jobs start 2 days before this one shows their time; " +
 			"it may be a laptop that was started with another time (AT=, serve --at)"},
 	} {
 		if f := skewOf(here.Add(c.ahead), here, c.local); f.word() != c.word || f.Says != c.says {

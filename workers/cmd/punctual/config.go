@@ -14,6 +14,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"reflect"
 	"slices"
 	"strings"
 	"time"
@@ -167,9 +168,18 @@ func readConfig(path string) (config, error) {
 	if err != nil {
 		return c, err
 	}
-	d := yaml.NewDecoder(bytes.NewReader(text))
-	d.KnownFields(true)
-	if err := d.Decode(&c); err != nil && !errors.Is(err, io.EOF) {
+	var n yaml.Node
+	err = yaml.NewDecoder(bytes.NewReader(text)).Decode(&n)
+	if errors.Is(err, io.EOF) {
+		return c, nil // it holds nothing
+	}
+	if err == nil {
+		err = unknownKeys(&n, reflect.TypeFor[config]())
+	}
+	if err == nil {
+		err = n.Decode(&c)
+	}
+	if err != nil {
 		return c, fmt.Errorf("%s: %w", path, broken(err))
 	}
 	return c, nil

@@ -57,6 +57,23 @@ func TestConfig_ChoosesTheDeploymentAndItsToken(t *testing.T) {
 	if s := try("ls"); s.code != exitUsage || !strings.Contains(s.errs, "line 2") || !strings.Contains(s.errs, "uri") {
 		t.Errorf("%+v", s)
 	}
+	path = file(t, "currant: dev\ncontexts:\n  dev: {url: http://localhost:1, oidc: {issuers: x}}\n")
+	for _, words := range []string{
+		`line 1, column 1: no key "currant" is known here; did you mean "current"?; allowed: contexts, current`,
+		`no key "issuers" is known here; did you mean "issuer"?; allowed: audience, client_id, issuer, scopes`,
+	} {
+		if s := try("ls"); s.code != exitUsage || !strings.Contains(s.errs, words) {
+			t.Errorf("no %q in %+v", words, s)
+		}
+	}
+	path = file(t, "contexts: 5\n")
+	if s := try("ls"); s.code != exitUsage || !strings.Contains(s.errs, "line 1") {
+		t.Errorf("%+v", s)
+	}
+	path = file(t, "# nothing yet\n")
+	if s := try("logout"); s.code != exitUsage || !strings.Contains(s.errs, "no context is chosen") {
+		t.Errorf("%+v", s)
+	}
 	path = "/nowhere.yaml"
 	if s := try("ls"); s.code != exitUsage || !strings.Contains(s.errs, "no such file") {
 		t.Errorf("%+v", s)

@@ -195,18 +195,27 @@ func skewOf(there, here time.Time, local bool) finding {
 	if days := ahead.Abs() / (24 * time.Hour); days > 1 {
 		by = fmt.Sprintf("%d days", days)
 	}
-	f.Says = "within " + ahead.Abs().String()
-	if ahead.Abs() <= maxSkew {
-		f.Good = true
+	if f.Good = ahead.Abs() <= time.Second; f.Good { // of which the request takes a part
+		f.Says = "within 1s"
 		return f
 	}
-	f.Says = fmt.Sprintf("the API's is at %s, %s ahead of this one", instant(&there), by)
+	side, start, tokens := "ahead of", "before", "expired too early"
 	if ahead < 0 {
-		f.Says = fmt.Sprintf("the API's is at %s, %s behind this one", instant(&there), by)
+		side, start, tokens = "behind", "after", "not yet valid"
+	}
+	f.Says = fmt.Sprintf("the API's is at %s, %s %s this one: jobs start %[2]s %[4]s this one shows their time",
+		instant(&there), by, side, start)
+	if f.Good = ahead.Abs() <= maxSkew; f.Good {
+		return f
+	}
+	if !local { // a laptop takes requests without a token
+		f.Says += fmt.Sprintf(", and tokens may count as %s; from 5m on, signed requests are refused", tokens)
 	}
 	if ahead.Abs() > lapse {
 		f.Says += "; it may be a laptop that was started with another time (AT=, serve --at)"
 		f.Good, f.Warning = local, local
+	} else {
+		f.Says += "; let the wrong clock be set by NTP"
 	}
 	return f
 }

@@ -151,7 +151,7 @@ type getJob struct {
 func (c getJob) Run(s *shell) error {
 	job, err := s.client.Job(s.ctx, c.ID)
 	if err != nil {
-		return err
+		return s.noJob(c.ID, "dag watch", err)
 	}
 	return show(s, job, jobID, jobColumns...)
 }
@@ -176,7 +176,10 @@ type cancelJobs struct {
 
 // Run cancels each job, and goes on after one that cannot be cancelled.
 func (c cancelJobs) Run(s *shell) error {
-	return each(s, c.ID, s.client.CancelJob, jobID, jobColumns...)
+	return each(s, c.ID, func(ctx context.Context, id string) (rest.JobView, error) {
+		job, err := s.client.CancelJob(ctx, id)
+		return job, s.noJob(id, "dag cancel", err)
+	}, jobID, jobColumns...)
 }
 
 type redriveJobs struct {
@@ -251,11 +254,12 @@ type listAttempts struct {
 // Run lists the attempts.
 func (c listAttempts) Run(s *shell) error {
 	attempt := func(a rest.AttemptView) string { return count(a.Attempt) }
-	return list(s, s.client.Attempts(s.ctx, c.ID), 0, attempt,
+	err := list(s, s.client.Attempts(s.ctx, c.ID), 0, attempt,
 		column[rest.AttemptView]{"ATTEMPT", attempt},
 		column[rest.AttemptView]{"OUTCOME", func(a rest.AttemptView) string { return string(a.Outcome) }},
 		column[rest.AttemptView]{"WORKER", func(a rest.AttemptView) string { return of(a.Worker) }},
 		column[rest.AttemptView]{"STARTED", func(a rest.AttemptView) string { return instant(a.StartedAt) }},
 		column[rest.AttemptView]{"FINISHED", func(a rest.AttemptView) string { return instant(a.FinishedAt) }},
 		column[rest.AttemptView]{"ERROR", func(a rest.AttemptView) string { return reason(a.Error) }})
+	return s.noJob(c.ID, "dag watch", err)
 }

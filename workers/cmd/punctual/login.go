@@ -174,13 +174,21 @@ func until(t *oauth2.Token) string {
 
 type logout struct{}
 
-// Run forgets the token. The issuer may take it still, until it expires.
+// Run deletes the token. The issuer may accept it until it expires.
 func (c logout) Run(s *shell) error {
+	if s.chosen.Context == "" {
+		return usage{errors.New("no context is chosen to sign out of; --context names one of the config file")}
+	}
 	path, err := s.chosen.sessionPath()
 	if err != nil {
 		return err
 	}
-	if err := os.Remove(path); err != nil && !errors.Is(err, fs.ErrNotExist) {
+	err = os.Remove(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		_, err = fmt.Fprintf(s.out, "nobody was signed in to %s\n", s.chosen.Context)
+		return err
+	}
+	if err != nil {
 		return err
 	}
 	_, err = fmt.Fprintf(s.out, "signed out of %s\n", s.chosen.Context)

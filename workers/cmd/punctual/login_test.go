@@ -164,6 +164,9 @@ func TestLogin_SignsInByTheDeviceFlowAndKeepsTheToken(t *testing.T) {
 	if _, err := os.Stat(kept); !os.IsNotExist(err) {
 		t.Errorf("it is kept after logout: %v", err)
 	}
+	if s := try("logout"); s.code != exitDone || s.out != "nobody was signed in to prod\n" {
+		t.Errorf("a second logout: %+v", s)
+	}
 	for words, args := range map[string][]string{
 		"a context with oidc": {"--context", "other", "login"},
 		"no context":          {"--context", "nowhere", "login"},

@@ -5,8 +5,10 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net"
 	"os"
 	"os/signal"
+	"strconv"
 	"strings"
 	"syscall"
 	"time"
@@ -208,6 +210,7 @@ func say(s *shell, err error) {
 
 type serve struct {
 	Addr    string        `default:"localhost:8080" help:"Address to serve on; loopback addresses only."`
+	Port    int           `help:"Port to serve on, in place of the one of --addr."`
 	Drain   time.Duration `default:"10s" help:"Time that running jobs have to end after Ctrl-C."`
 	Data    string        `help:"Folder that keeps the data; default: data is in memory only."`
 	Secrets string        `help:"File of secrets: a JSON object of strings, or lines of NAME=value."`
@@ -218,9 +221,25 @@ type serve struct {
 
 // Run serves until it is interrupted.
 func (c serve) Run(s *shell) error {
-	o := laptop.Options{Addr: c.Addr, Drain: c.Drain, Info: c.Verbose, Data: c.Data, Secrets: c.Secrets,
+	addr, err := c.address()
+	if err != nil {
+		return err
+	}
+	o := laptop.Options{Addr: addr, Drain: c.Drain, Info: c.Verbose, Data: c.Data, Secrets: c.Secrets,
 		At: c.At, Speed: c.Speed}
 	o.Serving = func(addr string) { o.Greet(s.out, addr) }
 	o.Ending = func() { o.AnnounceDrain(s.out) }
 	return laptop.Serve(s.ctx, o)
+}
+
+// address is the one of --addr, with the port of --port if that is given.
+func (c serve) address() (string, error) {
+	if c.Port == 0 {
+		return c.Addr, nil
+	}
+	host, _, err := net.SplitHostPort(c.Addr)
+	if err != nil || c.Port < 0 || c.Port > 65535 {
+		return "", usage{fmt.Errorf("--port %d of --addr %q: want a port from 1 to 65535", c.Port, c.Addr)}
+	}
+	return net.JoinHostPort(host, strconv.Itoa(c.Port)), nil
 }

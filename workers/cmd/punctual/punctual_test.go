@@ -8,6 +8,7 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptest"
+	"net/url"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -402,6 +403,9 @@ nodes:
 	if out := good(t, "dag", "graph", id, "--format", "svg"); !strings.Contains(out, "<svg") {
 		t.Errorf("%s", out)
 	}
+	for verb, use := range map[string]string{"get": "dag watch", "attempts": "dag watch", "cancel": "dag cancel"} {
+		bad(t, exitRefused, "a run of a dag has this identifier, not a job; use: punctual "+use+" "+id, verb, id)
+	}
 	good(t, "dag", "retry", id, "load", "--reason", "again")
 	if s := typed(t.Context(), "", "dag", "watch", id); s.code != exitFailed {
 		t.Errorf("%+v", s)
@@ -442,7 +446,8 @@ func TestPause_HoldsATask(t *testing.T) {
 		!strings.HasPrefix(s.errs, "It holds from 20") || !strings.HasSuffix(s.errs, "jobs may still start.\n") {
 		t.Errorf("%+v", s)
 	}
-	if out := good(t, "pause", "ls"); !strings.Contains(out, "task:http  20") || !strings.Contains(out, "a test") {
+	if out := good(t, "pause", "ls"); !strings.Contains(out, "task:http  20") || !strings.Contains(out, "  lifted  ") ||
+		!strings.Contains(out, "a test") {
 		t.Errorf("%s", out)
 	}
 	if out := good(t, "pause", "ls", "-o", "name"); !strings.Contains(out, "task:http\n") {
@@ -519,6 +524,12 @@ func TestServe_Serves(t *testing.T) {
 		t.Errorf("it ended with %d\n%s", code, said)
 	}
 	bad(t, exitRefused, "only loopback", "serve", "--addr", "0.0.0.0:0")
+	bad(t, exitUsage, "a port from 1 to 65535", "serve", "--port", "70000")
+	shared, err := url.Parse(address())
+	if err != nil {
+		t.Fatal(err)
+	}
+	bad(t, exitRefused, "another process uses port "+shared.Port()+" of localhost", "serve", "--port", shared.Port())
 }
 
 func TestCommand_SaysWhatIsWrongWithItsSurroundings(t *testing.T) {

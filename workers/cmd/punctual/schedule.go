@@ -377,7 +377,12 @@ var pauseColumns = []column[rest.PauseView]{
 	{"SCOPE", pauseScope},
 	{"SINCE", func(v rest.PauseView) string { return instant(&v.Since) }},
 	{"HOLDS FROM", func(v rest.PauseView) string { return instant(&v.EffectiveAt) }},
-	{"UNTIL", func(v rest.PauseView) string { return instant(v.Until) }},
+	{"UNTIL", func(v rest.PauseView) string {
+		if v.Until == nil {
+			return "lifted"
+		}
+		return instant(v.Until)
+	}},
 	{"BY", func(v rest.PauseView) string { return of(v.By) }},
 	{"REASON", func(v rest.PauseView) string { return of(v.Reason) }},
 }

@@ -1,0 +1,69 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"maps"
+	"reflect"
+	"slices"
+	"strings"
+
+	"go.yaml.in/yaml/v4"
+
+	"punctual/shared/client"
+	"punctual/shared/text"
+)
+
+// unknownKeys is an error for each key of a YAML node that the type, a struct with yaml tags or a map of them, does
+// not have. It names the place, the nearest key and those that are allowed.
+func unknownKeys(n *yaml.Node, t reflect.Type) error {
+	switch {
+	case t.Kind() == reflect.Pointer:
+		return unknownKeys(n, t.Elem())
+	case n.Kind == yaml.DocumentNode && len(n.Content) > 0:
+		return unknownKeys(n.Content[0], t)
+	case n.Kind != yaml.MappingNode:
+		return nil // a value of the wrong kind is an error of its decoding
+	}
+	fields := map[string]reflect.Type{}
+	if t.Kind() == reflect.Struct {
+		for f := range t.Fields() {
+			fields[f.Tag.Get("yaml")] = f.Type
+		}
+	}
+	allowed := slices.Sorted(maps.Keys(fields))
+	var all []error
+	for i := 0; i+1 < len(n.Content); i += 2 {
+		key, value := n.Content[i], n.Content[i+1]
+		field, known := fields[key.Value]
+		switch {
+		case t.Kind() == reflect.Map:
+			all = append(all, unknownKeys(value, t.Elem()))
+		case known:
+			all = append(all, unknownKeys(value, field))
+		case t.Kind() == reflect.Struct:
+			all = append(all, fmt.Errorf("line %d, column %d: no key %q is known here%s; allowed: %s",
+				key.Line, key.Column, key.Value, suggestion(key.Value, allowed), strings.Join(allowed, ", ")))
+		}
+	}
+	return errors.Join(all...)
+}
+
+// suggestion names the nearest of the known names, if one is near.
+func suggestion(name string, known []string) string {
+	if near := text.Nearest(name, known); near != "" {
+		return fmt.Sprintf("; did you mean %q?", near)
+	}
+	return ""
+}
+
+// noJob explains that no job has an identifier where a run has it: verb is what shows or changes the run.
+func (s *shell) noJob(id, verb string, err error) error {
+	if !errors.Is(err, client.NotFound) {
+		return err
+	}
+	if _, e := s.client.Run(s.ctx, id); e != nil {
+		return err // the job is what was asked for
+	}
+	return fmt.Errorf("a run of a dag has this identifier, not a job; use: punctual %s %s", verb, id)
+}
