@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"iter"
-	"time"
 
 	"punctual/shared/client"
 	"punctual/shared/client/rest"
@@ -16,7 +15,7 @@ type corrections struct {
 	Payload      string            `xor:"payload" help:"Payload of the new job: JSON, @file, or -."`
 	PayloadPatch string            `xor:"payload" help:"Merge patch of the old payload: JSON, @file, or -."`
 	In           string            `xor:"when" help:"Delay from now until the start, such as 3s."`
-	At           time.Time         `xor:"when" help:"Time of the start, with a zone, such as 2027-03-28T01:00:00Z."`
+	At           typedTime         `xor:"when" help:"Time of the start: today's 11:26, or a date with a zone."`
 	Priority     string            `help:"Priority: critical, high, normal or low; default: the dead job's."`
 	Pool         string            `help:"Pool of workers of the new job; default: the dead job's."`
 	Timeout      string            `help:"Maximum duration of one attempt, such as 5m; default: the dead job's."`
@@ -42,8 +41,8 @@ func (c corrections) read(s *shell) (r rest.RedriveRequest, given bool, err erro
 	if patch != nil {
 		r.PayloadPatch = patch
 	}
-	if !c.At.IsZero() {
-		r.RunAt = &c.At
+	if r.RunAt, err = s.coming("--at", c.At); err != nil {
+		return r, false, err
 	}
 	if c.MaxAttempts != 0 {
 		r.Retry = &rest.RetryRequest{MaxAttempts: &c.MaxAttempts}

@@ -30,7 +30,8 @@ type listDead struct {
 // Run lists the dead letters.
 func (c listDead) Run(s *shell) error {
 	id := func(d rest.DeadLetter) string { return d.JobID }
-	return list(s, s.client.DeadLetters(s.ctx, &rest.ListDeadLettersParams{Task: ptr(c.Task)}), c.Limit, id,
+	all := ofTask(s, c.Task, s.client.DeadLetters(s.ctx, &rest.ListDeadLettersParams{Task: ptr(c.Task)}))
+	return list(s, all, c.Limit, id,
 		column[rest.DeadLetter]{"JOB", id},
 		column[rest.DeadLetter]{"TASK", func(d rest.DeadLetter) string { return d.Task }},
 		column[rest.DeadLetter]{"DEAD", func(d rest.DeadLetter) string { return instant(&d.DeadAt) }},
@@ -62,7 +63,8 @@ var varying = regexp.MustCompile(`[0-9A-Za-z]*[0-9][0-9A-Za-z]*`)
 func (c groupDead) Run(s *shell) error {
 	groups := map[[3]string]*deadGroup{}
 	seen := 0
-	for d, err := range s.client.DeadLetters(s.ctx, &rest.ListDeadLettersParams{Task: ptr(c.Task)}) {
+	dead := ofTask(s, c.Task, s.client.DeadLetters(s.ctx, &rest.ListDeadLettersParams{Task: ptr(c.Task)}))
+	for d, err := range dead {
 		if err != nil {
 			return err
 		}
@@ -155,7 +157,7 @@ func (c redriveDead) Run(s *shell) error {
 	if given && !c.DryRun {
 		all = s.redriveCorrected(r, corrected)
 	}
-	return s.outcomes(all,
+	return s.outcomes(ofTask(s, c.Task, all),
 		column[rest.DeadLetterOutcome]{"NEW JOB", func(o rest.DeadLetterOutcome) string { return of(o.NewJobID) }})
 }
 
@@ -176,7 +178,7 @@ func (c purgeDead) Run(s *shell) error {
 			return err
 		}
 	}
-	return s.outcomes(s.client.PurgeDeadLetters(s.ctx, r),
+	return s.outcomes(ofTask(s, c.Task, s.client.PurgeDeadLetters(s.ctx, r)),
 		column[rest.DeadLetterOutcome]{"DELETED", func(o rest.DeadLetterOutcome) string {
 			switch {
 			case o.Problem != nil:

@@ -13,7 +13,7 @@ var examples = map[string][]string{
 	"run": {"punctual run echo -p '{\"hello\":\"world\"}' --wait", "punctual run echo --in 1h --tag team=data",
 		"punctual run echo --limit github=acct-42",
 		"punctual run echo --in 1m --unique invoice-42 --on-conflict replace",
-		"punctual run echo --at 2027-03-28T01:00:00Z --key my-order"},
+		"punctual run echo --at 23:30", "punctual run echo --at 2027-03-28T01:00:00Z --key my-order"},
 	"get":    {"punctual get 01JQ7Z3W9V5K2M8X4T6B1N0C9D", "punctual get 01JQ7Z3W9V5K2M8X4T6B1N0C9D -o yaml"},
 	"ls":     {"punctual ls --status DEAD --task echo", "punctual ls --limit 0 -o name"},
 	"cancel": {"punctual cancel 01JQ7Z3W9V5K2M8X4T6B1N0C9D"},

@@ -8,7 +8,6 @@ import (
 	"io"
 	"os"
 	"strings"
-	"time"
 
 	"punctual/shared/client/rest"
 )
@@ -44,7 +43,7 @@ type runJob struct {
 	Task     string            `arg:"" help:"Name of the task."`
 	Payload  string            `short:"p" help:"Payload of the job: JSON, @file, or - for standard input."`
 	In       string            `xor:"when" help:"Delay from now until the start, such as 3s."`
-	At       time.Time         `xor:"when" help:"Time of the start, with a zone, such as 2027-03-28T01:00:00Z."`
+	At       typedTime         `xor:"when" help:"Time of the start: today's 11:26, or a date with a zone."`
 	Key      string            `help:"Idempotency key of the request; default: a random one."`
 	Priority string            `help:"Priority of the job: critical, high, normal or low; default: the task's."`
 	Tag      map[string]string `help:"Tag of the job as name=value; may be given several times."`
@@ -56,8 +55,9 @@ type runJob struct {
 // Run creates the job.
 func (c runJob) Run(s *shell) error {
 	request := rest.JobRequest{Task: c.Task, Delay: ptr(c.In), Priority: ptr(rest.JobRequestPriority(c.Priority))}
-	if !c.At.IsZero() {
-		request.RunAt = &c.At
+	var err error
+	if request.RunAt, err = s.coming("--at", c.At); err != nil {
+		return err
 	}
 	request.Limits, request.Unique = limitUses(c.Limit), c.request()
 	if len(c.Tag) > 0 {
@@ -167,7 +167,7 @@ type listJobs struct {
 func (c listJobs) Run(s *shell) error {
 	filter := &rest.ListJobsParams{Status: ptr(rest.ListJobsParamsStatus(strings.ToUpper(c.Status))),
 		Task: ptr(c.Task), Schedule: ptr(c.Schedule)}
-	return list(s, s.client.Jobs(s.ctx, filter), c.Limit, jobID, jobColumns...)
+	return list(s, ofTask(s, c.Task, s.client.Jobs(s.ctx, filter)), c.Limit, jobID, jobColumns...)
 }
 
 type cancelJobs struct {

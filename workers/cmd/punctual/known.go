@@ -3,6 +3,7 @@ package main
 import (
 	"errors"
 	"fmt"
+	"iter"
 	"maps"
 	"reflect"
 	"slices"
@@ -66,4 +67,47 @@ func (s *shell) noJob(id, verb string, err error) error {
 		return err // the job is what was asked for
 	}
 	return fmt.Errorf("a run of a dag has this identifier, not a job; use: punctual %s %s", verb, id)
+}
+
+// unknownTask explains that no task has a name, and names the nearest one; nil where one has it, or it is not known
+// whether one does.
+func (s *shell) unknownTask(name string) error {
+	if _, err := s.client.Task(s.ctx, name); !errors.Is(err, client.NotFound) {
+		return nil
+	}
+	var names []string
+	for t, err := range s.client.Tasks(s.ctx) {
+		if err != nil {
+			break // the nearest of those that were read
+		}
+		names = append(names, t.Name)
+	}
+	return fmt.Errorf("there is no task %q%s", name, suggestion(name, names))
+}
+
+// warnOfTask writes a warning where the task that a filter names is unknown.
+func (s *shell) warnOfTask(name string) {
+	if name == "" {
+		return
+	}
+	if unknown := s.unknownTask(name); unknown != nil {
+		_, _ = fmt.Fprintf(s.err, "warning: %s\n", worded(unknown))
+	}
+}
+
+// ofTask passes on the values of a filter by task. Where there are none it warns if the task is unknown: the jobs of
+// a task that was deleted are still listed.
+func ofTask[T any](s *shell, task string, values iter.Seq2[T, error]) iter.Seq2[T, error] {
+	return func(yield func(T, error) bool) {
+		none := true
+		for v, err := range values {
+			none = false
+			if !yield(v, err) {
+				return
+			}
+		}
+		if none {
+			s.warnOfTask(task)
+		}
+	}
 }

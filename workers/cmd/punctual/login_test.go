@@ -239,7 +239,7 @@ func TestSigV4_SignsEachRequest(t *testing.T) {
 		code := run(t.Context(), append([]string{"--config", config}, args...), nil, &out, &errs)
 		return said{code, out.String(), errs.String()}
 	}
-	if s := try("ls", "--task", "a b"); s.code != exitDone || seen != 1 {
+	if s := try("ls", "--schedule", "a b"); s.code != exitDone || seen != 1 {
 		t.Errorf("%+v, %d requests", s, seen)
 	}
 	if s := try("run", "echo", "-p", `{"text":"é"}`); s.code != exitDone || seen != 2 {

@@ -214,7 +214,7 @@ type serve struct {
 	Drain   time.Duration `default:"10s" help:"Time that running jobs have to end after Ctrl-C."`
 	Data    string        `help:"Folder that keeps the data; default: data is in memory only."`
 	Secrets string        `help:"File of secrets: a JSON object of strings, or lines of NAME=value."`
-	At      time.Time     `help:"Simulated time at the start, with a zone, such as 2027-03-28T00:55:00+01:00."`
+	At      typedTime     `help:"Simulated time at the start: of today, or a date with a zone."`
 	Speed   int           `help:"Factor by which time passes faster while no job runs."`
 	Verbose bool          `short:"v" help:"Log informational lines, not only warnings and errors."`
 }
@@ -225,8 +225,12 @@ func (c serve) Run(s *shell) error {
 	if err != nil {
 		return err
 	}
+	at, err := c.At.on(time.Now())
+	if err != nil {
+		return usage{fmt.Errorf("--at %w", err)}
+	}
 	o := laptop.Options{Addr: addr, Drain: c.Drain, Info: c.Verbose, Data: c.Data, Secrets: c.Secrets,
-		At: c.At, Speed: c.Speed}
+		At: at, Speed: c.Speed}
 	o.Serving = func(addr string) { o.Greet(s.out, addr) }
 	o.Ending = func() { o.AnnounceDrain(s.out) }
 	return laptop.Serve(s.ctx, o)

@@ -455,6 +455,26 @@ func TestPause_HoldsATask(t *testing.T) {
 	}
 	good(t, "resume", "task:http")
 	bad(t, exitUsage, "", "pause", "nonsense")
+	bad(t, exitUsage, `there is no task "htp"; did you mean "http"?; nothing is paused`, "pause", "task:htp")
+	if out := good(t, "pause", "ls", "-o", "name"); strings.Contains(out, "task:htp\n") {
+		t.Errorf("it is paused: %s", out)
+	}
+	if out := name(t, "pause", "task:htp", "--force"); out != "task:htp" {
+		t.Errorf("--force: %s", out)
+	}
+	good(t, "resume", "task:htp")
+}
+
+func TestTask_IsNamedWhereAFilterHasAnUnknownOne(t *testing.T) {
+	t.Parallel()
+	for _, args := range [][]string{{"ls"}, {"dead", "ls"}, {"dead", "groups"}, {"tail", "--for", "100ms"},
+		{"dead", "purge", "--yes"}, {"dead", "redrive", "--dry-run"}} {
+		s := typed(t.Context(), "", append(args, "--task", "ecko")...)
+		if s.code != exitDone || s.errs != "warning: there is no task \"ecko\"; did you mean \"echo\"?\n" {
+			t.Errorf("%v: %+v", args, s)
+		}
+	}
+	good(t, "ls", "--task", "http") // which has no jobs
 }
 
 func TestDoctor_ChecksTheServer(t *testing.T) {

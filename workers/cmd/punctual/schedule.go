@@ -324,15 +324,12 @@ func (c previewSchedule) Run(s *shell) error {
 // pausing is what any pause says.
 type pausing struct {
 	Reason string    `help:"Reason for the pause, shown with it."`
-	Until  time.Time `help:"Time at which the pause ends by itself, with a zone."`
+	Until  typedTime `help:"Time at which the pause ends by itself: of today such as 11:26, or a date with a zone."`
 }
 
-func (p pausing) request() rest.PauseRequest {
-	r := rest.PauseRequest{Reason: ptr(p.Reason)}
-	if !p.Until.IsZero() {
-		r.Until = &p.Until
-	}
-	return r
+func (p pausing) request(s *shell) (rest.PauseRequest, error) {
+	until, err := s.coming("--until", p.Until)
+	return rest.PauseRequest{Reason: ptr(p.Reason), Until: until}, err
 }
 
 type pauseSchedule struct {
@@ -342,7 +339,11 @@ type pauseSchedule struct {
 
 // Run pauses the schedule.
 func (c pauseSchedule) Run(s *shell) error {
-	view, err := s.client.PauseSchedule(s.ctx, c.Name, c.request())
+	request, err := c.request(s)
+	if err != nil {
+		return err
+	}
+	view, err := s.client.PauseSchedule(s.ctx, c.Name, request)
 	if err != nil {
 		return err
 	}
@@ -392,11 +393,21 @@ func pauseScope(v rest.PauseView) string { return v.Scope }
 type pause struct {
 	Scope string `arg:"" help:"Scope of the pause: all, or task:NAME."`
 	pausing
+	Force bool `help:"Pause also a task that does not exist, such as a deleted one whose jobs still wait."`
 }
 
 // Run pauses the scope.
 func (c pause) Run(s *shell) error {
-	view, err := s.client.Pause(s.ctx, c.Scope, c.request())
+	if task, ok := strings.CutPrefix(c.Scope, "task:"); ok && task != "" && !c.Force {
+		if unknown := s.unknownTask(task); unknown != nil {
+			return usage{fmt.Errorf("%w; nothing is paused; --force pauses it nevertheless", unknown)}
+		}
+	}
+	request, err := c.request(s)
+	if err != nil {
+		return err
+	}
+	view, err := s.client.Pause(s.ctx, c.Scope, request)
 	if err != nil {
 		return err
 	}

@@ -53,6 +53,7 @@ func (c tailJobs) Run(s *shell) error {
 	if c.For > 0 {
 		over = time.After(c.For)
 	}
+	s.warnOfTask(c.Task)
 	w := &watching{seen: map[string]sight{}, running: map[string]bool{}}
 	lost := false
 	for first := true; ; {

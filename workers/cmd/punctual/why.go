@@ -11,7 +11,7 @@ import (
 
 type whySchedule struct {
 	Name string    `arg:"" help:"Name of the schedule."`
-	At   time.Time `help:"Nominal time with a zone, such as 2027-03-28T02:30:00+01:00; default: the newest."`
+	At   typedTime `help:"Nominal time: of today such as 11:26, or a date with a zone; default: the newest."`
 }
 
 // account is what is known about a time of a schedule.
@@ -26,8 +26,12 @@ type account struct {
 // Run prints what became of the time that the schedule had at that moment, or of those around it.
 func (c whySchedule) Run(s *shell) error {
 	now := s.now()
-	a := account{At: c.At}
-	if a.At.IsZero() {
+	at, err := c.At.on(now.Local())
+	if err != nil {
+		return usage{fmt.Errorf("--at %w", err)}
+	}
+	a := account{At: at}
+	if at.IsZero() {
 		a.At = now
 	}
 	schedule, err := s.client.Schedule(s.ctx, c.Name)
@@ -53,7 +57,7 @@ func (c whySchedule) Run(s *shell) error {
 	case a.Next != nil && covers(*a.Next, a.At):
 		a.Occurrence, a.Next = a.Next, nil
 	}
-	if o := a.Occurrence; o == nil && c.At.IsZero() {
+	if o := a.Occurrence; o == nil && at.IsZero() {
 		a.Occurrence, a.Before = a.Before, nil // of now means: of the newest
 	}
 	if o := a.Occurrence; o != nil && of(o.JobID) != "" {
