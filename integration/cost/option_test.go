@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"punctual/integration/story"
+	"punctual/shared/span"
 )
 
 // option is something that a job may have, and what it takes more than one without: due now, a hundred a request.
@@ -18,6 +19,8 @@ type option struct {
 	before func(a *story.API)       // makes what the jobs name
 	// most is how many write units it may take more.
 	most float64
+	// apart is how long after one job the next is due; each runs for half as long more. 0: all are due at once.
+	apart time.Duration
 	// unmade says that requests with the option make no job: what they take is compared with no request.
 	unmade bool
 }
@@ -49,7 +52,7 @@ var options = []option{
 		with: limited("a", "b"),
 	},
 	{
-		name: "with a limit of 1, and waits for its permit", jobs: 200, most: 3 + 8,
+		name: "with a limit of 1, and waits for its permit", jobs: 200, most: 3 + 8, apart: 100 * time.Millisecond,
 		before: putLimit("limit", story.Object{"max_running": 1}),
 		with:   limited("limit"),
 	},
@@ -96,6 +99,10 @@ func (o option) more(t *testing.T) used {
 			}
 			last := post(a, o.jobs, func(n int) story.Object {
 				body := story.Object{"task": "echo", "payload": story.Object{"n": n}}
+				if o.apart > 0 {
+					body["delay"] = span.Format(time.Duration(n) * o.apart)
+					body["payload"] = story.Object{"sleep": span.Format(o.apart*3/2 + 7*time.Millisecond)}
+				}
 				if with {
 					for name, value := range o.with(n) {
 						body[name] = value
@@ -118,7 +125,9 @@ func optionRows(t *testing.T, counted map[string]float64) string {
 		u := o.more(t)
 		for what, n := range map[string]float64{"write units": u.write, "read units": u.read,
 			"queue requests": u.queue} {
-			counted["more for a job "+o.name+": "+what] = n
+			if o.apart == 0 { // what waits meets others, and takes a little more or less each time
+				counted["more for a job "+o.name+": "+what] = n
+			}
 		}
 		fmt.Fprintf(&rows, "| %s | %.1f | %.1f | %.1f | %.1f |\n", o.name, u.write, u.read, u.queue,
 			1e6*(u.write*writeUnit+u.read*readUnit+u.queue*queueRequest))

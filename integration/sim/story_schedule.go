@@ -202,7 +202,8 @@ var Recurring = []Story{
 			for _, f := range w.Came("s", map[string]int{ran: 22, skipped: 3}) {
 				for _, r := range w.runs(f.row.Key) {
 					if r.from.After(paused.Add(contract.EffectiveAfter)) && r.from.Before(resumed) {
-						w.violation("%s ran under the pause, %s after the edit", clockTime(f.NominalAt), r.from.Sub(paused))
+						w.violation("%s ran under the pause, %s after the edit", clockTime(f.NominalAt),
+							r.from.Sub(paused))
 					}
 				}
 			}
