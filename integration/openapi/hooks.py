@@ -64,12 +64,12 @@ FIELDS = {
     "cursor": None,
     # A tester's schema is rarely one that compiles.
     "payload_schema": always({"type": "object"}),
-    # Nodes, expressions and params must fit each other.
+    # Nodes, expressions and params must fit each other; max_parallel and max_failed want for_each.
     "depends_on": always([]),
     "when": always("run.id != ''"),
     "for_each": always("${[1, 2]}"),
     "max_parallel": None,
-    "max_failed": always("10%"),
+    "max_failed": None,
     "params": always({}),
     "params_schema": always({"type": "object"}),
     "version": None,
@@ -110,6 +110,8 @@ def mended(value, calendar=False):
             out[name] = [near(10)] if calendar else ["2027-12-25"]
         elif name == "catch_up" and isinstance(inner, dict):
             out[name] = mended(inner) | ({"after": "5m"} if "after" in inner else {})  # a length of time here
+        elif name == "unique":
+            out[name] = inner  # its until is a word, no time
         elif name == "after" and isinstance(inner, list):
             out[name] = inner  # jobs, which before_call replaces
         elif name not in FIELDS:
