@@ -111,7 +111,8 @@ def mended(value, calendar=False):
         elif name == "catch_up" and isinstance(inner, dict):
             out[name] = mended(inner) | ({"after": "5m"} if "after" in inner else {})  # a length of time here
         elif name == "unique":
-            out[name] = inner  # its until is a word, no time
+            if not isinstance(inner, dict) or "key" in inner:  # a patch of one that is not there needs its key
+                out[name] = inner  # its until is a word, no time
         elif name == "after" and isinstance(inner, list):
             out[name] = inner  # jobs, which before_call replaces
         elif name not in FIELDS:

@@ -14,8 +14,11 @@ const words = { due: 'its due time', retry: 'its next attempt', snooze: 'the end
   parents: 'the jobs before it' }
 
 // waits says what a job waits for.
-const waits = (job) => (job.paused ? 'its resume' : job.limit ? `${keyed(job.limit)}, ${job.limit.ahead.toLocaleString()} ahead`
-  : words[job.waiting_for] || 'its turn')
+const waits = (job) => {
+  if (job.paused) return 'its resume'
+  if (job.limit) return `${keyed(job.limit)}, ${job.limit.ahead.toLocaleString()} ahead`
+  return words[job.waiting_for] || 'its turn'
+}
 
 // lifeOf returns the moments of a job's life in order: {at, what, tone, text, late, took, reason, gap}. due_at moves
 // with each retry, so the first due time is that of the first start less its lateness.
@@ -71,7 +74,8 @@ export function Job({ id, can }) {
   }, [id])
   const { job, attempts, more } = live.data || {}
   return html`<${Loaded} of=${live}>${job && html`
-    <div class="row"><${JobStatus} of=${job} /> <${Paused} of=${job.paused} /> <${Reason} of=${job.status_reason} /><span class="push"></span>
+    <div class="row"><${JobStatus} of=${job} /> <${Paused} of=${job.paused} />
+      <${Reason} of=${job.status_reason} /><span class="push"></span>
       <${Verbs} job=${job} path=${path} can=${can} live=${live} /></div>
     <${Progress} of=${job.progress} />
     <div class="halves">

@@ -116,7 +116,8 @@ const whenOf = (c) => [
 
 const factsOf = (s) => [
   ...(s.calendar ? whenOf(s.calendar) : calendars(s).map((c, n) => [`Calendar ${n + 1}`, html`<code>${rule(c)}</code>
-    ${whenOf(c).slice(1).filter(([, value]) => value).map(([name, value]) => html`; ${name.toLowerCase()} ${value}`)}`])),
+    ${whenOf(c).slice(1).filter(([, value]) => value)
+    .map(([name, value]) => html`; ${name.toLowerCase()} ${value}`)}`])),
   ['Makes', s.dag ? html`run of <a href=${`#/dags/${s.dag.name}`}>${s.dag.name}</a>` : `${s.job.task} job`],
   ['Overlap', s.overlap.replace('_', ' ')], ['Catch-up', `${s.catch_up.policy}, within ${s.catch_up.window}`],
   ['Failures in a row', s.failures_in_a_row], ['Version', s.version],
