@@ -139,6 +139,7 @@ func TestConsole_ServesItsUsers(t *testing.T) {
 		"redrives dead letters by clicks, after a dry run":                 redrives,
 		//proof:of 140
 		"retries the failed node of a run and skips another, by clicks": retriesANode,
+		"lists the items of a node with their payloads and errors":      listsItems,
 		"shows a cron's times and its mistakes while it is typed":       previews,
 		"shows what became of each time of a schedule":                  showsALedger,
 		"makes past times of a schedule and shows how far it is":        backfills,
@@ -204,6 +205,8 @@ func describesALife(t *testing.T, b *browser, r rest) {
 		t.Errorf("a time has no UTC beside it: %q", title)
 	}
 	p.shoot("job")
+	p.await("document.querySelector('h1').textContent === " + quoted("echo …"+id[len(id)-8:]))
+	p.await("document.title === document.querySelector('h1').textContent + ' – Punctual'")
 }
 
 func cancelsByKeyboard(t *testing.T, b *browser, r rest) {
@@ -236,14 +239,14 @@ func pausesAJob(t *testing.T, b *browser, r rest) {
 	p.shows("This touches 1 job.")
 	p.write("Reason", "not before noon")
 	p.click("Pause the job")
-	p.shows("paused, scheduled", "not before noon – laptop", "Waits for its resume")
+	p.shows("Held by the pause of this job: “not before noon”, by laptop", "scheduled, and paused", "Waits for its resume")
 	p.shoot("job-paused")
 	if v := r.ask("GET", "/jobs/"+id, ""); v["waiting_for"] != "pause" {
 		t.Fatalf("it waits for %v", v["waiting_for"])
 	}
 	p.await("!" + named("Run now"))
 	list := b.open(t, r.url+"/#/jobs")
-	list.shows("paused, scheduled")
+	list.shows("paused", "not before noon")
 	p.click("Resume")
 	p.click("Resume the job")
 	p.shows("Waits for its due time")
@@ -344,6 +347,26 @@ func retriesANode(t *testing.T, b *browser, r rest) {
 	}
 }
 
+// listsItems shows each item of a mapped node with what it was given, and why it failed.
+func listsItems(t *testing.T, b *browser, r rest) {
+	r.ask("PUT", "/tasks/extract", `{"executor":"echo","retry":{"max_attempts":1}}`)
+	r.ask("PUT", "/dags/pages", `{"nodes":{"page":{"task":"extract","for_each":"${params.pages}","payload":"${item}"}},
+		"params":{"pages":[{"url":"https://a.example"},{"url":"https://b.example","fail":9}]}}`)
+	id := r.ask("POST", "/dags/pages/runs", `{}`)["run_id"].(string)
+	if status := r.ended("/runs/" + id); status != "FAILED" {
+		t.Fatalf("the run is %s, want FAILED", status)
+	}
+	p := b.open(t, r.url+"/#/runs/"+id+"/page")
+	for _, width := range []int{1440, 390} {
+		p.resize(width, false)
+		p.shows(`{"url":"https://a.example"}`, `"https://b.example"`, "echo_failed: attempt 1 was asked to fail")
+		what := fmt.Sprintf("items-%d", width)
+		p.fits(what)
+		p.shoot(what)
+	}
+	p.await("/^pages, \\w+, \\w+ \\d+, \\d\\d:\\d\\d$/.test(document.querySelector('h1').textContent)")
+}
+
 func previews(t *testing.T, b *browser, r rest) {
 	p := b.open(t, r.url+"/#/schedules/new!")
 	p.await("document.querySelectorAll('.times li').length === 8")
@@ -399,6 +422,18 @@ func showsALedger(t *testing.T, b *browser, r rest) {
 	p.shows("This touches 1 schedule")
 	p.click("Delete the schedule")
 	p.shows("No schedules yet.")
+	r.ask("PUT", "/schedules/slow", `{"calendar":{"every":"1s"},"overlap":"skip",
+		"job":{"task":"echo","payload":{"sleep":"20s"}}}`)
+	p = b.open(t, r.url+"/#/schedules/slow")
+	for _, width := range []int{1440, 390} { // whole, not cut
+		p.resize(width, false)
+		p.await(`[...document.querySelectorAll('tbody td')].some((e) => e.checkVisibility() &&
+			e.innerText.includes('of the schedule was not over, and overlap is skip') && e.scrollWidth <= e.clientWidth)`)
+		what := fmt.Sprintf("ledger-%d", width)
+		p.fits(what)
+		p.shoot(what)
+	}
+	r.ask("DELETE", "/schedules/slow", "")
 	r.ask("PUT", "/schedules/both", `{"calendars":[{"cron":"0 9 * * *","timezone":"Asia/Tokyo","max_runs":5},
 		{"every":"1d"}],"job":{"task":"echo"}}`)
 	p = b.open(t, r.url+"/#/schedules/both")
@@ -451,6 +486,15 @@ func pauses(t *testing.T, b *browser, r rest) {
 	p.click("Pause")
 	p.shows("task http", "<b>The provider</b> is down", "laptop")
 	p.shoot("pauses")
+	held := r.post(`{"task":"http","payload":{"url":"https://example.com"}}`)
+	p.visit("#/jobs/" + held)
+	p.shows("paused", "Held by the pause of the task http: “<b>The provider</b> is down”, by laptop")
+	p.click("the task http")
+	p.await("location.hash === '#/pauses'")
+	p.visit("#/jobs?task=http")
+	p.await(`[...document.querySelectorAll('tr')].some((e) => e.innerHTML.includes('` + held + `') &&
+		/paused[^]*scheduled, held by a pause/.test(e.innerText))`)
+	p.visit("#/pauses")
 	p.click("Lift the pause of task:http")
 	p.click("Lift it")
 	p.shows("Nothing is paused.")
@@ -683,7 +727,8 @@ func TestOverview_AsksMoreSeldomWhileNothingChanges(t *testing.T) {
 func (r rest) views() map[string]string {
 	r.t.Helper()
 	run := r.startETL()
-	r.ask("PUT", "/schedules/beat", `{"calendar":{"every":"2s"},"job":{"task":"echo","payload":{}}}`)
+	r.ask("PUT", "/schedules/beat", `{"calendar":{"every":"2s"},"overlap":"skip",
+		"job":{"task":"echo","payload":{"sleep":"3s"}}}`)
 	r.ask("PUT", "/schedules/morning", `{"calendar":{"cron":"0 9 * * 1-5","timezone":"America/New_York"},
 		"job":{"task":"http","payload":{"url":"https://example.com"}}}`)
 	r.post(`{"task":"echo","payload":{"sleep":"25s"}}`)
@@ -693,12 +738,13 @@ func (r rest) views() map[string]string {
 	dead := r.post(`{"task":"echo","payload":{"fail":2},"retry":{"max_attempts":2,"initial_delay":"100ms"}}`)
 	r.ended("/jobs/" + dead)
 	r.ask("PUT", "/pauses/task:http", `{"reason":"The provider is down until noon."}`)
+	held := r.post(`{"task":"http","payload":{"url":"https://example.com"}}`)
 	r.ask("PUT", "/limits/github", `{"max_running":5,"rate":{"count":100,"per":"1m"}}`)
 	return map[string]string{
 		"overview": "#/", "jobs": "#/jobs", "job": "#/jobs/" + dead, "schedules": "#/schedules",
 		"schedule": "#/schedules/beat", "schedule-new": "#/schedules/new!", "dags": "#/dags", "dag": "#/dags/etl",
 		"run": "#/runs/" + run + "/refunds", "deadletters": "#/dead-letters", "pauses": "#/pauses",
-		"limits": "#/limits", "limit": "#/limits/github",
+		"held": "#/jobs/" + held, "limits": "#/limits", "limit": "#/limits/github",
 	}
 }
 
@@ -710,7 +756,7 @@ func TestViews_AreAccessibleInLightAndDarkNarrowAndWide(t *testing.T) {
 	r := serve(t)
 	views := r.views()
 	for _, dark := range []bool{false, true} {
-		for _, width := range []int{360, 1600} {
+		for _, width := range []int{390, 1440} {
 			t.Run(fmt.Sprintf("dark=%t, %d pixels", dark, width), func(t *testing.T) {
 				t.Parallel()
 				p := b.open(t, r.url+"/")
@@ -747,6 +793,62 @@ func TestPage_IsReachedByKeyboard(t *testing.T) {
 	p.await("document.activeElement.matches('h1') && document.activeElement.textContent === 'Jobs'")
 	p.await("document.title === 'Jobs – Punctual'")
 	p.await("document.querySelector('nav a[aria-current=page]').textContent === 'Jobs'")
+}
+
+// crossed renders random graphs and returns how many edges there are, how many are expected, and the points at which
+// an edge lies on a box that is none of its ends: its ends are the boxes at which it begins and ends.
+const crossed = `(async () => {
+	const [{ Graph }, { html, render }] = await Promise.all(['graph', 'html'].map((m) =>
+		import(location.origin + '/core/' + m + '.js')))
+	let seed = 7
+	const random = (n) => { seed = (seed * 48271) % 2147483647; return seed % n }
+	let [edges, wanted, bad] = [0, 0, []]
+	for (let g = 0; g < 60; g++) {
+		const nodes = { c: {}, e: { depends_on: ['c'] }, f: { depends_on: ['c', 'e'] } }
+		for (let i = 0, n = random(24); i < n; i++) {
+			const before = Object.keys(nodes)
+			nodes['n' + i] = { depends_on: [...new Set([0, 1, 2].slice(random(4)).map(() => before[random(before.length)]))] }
+		}
+		for (const n of Object.values(nodes)) {
+			n.task = 'echo'
+			wanted += n.depends_on?.length || 0
+		}
+		const into = document.createElement('div')
+		document.body.append(into)
+		render(html` + "`<${Graph} nodes=${nodes} label=${0} link=${(n) => n} />`" + `, into)
+		const boxes = [...into.querySelectorAll('a')].map((a) => {
+			const [x, y] = a.getAttribute('transform').match(/[0-9.]+/g).map(Number)
+			const box = a.querySelector('rect')
+			return { x, y, w: Number(box.getAttribute('width')), h: Number(box.getAttribute('height')) }
+		})
+		const on = (b, p, by) => p.x > b.x - by && p.x < b.x + b.w + by && p.y > b.y - by && p.y < b.y + b.h + by
+		for (const path of into.querySelectorAll('path')) {
+			edges++
+			const all = path.getTotalLength()
+			const ends = [0, all].map((l) => boxes.find((b) => on(b, path.getPointAtLength(l), 0.5)))
+			if (!ends[0] || !ends[1] || ends[0] === ends[1]) bad.push(g + ': an edge has no end')
+			for (let l = 0; l <= all; l += 3) {
+				const p = path.getPointAtLength(l)
+				if (boxes.some((b) => !ends.includes(b) && on(b, p, 2))) bad.push(g + ': ' + p.x + ' ' + p.y)
+			}
+		}
+		render(null, into)
+		into.remove()
+	}
+	return [edges, wanted, bad.length, bad.slice(0, 3).join('; ')]
+})()`
+
+func TestPicture_DrawsNoEdgeBehindAnotherNode(t *testing.T) {
+	t.Parallel()
+	p := chromium(t).open(t, serve(t).url+"/#/pauses")
+	p.settled()
+	found := p.eval(crossed).([]any)
+	if found[0] != found[1] || found[0].(float64) < 500 {
+		t.Errorf("%v edges are drawn, want %v, and some hundreds", found[0], found[1])
+	}
+	if found[2] != 0.0 {
+		t.Errorf("%v points of edges lie on boxes of other nodes: %v", found[2], found[3])
+	}
 }
 
 func TestPicture_ScrollsByKeyboardAndShowsThatItDoes(t *testing.T) {

@@ -41,6 +41,24 @@ func TestViews_DeriveWhatTheyShow(t *testing.T) {
 			return new Set(places.map((p) => p.x + ' ' + p.y)).size })()`, `500`},
 		"a cycle does not hang the picture": {"core/graph.js", `Object.keys(m.layoutOf({ a: { depends_on: ['b'] },
 			b: { depends_on: ['a'] } }).at).length`, `2`},
+		"a summary counts what was done and says why the rest was refused": {"views/deadletters.js",
+			`['dry', 'redrive', 'purge'].map((verb) => m.summaryOf({ matched: 2, items: [{ job_id: 'a' }, { job_id: 'b',
+				problem: { detail: 'no' } }] }, verb))`,
+			`["2 jobs would be touched. 1 job refused: no","1 new job made. 1 job refused: no",` +
+				`"1 job deleted. 1 job refused: no"]`},
+		"a job in a list says its error or what holds it": {"views/jobs.js", `[
+			{ status: 'DEAD', status_reason: { code: 'boom', message: 'it broke' } },
+			{ status: 'SCHEDULED', waiting_for: 'pause', status_reason: { code: 'boom' } },
+			{ status: 'SCHEDULED', waiting_for: 'pause', paused: { reason: 'wait for Ann' } },
+			{ status: 'SCHEDULED', waiting_for: 'limit', limit: { name: 'api', key: 'x', ahead: 1200 } },
+			{ status: 'SCHEDULED', waiting_for: 'retry', attempt: 2, max_attempts: 3 },
+			{ status: 'SUCCEEDED' }].map(m.causeOf)`, `["boom: it broke","scheduled, held by a pause","wait for Ann",` +
+			`"limit api/x is full, 1,200 ahead","waits for attempt 2 of 3",""]`},
+		"a job is called by its task and the end of its id": {"core/form.js",
+			`m.jobTitle({ task: 'echo', job_id: '01M8J2NZKCZJTSEW2Y91X5V3MD' })`, `"echo …91X5V3MD"`},
+		"a run is called by its dag and when it began": {"core/form.js",
+			`m.runTitle({ dag: 'etl', due_at: '2026-11-27T06:00:00.000Z', started_at: '2026-11-28T20:00:00.000Z' })`,
+			`"etl, Sat, Nov 28, 21:00"`},
 		"lengths have two units at most": {"core/form.js", `[0, 999, 1500, 12345, 61000, 3600000, 93784000]
 			.map(m.length)`,
 			`["0 ms","999 ms","1.5 s","12 s","1 min 1 s","1 h","1 d 2 h"]`},

@@ -4,19 +4,27 @@ import { start, leave, signsIn, signOut, signedOut } from './core/auth.js'
 import { get, ready } from './core/api.js'
 import { skew } from './core/clock.js'
 import { setLive, useClock } from './core/live.js'
-import { useShown } from './core/shown.js'
-import { Refused, length, zone } from './core/form.js'
+import { titled, useShown } from './core/shown.js'
+import { Refused, length, short, zone } from './core/form.js'
 import { Asking } from './core/ask.js'
 import { Overview } from './views/overview.js'
 import { Jobs } from './views/jobs.js'
 import { Job } from './views/job.js'
 import { Schedules, NewSchedule } from './views/schedules.js'
-import { Schedule } from './views/schedule.js'
 import { Dags, Dag } from './views/dags.js'
 import { Run } from './views/run.js'
 import { DeadLetters } from './views/deadletters.js'
 import { Limits, Limit } from './views/limits.js'
 import { Pauses } from './views/pauses.js'
+
+// later is a view whose module is read when it is first shown, which keeps the first load small.
+const later = (load) => function Later(props) {
+  const [{ View, error }, set] = useState({})
+  useEffect(() => { load().then((found) => set({ View: found }), (refused) => set({ error: refused })) }, [])
+  if (error) return html`<${Refused} error=${error} />`
+  return View ? html`<${View} ...${props} />` : html`<p class="mute" aria-busy="true">Loading…</p>`
+}
+const Schedule = later(() => import('./views/schedule.js').then((m) => m.Schedule))
 
 const rooms = [['', 'Overview'], ['jobs', 'Jobs'], ['schedules', 'Schedules'], ['dags', 'DAGs'],
   ['dead-letters', 'Dead letters'], ['limits', 'Limits'], ['pauses', 'Pauses']]
@@ -32,12 +40,12 @@ function viewOf(hash) {
   const query = Object.fromEntries(new URLSearchParams(search || ''))
   switch (room) {
     case '': return [Overview, {}, 'Overview', '']
-    case 'jobs': return id ? [Job, { id }, `Job ${id}`, room] : [Jobs, { query }, 'Jobs', room]
+    case 'jobs': return id ? [Job, { id }, `Job …${short(id)}`, room] : [Jobs, { query }, 'Jobs', room]
     case 'schedules': return id === 'new!' ? [NewSchedule, {}, 'New schedule', room]
       : id ? [Schedule, { name: id }, `Schedule ${id}`, room] : [Schedules, {}, 'Schedules', room]
     case 'dags': return id ? [Dag, { name: id, node: more }, `DAG ${id}`, room]
       : [Dags, { query }, 'DAGs and runs', room]
-    case 'runs': return id ? [Run, { id, node: more }, `Run ${id}`, 'dags'] : [Nowhere, {}, 'Not found', null]
+    case 'runs': return id ? [Run, { id, node: more }, `Run …${short(id)}`, 'dags'] : [Nowhere, {}, 'Not found', null]
     case 'dead-letters': return [DeadLetters, {}, 'Dead letters', room]
     case 'limits': return id ? [Limit, { name: id }, `Limit ${id}`, room] : [Limits, {}, 'Limits', room]
     case 'pauses': return [Pauses, {}, 'Pauses', room]
@@ -75,6 +83,8 @@ function SignInAgain() {
 
 function Page({ who }) {
   const [hash, set] = useState(location.hash)
+  const [known, setKnown] = useState('')
+  titled(setKnown)
   const heading = useRef()
   const first = useRef(true)
   useEffect(() => {
@@ -84,13 +94,13 @@ function Page({ who }) {
   }, [])
   const [View, props, title, room] = viewOf(hash)
   useEffect(() => {
-    document.title = `${title} – Punctual`
     if (!first.current) { // where a reader of the screen is told that the view has changed
       heading.current.focus({ preventScroll: true })
       scrollTo(0, 0)
     }
     first.current = false
   }, [title])
+  useEffect(() => { document.title = `${known || title} – Punctual` }, [known, title])
   const can = (scope) => who.scopes.includes(`punctual:${scope}`)
   return html`
     <a class="skip" href="#main" onClick=${(e) => { e.preventDefault(); heading.current.focus() }}>To the content</a>
@@ -102,8 +112,8 @@ function Page({ who }) {
         ${signsIn() && html`<button type="button" class="quiet small"
           onClick=${() => { setLive(false); signOut() }}>Sign out</button>`}</div>
     </header>
-    <main id="main"><h1 tabindex="-1" ref=${heading}>${title}</h1><${SignInAgain} />
-      <${View} key=${title} can=${can} ...${props} /></main>
+    <main id="main"><h1 tabindex="-1" ref=${heading}>${known || title}</h1><${SignInAgain} />
+      <${View} key=${`${title} ${props.id}`} can=${can} ...${props} /></main>
     <${Asking} />`
 }
 

@@ -103,6 +103,17 @@ export function Refused({ error, alone }) {
 export const Id = ({ of, to }) => html`<a class="id" href=${`#/${to}/${of}`} title=${of}>
   <span class="wide">${of.slice(0, 18)}</span>${of.slice(18)}</a>`
 
+// short is the end of a job's or run's id, in which two of one minute differ.
+export const short = (id) => id.slice(-8)
+
+// jobTitle names a job by its task, and runTitle a run by its dag and when it began.
+export const jobTitle = (job) => job && `${job.task} …${short(job.job_id)}`
+export function runTitle(run) {
+  if (!run) return ''
+  const at = new Date(run.started_at || run.due_at || run.created_at)
+  return `${run.dag || 'Inline DAG'}, ${day(at)}, ${minute(at)}`
+}
+
 export const Empty = ({ title, children }) => html`<div class="empty">
   <p class="lead">${title}</p>${children && html`<p>${children}</p>`}</div>`
 

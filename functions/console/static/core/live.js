@@ -121,6 +121,24 @@ async function turn(load, signal) {
 export const useRow = (path, soonest = 15_000) => useLive((signal) => turn(() => get(path, {}, signal), signal),
   [path], soonest)
 
+const kept = new Map() // what useOnce has read, by path
+
+// useOnce returns what get(path) says of what never changes, for a row of a table; null until it is there.
+export function useOnce(path) {
+  const [said, set] = useState(kept.get(path) || null)
+  useEffect(() => {
+    if (!path || kept.has(path)) return undefined
+    const stop = new AbortController()
+    turn(() => get(path, {}, stop.signal), stop.signal).then((found) => {
+      if (kept.size >= 2_000) kept.clear()
+      kept.set(path, found)
+      set(found)
+    }, () => {}) // the row is shown without it
+    return () => stop.abort()
+  }, [path])
+  return said
+}
+
 const clocks = new Map() // those who want to be drawn again, by their period
 
 // useClock draws its caller again each `every` milliseconds while the tab is seen, all callers together, and

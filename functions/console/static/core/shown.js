@@ -22,3 +22,16 @@ export function useShown() {
   }, [])
   return shown
 }
+
+let retitle = () => {}
+
+// titled gives the function that changes the title of what is shown, once a view knows more than its address says.
+export const titled = (change) => { retitle = change }
+
+// useTitle sets the title of the view that calls it, from when text is there until the view goes.
+export function useTitle(text) {
+  useEffect(() => {
+    if (text) retitle(text)
+    return () => retitle('')
+  }, [text])
+}

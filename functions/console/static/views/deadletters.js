@@ -76,7 +76,7 @@ function Group({ g, can, live, setDone }) {
         { name: 'Job', class: 'ids', cell: (d) => html`<${Id} of=${d.job_id} to="jobs" />` },
         { name: 'Died', cell: (d) => html`<${Time} at=${d.dead_at} />` },
         { name: 'Attempts', class: 'wide number', cell: (d) => d.attempt },
-        { name: 'Of', class: 'wide', cell: (d) => html`<${Owner} of=${d} />` }]} /></div>`}
+        { name: 'Made by', class: 'wide', cell: (d) => html`<${Owner} of=${d} />` }]} /></div>`}
   </section>`
 }
 

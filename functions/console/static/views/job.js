@@ -3,9 +3,10 @@ import { html } from '../core/html.js'
 import { get, post, remove, seg, some } from '../core/api.js'
 import { now } from '../core/clock.js'
 import { useLive } from '../core/live.js'
-import { Facts, Json, Loaded, Reason, Time, length, look } from '../core/form.js'
+import { Facts, Json, Loaded, Reason, Time, jobTitle, length, look } from '../core/form.js'
 import { Act, ask, why } from '../core/ask.js'
-import { JobStatus, Late } from './jobs.js'
+import { useTitle } from '../core/shown.js'
+import { JobStatus, Late, held } from './jobs.js'
 import { keyed } from './limits.js'
 
 const ended = new Set(['SUCCEEDED', 'DEAD', 'CANCELLED', 'SKIPPED', 'EXPIRED'])
@@ -70,25 +71,47 @@ export function Job({ id, can }) {
   const path = `/jobs/${seg(id)}`
   const live = useLive(async (signal) => {
     const [job, attempts] = await Promise.all([get(path, {}, signal), some(`${path}/attempts`, {}, { signal })])
-    return { job, attempts: attempts.items, more: attempts.more }
+    const holds = held(job) ? await holdsOf(job, signal) : []
+    return { job, attempts: attempts.items, more: attempts.more, holds }
   }, [id])
-  const { job, attempts, more } = live.data || {}
+  const { job, attempts, more, holds } = live.data || {}
+  useTitle(jobTitle(job))
   return html`<${Loaded} of=${live}>${job && html`
-    <div class="row"><${JobStatus} of=${job} /> <${Paused} of=${job.paused} />
+    <div class="row"><${JobStatus} of=${job} />
       <${Reason} of=${job.status_reason} /><span class="push"></span>
       <${Verbs} job=${job} path=${path} can=${can} live=${live} /></div>
+    ${holds.map((h) => html`<${Hold} of=${h} />`)}
     <${Progress} of=${job.progress} />
     <div class="halves">
       <section aria-labelledby="life"><h2 id="life">Timeline</h2><${Life} job=${job} attempts=${attempts} />
         ${more && html`<p class="mute small">The first ${attempts.length} attempts are shown.</p>`}</section>
-      <section aria-labelledby="facts"><h2 id="facts">What it is</h2><${Facts} of=${factsOf(job)} />
+      <section aria-labelledby="facts"><h2 id="facts">Details</h2><${Facts} of=${factsOf(job)} />
         <${Json} label="Payload" value=${job.payload} /><${Json} label="Result" value=${job.result} />
         <${Json} label="Metadata" value=${job.metadata} /></section>
     </div>`}<//>`
 }
 
-const Paused = ({ of }) => of && html`<span>${of.reason || 'no reason given'} – ${of.by || 'somebody'},
-  <${Time} at=${of.since} /></span>`
+// holdsOf returns the pauses that hold a job, each with what it is of and, but for the job's own, where it is shown.
+async function holdsOf(job, signal) {
+  if (job.paused) return [{ ...job.paused, what: 'this job' }]
+  const maybe = (path) => get(path, {}, signal).catch(() => null) // the job is shown all the same
+  const [pauses, schedule, run] = await Promise.all([some('/pauses', {}, { most: 1000, signal }).catch(() => null),
+    job.schedule && maybe(`/schedules/${seg(job.schedule)}`), job.run_id && maybe(`/runs/${seg(job.run_id)}`)])
+  const named = { all: 'everything', [`task:${job.task}`]: `the task ${job.task}` }
+  return [
+    ...(pauses?.items || []).filter((p) => Object.hasOwn(named, p.scope))
+      .map((p) => ({ ...p, what: named[p.scope], to: '#/pauses' })),
+    schedule?.paused && { ...schedule.paused, what: `the schedule ${job.schedule}`,
+      to: `#/schedules/${job.schedule}` },
+    run?.status === 'PAUSED' && { what: 'its run', to: `#/runs/${job.run_id}` },
+  ].filter(Boolean)
+}
+
+// Hold says what a pause is of, by whom it was made and why.
+const Hold = ({ of: h }) => html`<p class="note">Held by the pause of ${h.to
+  ? html`<a href=${h.to}>${h.what}</a>` : h.what}${h.since && html`: ${h.reason ? `“${h.reason}”` : 'no reason given'},
+    by ${h.by || 'an unknown caller'}, <${Time} at=${h.since} />`}${
+  h.until && html`, until <${Time} at=${h.until} />`}</p>`
 
 const waiting = new Set(['BLOCKED', 'SCHEDULED', 'QUEUED'])
 
@@ -127,7 +150,8 @@ const Progress = ({ of }) => of && html`<p>
 const link = (room, to, text) => to && html`<a href=${`#/${room}/${to}`} class=${text ? '' : 'id'}>${text || to}</a>`
 
 const factsOf = (job) => [
-  ['Task', job.task], ['Due', html`<${Time} at=${job.due_at} />`],
+  ['Job', html`<code>${job.job_id}</code>`], ['Task', job.task],
+  ['Status', held(job) && `${job.status.toLowerCase()}, and paused`], ['Due', html`<${Time} at=${job.due_at} />`],
   ['Nominal', job.nominal_at && html`<${Time} at=${job.nominal_at} />`],
   ['Lateness', job.start_lateness_ms !== undefined && length(job.start_lateness_ms)],
   ['Pool', job.pool], ['Priority', job.priority], ['Timeout', job.timeout],

@@ -4,6 +4,7 @@ import { usePages } from '../core/live.js'
 import { Empty, Id, Loaded, Status, Time, length, plural } from '../core/form.js'
 import { Field } from '../core/ask.js'
 import { Pages } from '../core/table.js'
+import { keyed } from './limits.js'
 
 const statuses = ['BLOCKED', 'SCHEDULED', 'QUEUED', 'RUNNING', 'SUCCEEDED', 'DEAD', 'CANCELLED', 'SKIPPED', 'EXPIRED']
 
@@ -20,18 +21,34 @@ export function Owner({ of: j }) {
   return html`<span class="mute">–</span>`
 }
 
-// JobStatus is the status of a job; of one that is paused by itself that comes first.
-export const JobStatus = ({ of: j }) => (j.paused
-  ? html`<${Status} of="paused">, ${j.status.toLowerCase()}<//>` : html`<${Status} of=${j.status} />`)
+// held says whether a pause keeps a job from starting: its own, or one of its task, its schedule or all.
+export const held = (j) => Boolean(j.paused) || j.waiting_for === 'pause'
+
+// JobStatus is the status of a job; of one that a pause holds, that.
+export const JobStatus = ({ of: j }) => html`<${Status} of=${held(j) ? 'paused' : j.status} />`
+
+// causeOf says in words why a job ended as it did, or what keeps it from starting; '' where there is nothing to say.
+export function causeOf(j) {
+  if (j.paused) return j.paused.reason || `paused by ${j.paused.by || 'an unknown caller'}`
+  if (j.waiting_for === 'pause') return `${j.status.toLowerCase()}, held by a pause`
+  if (j.status_reason) return [j.status_reason.code, j.status_reason.message].filter(Boolean).join(': ')
+  if (j.limit) return `${keyed(j.limit)} is full, ${j.limit.ahead.toLocaleString()} ahead`
+  if (j.waiting_for === 'retry') return `waits for attempt ${j.attempt} of ${j.max_attempts}`
+  return j.waiting_for === 'snooze' ? 'snoozed by its handler' : ''
+}
+
+// Cause is causeOf on at most two lines, all of it on hover.
+const Cause = ({ of: j }) => html`<span class="name" title=${causeOf(j)}>${causeOf(j)}</span>`
 
 export const jobColumns = [
   { name: 'Job', class: 'ids', cell: (j) => html`<${Id} of=${j.job_id} to="jobs" />` },
-  { name: 'Status', class: 'st', cell: (j) => html`<${JobStatus} of=${j} />` },
+  { name: 'Status', class: 'st', cell: (j) => html`<${JobStatus} of=${j} />
+    <span class="thin mute small"><${Cause} of=${j} /></span>` },
   { name: 'Task', cell: (j) => html`<span class="name" title=${j.task}>${j.task}</span>` },
-  { name: 'Of', class: 'wide', cell: (j) => html`<${Owner} of=${j} />` },
+  { name: 'Made by', class: 'wide', cell: (j) => html`<${Owner} of=${j} />` },
   { name: 'Due', class: 'when', cell: (j) => html`<${Time} at=${j.due_at} />` },
-  { name: 'Attempt', class: 'wide number', cell: (j) => `${j.attempt} of ${j.max_attempts}` },
-  { name: 'Started', class: 'wide number', cell: (j) => html`<${Late} ms=${j.start_lateness_ms} />` },
+  { name: 'Reason', class: 'wide roomy', cell: (j) => html`<${Cause} of=${j} />` },
+  { name: 'Lateness', class: 'wide number took', cell: (j) => html`<${Late} ms=${j.start_lateness_ms} />` },
 ]
 
 // refilter returns what a field of a filter does: it changes the address, which changes the view.

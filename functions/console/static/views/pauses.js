@@ -55,11 +55,12 @@ export function Pauses({ can }) {
         A pause of everything, a task or a schedule shows here, with who and why.<//>`
       : html`<${Table} caption="Pauses" rows=${live.data} id=${(p) => p.scope} columns=${[
         { name: 'What', cell: (p) => html`<${What} of=${p} />` },
-        { name: 'Why', cell: (p) => html`${p.reason || html`<span class="mute">no reason given</span>`}
-          <span class="thin mute small">${p.by || 'somebody'}, <${Time} at=${p.since} />, until ${
+        { name: 'Reason', cell: (p) => html`${p.reason || html`<span class="mute">no reason given</span>`}
+          <span class="thin mute small">${p.by || 'an unknown caller'}, <${Time} at=${p.since} />, until ${
             html`<${Until} of=${p} />`}</span>` },
         { name: 'Who', class: 'wide', cell: (p) => p.by || '–' },
-        { name: 'Do', cell: (p) => (p.schedule ? html`<a class="button" href=${`#/schedules/${p.schedule}`}>Look</a>`
+        { name: 'Action', cell: (p) => (p.schedule ? html`<a class="button" href=${`#/schedules/${p.schedule}`}
+            aria-label=${`Open the schedule ${p.schedule}`}>Open</a>`
           : can('admin') && html`<${Act} label="Lift" on=${() => lift(p)}
             aria-label=${`Lift the pause of ${p.scope}`} />`) },
         { name: 'Since', class: 'wide', cell: (p) => html`<${Time} at=${p.since} />` },

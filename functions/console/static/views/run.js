@@ -1,8 +1,9 @@
 // One run: its picture, live, each node with what may be done to it, and who did what.
 import { html } from '../core/html.js'
 import { get, post, remove, seg, some } from '../core/api.js'
-import { useLive } from '../core/live.js'
-import { Facts, Json, Loaded, Reason, Status, Time, between, length, plural } from '../core/form.js'
+import { useLive, useOnce } from '../core/live.js'
+import { Facts, Json, Loaded, Reason, Status, Time, between, length, plural, runTitle } from '../core/form.js'
+import { useTitle } from '../core/shown.js'
 import { Act, ask, why } from '../core/ask.js'
 import { Graph } from '../core/graph.js'
 import { LongTable, Table } from '../core/table.js'
@@ -41,6 +42,7 @@ export function Run({ id, node, can }) {
     return { run, events: events.items }
   }, [id])
   const { run, events } = live.data || {}
+  useTitle(runTitle(run))
   // act asks for a reason, and does a verb of the run or a node; read makes the rest of the body of other fields.
   const act = (verb, { read = (more) => more, ...question }) => () => ask({ verb: question.title, fields: [why],
     done_text: `${question.title}: done.`, ...question,
@@ -68,6 +70,7 @@ export function Run({ id, node, can }) {
 }
 
 const factsOf = (run) => [
+  ['Run', html`<code>${run.run_id}</code>`],
   ['DAG', run.dag && html`<a href=${`#/dags/${run.dag}`}>${run.dag}</a> version ${run.dag_version}`],
   ['Nodes', html`<${Counts} of=${run.counts} />`],
   ['Started', run.started_at && html`<${Time} at=${run.started_at} />`],
@@ -101,6 +104,36 @@ function Verbs({ run, path, act }) {
           : 'What has not started is cancelled; what runs is asked to stop.' })} />`}`
 }
 
+const cut = (text, most) => (text.length > most ? `${text.slice(0, most - 1)}…` : text)
+
+// Payload is what an item's job was given, which is made of the item.
+function Payload({ of: i }) {
+  const job = useOnce(i.job_id && `/jobs/${seg(i.job_id)}`)
+  if (!i.job_id) return html`<span class="mute">not yet made</span>`
+  if (!job) return html`<span class="mute">…</span>`
+  if (job.payload === undefined) return html`<span class="mute">${job.payload_size ? 'large' : 'none'}</span>`
+  const text = JSON.stringify(job.payload)
+  return html`<code title=${cut(text, 1000)}>${cut(text, 200)}</code>`
+}
+
+// ItemError is why an item's newest attempt failed, or why the item did not run.
+function ItemError({ of: i }) {
+  const reason = i.status === 'SUCCEEDED' ? null : i.error || i.status_reason
+  if (!reason) return null
+  const text = [reason.code, reason.message].filter(Boolean).join(': ')
+  return html`<div class="mute small" title=${text}>${text}</div>`
+}
+
+const few = 40 // items that are shown in full; of more, each has a line for its payload and one for its error
+
+const itemColumns = [
+  { name: 'Item', class: 'index',
+    cell: (i) => (i.job_id ? html`<a href=${`#/jobs/${i.job_id}`}>${i.item}</a>` : i.item) },
+  { name: 'Payload, and error', class: 'reason', cell: (i) => html`<${Payload} of=${i} /><${ItemError} of=${i} />` },
+  { name: 'Status', class: 'st', cell: (i) => html`<${Status} of=${i.status} />` },
+  { name: 'Took', class: 'wide took', cell: (i) => length(i.duration_ms) },
+]
+
 function Node({ path, id, name, nodes, can, act }) {
   const n = nodes[name]
   const at = `nodes/${seg(name)}`
@@ -117,7 +150,7 @@ function Node({ path, id, name, nodes, can, act }) {
   const may = can('write') && (failed.has(n.status) || waits.has(n.status))
   const touches = touched(nodes, name)
   return html`<div class="row"><h2 id="node-title">${name}</h2>
-      <${Status} of=${n.status}>${n.forced && ' by an operator'}<//></div>
+      <${Status} of=${n.waiting_for === 'pause' ? 'paused' : n.status}>${n.forced && ' by an operator'}<//></div>
     ${n.why && html`<p>${n.why}</p>`}
     <div class="row">
       ${may && failed.has(n.status) && html`<${Act} primary label="Retry node" on=${act(`${at}/retry`, {
@@ -139,8 +172,6 @@ function Node({ path, id, name, nodes, can, act }) {
     <${Loaded} of=${live}>${detail && html`
       <${Json} label="Payload" value=${detail.payload} /><${Json} label="Result" value=${detail.result} />
       ${detail.items && html`<h3>${plural(detail.items.items.length, 'item')}</h3>
-        <${LongTable} caption="Items" rows=${detail.items.items} id=${(i) => i.item} columns=${[
-          { name: 'Item', cell: (i) => (i.job_id ? html`<a href=${`#/jobs/${i.job_id}`}>${i.item}</a>` : i.item) },
-          { name: 'Status', class: 'st', cell: (i) => html`<${Status} of=${i.status} />` },
-          { name: 'Took', cell: (i) => length(i.duration_ms) }]} />`}`}<//>`
+        <${detail.items.items.length > few ? LongTable : Table} caption="Items" rows=${detail.items.items}
+          id=${(i) => i.item} columns=${itemColumns} />`}`}<//>`
 }

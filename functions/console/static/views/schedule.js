@@ -4,7 +4,7 @@ import { call, get, post, remove, seg, some } from '../core/api.js'
 import { useLive } from '../core/live.js'
 import { Empty, Facts, Json, Loaded, Status, Time, counted, day, localTime, look, plural } from '../core/form.js'
 import { Act, Field, ask, why } from '../core/ask.js'
-import { LongTable } from '../core/table.js'
+import { Table } from '../core/table.js'
 import { Backfill, Backfills, backfillsOf } from './backfills.js'
 import { Late } from './jobs.js'
 import { missed, pauseBody, until } from './pauses.js'
@@ -41,13 +41,16 @@ function Became({ of: o }) {
   return html`<span class="mute">–</span>`
 }
 
+// reasonOf is all that is known of why a time went as it did.
+const reasonOf = (o) => o.why || o.reason?.replaceAll('_', ' ') || (o.manual ? 'run on request'
+  : o.backfill ? 'made by a backfill' : '')
+
 const columns = [
   { name: 'Nominal time', cell: (o) => html`<${Time} at=${o.nominal_at} />` },
-  { name: 'Outcome', class: 'st', cell: (o) => html`<${Status} of=${o.outcome}>${times(o)}<//>` },
-  { name: 'Why', class: 'wide', cell: (o) => html`
-    <span title=${o.why}>${o.why || (o.manual && 'run by hand') ||
-      (o.backfill && 'made by a backfill')}</span>` },
-  { name: 'Became', cell: (o) => html`<${Became} of=${o} />` },
+  { name: 'Outcome', class: 'st', cell: (o) => html`<${Status} of=${o.outcome}>${times(o)}<//>
+    <span class="thin mute small reason">${reasonOf(o)}</span>` },
+  { name: 'Reason', class: 'wide', cell: reasonOf },
+  { name: 'Job or run', cell: (o) => html`<${Became} of=${o} />` },
   { name: 'Late', class: 'wide number', cell: (o) => html`<${Late} ms=${o.start_lateness_ms} />` },
 ]
 
@@ -69,7 +72,7 @@ function Ledger({ items, more }) {
     <p class="key"><span><i class="cell good"></i>ran</span><span><i class="cell idle"></i>skipped</span>
       <span><i class="cell bad"></i>missed, or it failed</span>
       <span>${told(items)}${more && ' of the newest'}</span></p>
-    <${LongTable} caption=${only ? `Ledger of ${only}` : 'Ledger'} columns=${columns} rows=${rows}
+    <${Table} caption=${only ? `Ledger of ${only}` : 'Ledger'} columns=${columns} rows=${rows}
       id=${(o) => o.nominal_at + o.job_id} />`
 }
 
@@ -86,7 +89,7 @@ export function Schedule({ name, can }) {
     <div class="row"><${State} s=${s} /><span class="push"></span>
       ${can('write') && html`<${Verbs} s=${s} path=${path} live=${live} />`}</div>
     <div class="halves">
-      <section><h2>What it is</h2><${Facts} of=${factsOf(s)} />
+      <section><h2>Details</h2><${Facts} of=${factsOf(s)} />
         <${Json} label="Payload" value=${s.job?.payload} /></section>
       <section><h2>Next times</h2>
         ${s.paused && html`<p class="mute">It is paused: these are its calendar's times.</p>`}
@@ -101,7 +104,7 @@ export function Schedule({ name, can }) {
 function State({ s }) {
   if (s.paused) {
     const { reason, by, since } = s.paused
-    return html`<${Status} of="paused" /> <span>${reason || 'no reason given'} – ${by || 'somebody'}, ${
+    return html`<${Status} of="paused" /> <span>${reason || 'no reason given'} – ${by || 'an unknown caller'}, ${
       html`<${Time} at=${since} />`}</span>`
   }
   return s.next.length ? html`<${Status} of="active" />` : html`<${Status} of="ended" /> ${s.ended_by}`

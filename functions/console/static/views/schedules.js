@@ -37,8 +37,8 @@ const columns = [
     <code class="thin mute">${rules(s)}</code>` },
   { name: 'Rule', class: 'wide', cell: (s) => html`<code title=${rules(s)}>${rules(s)}</code>` },
   { name: 'Next', class: 'when', cell: (s) => html`<${Next} of=${s} />` },
-  { name: 'After that', class: 'wide roomy', cell: (s) => !s.paused && s.next.slice(1, 3)
-    .map((at) => html`<${Time} at=${at} bare /> `) },
+  { name: 'After that', class: 'wide', cell: (s) => !s.paused && s.next[1]
+    && html`<${Time} at=${s.next[1]} bare />` },
   { name: 'Makes', class: 'wide', cell: (s) => (s.dag ? html`run of <a href=${`#/dags/${s.dag.name}`}>${s.dag.name}</a>`
     : `${s.job.task} job`) },
   { name: 'Last', class: 'st', cell: (s) => html`<${Last} of=${s} />` },
