@@ -93,6 +93,7 @@ func (c doctor) Run(s *shell) error {
 			}
 		}
 	}
+	s.width = 0 // what a check says is read whole
 	err = list(s, findings, 0, func(f finding) string { return f.Check },
 		column[finding]{"CHECK", func(f finding) string { return f.Check }},
 		column[finding]{"GOOD", finding.word},

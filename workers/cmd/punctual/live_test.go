@@ -286,7 +286,7 @@ func TestColours_AreForTerminalsAlone(t *testing.T) {
 	var out bytes.Buffer
 	s := &shell{out: &out, colour: true, output: "table"}
 	jobs := []rest.JobView{{JobID: "a", Status: "SUCCEEDED"}, {JobID: "b", Status: "DEAD"}}
-	if err := table(s, jobs, jobColumns[:4]); err != nil {
+	if err := s.grid(cells(jobs, jobColumns[:4])); err != nil {
 		t.Fatal(err)
 	}
 	got := strings.Split(out.String(), "\n")

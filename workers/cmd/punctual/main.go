@@ -27,6 +27,8 @@ type commands struct {
 	Config  string `env:"PUNCTUAL_CONFIG" help:"Path of the config file; default: the user's punctual/config.yaml."`
 	Output  string `short:"o" enum:"table,json,yaml,name" default:"table" help:"Output format: table, json, yaml or name."`
 
+	Wide bool `help:"Neither cut columns of tables nor leave them out where the terminal is narrow."`
+
 	Version kong.VersionFlag `help:"Show the version of this command."`
 
 	kept  bool            // PUNCTUAL_TOKEN is not sent, because it belongs to another host
@@ -68,11 +70,13 @@ type shell struct {
 	url      string
 	at       deployment
 	chosen   commands
-	colour   bool      // out shows colours
-	moves    bool      // err shows progress
-	drawn    time.Time // when progress was shown; zero: it is not
-	asks     bool      // a person can answer at in
-	seen     bool      // a person looks at out
+	colour   bool           // out shows colours
+	moves    bool           // err shows progress
+	drawn    time.Time      // when progress was shown; zero: it is not
+	asks     bool           // a person can answer at in
+	width    int            // characters of a line of out; 0: tables are not cut
+	zone     *time.Location // in which times are shown as well; nil: in UTC alone
+	seen     bool           // a person looks at out
 }
 
 func main() {
@@ -142,6 +146,12 @@ func run(ctx context.Context, args []string, in io.Reader, out, errs io.Writer) 
 		moves:  terminal(errs),
 		asks:   terminal(in),
 		seen:   terminal(out),
+	}
+	if s.seen {
+		s.zone = time.Local
+		if !c.Wide {
+			s.width = widthOf(out, os.Getenv)
+		}
 	}
 	options = append(options, client.WithRetries(3), client.WithBackoff(200*time.Millisecond, 5*time.Second))
 	s.client, err = client.New(at.URL, options...)

@@ -4,12 +4,10 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
-	"io"
 	"iter"
 	"strconv"
 	"strings"
 	"time"
-	"unicode/utf8"
 
 	"go.yaml.in/yaml/v4"
 
@@ -31,7 +29,11 @@ func show[T any](s *shell, v T, name func(T) string, columns ...column[T]) error
 		_, err := fmt.Fprintln(s.out, name(v))
 		return err
 	}
-	return table(s, []T{v}, columns)
+	rows := cells([]T{v}, columns)
+	if s.width > 0 && total(s.natural(rows)) > s.width {
+		return s.upright(rows)
+	}
+	return s.grid(rows)
 }
 
 // list writes up to limit values in the form that was asked for; 0 is no limit.
@@ -63,40 +65,7 @@ func list[T any](
 		}
 		return nil
 	}
-	return table(s, all, columns)
-}
-
-// gap is what separates columns.
-const gap = 2
-
-// table writes columns as wide as their widest cell. Words with a colour get it, which no width counts.
-func table[T any](s *shell, values []T, columns []column[T]) error {
-	rows := make([][]string, 0, len(values)+1)
-	widths := make([]int, len(columns))
-	add := func(cell func(column[T]) string) {
-		row := make([]string, len(columns))
-		for i, c := range columns {
-			row[i] = cell(c)
-			widths[i] = max(widths[i], utf8.RuneCountInString(row[i]))
-		}
-		rows = append(rows, row)
-	}
-	add(func(c column[T]) string { return c.head })
-	for _, v := range values {
-		add(func(c column[T]) string { return plain(c.cell(v)) })
-	}
-	var text strings.Builder
-	for _, row := range rows {
-		for i, cell := range row {
-			text.WriteString(s.paint(cell))
-			if i < len(row)-1 {
-				text.WriteString(strings.Repeat(" ", widths[i]-utf8.RuneCountInString(cell)+gap))
-			}
-		}
-		text.WriteByte('\n')
-	}
-	_, err := io.WriteString(s.out, text.String())
-	return err
+	return s.grid(cells(all, columns))
 }
 
 // plain keeps a cell on its line, and a terminal from obeying what a tenant wrote.

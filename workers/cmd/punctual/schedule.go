@@ -425,7 +425,7 @@ func (s *shell) holds(from *time.Time) {
 	}
 	if wait := from.Sub(s.now()); wait > 0 {
 		_, _ = fmt.Fprintf(s.err, "It holds from %s, in %s; until then jobs may still start.\n",
-			instant(from), max(wait.Round(time.Second), time.Second))
+			s.withLocal(instant(from)), max(wait.Round(time.Second), time.Second))
 	}
 }
 

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"strconv"
 	"strings"
 	"time"
 
@@ -22,6 +23,22 @@ func terminal(stream any) bool {
 // anything (no-color.org) or the terminal has none.
 func colours(out io.Writer, getenv func(string) string) bool {
 	return terminal(out) && getenv("NO_COLOR") == "" && getenv("TERM") != "dumb"
+}
+
+// defaultWidth is that of a terminal which does not say how wide it is.
+const defaultWidth = 80
+
+// widthOf returns the characters of a line of a terminal: as it says, else COLUMNS, else defaultWidth.
+func widthOf(out io.Writer, getenv func(string) string) int {
+	if f, ok := out.(*os.File); ok {
+		if width, _, err := term.GetSize(int(f.Fd())); err == nil && width > 0 {
+			return width
+		}
+	}
+	if width, err := strconv.Atoi(getenv("COLUMNS")); err == nil && width > 0 {
+		return width
+	}
+	return defaultWidth
 }
 
 // colourOf are the colours of words, by their number in ANSI escapes: green is well, red is not, yellow wants a

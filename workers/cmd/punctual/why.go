@@ -113,7 +113,9 @@ func (s *shell) nextTime(name string, from time.Time) (*rest.OccurrenceView, err
 
 // describe writes an account as sentences.
 func (s *shell) describe(v rest.ScheduleView, a account, now time.Time) {
-	say := func(format string, args ...any) { _, _ = fmt.Fprintf(s.out, format+"\n", args...) }
+	say := func(format string, args ...any) {
+		_, _ = fmt.Fprintln(s.out, s.withLocal(fmt.Sprintf(format, args...)))
+	}
 	if a.Occurrence == nil {
 		say("Nothing of %s was due at %s.", v.Name, instant(&a.At))
 		if a.Before != nil {
