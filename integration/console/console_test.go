@@ -489,6 +489,16 @@ func pauses(t *testing.T, b *browser, r rest) {
 	held := r.post(`{"task":"http","payload":{"url":"https://example.com"}}`)
 	p.visit("#/jobs/" + held)
 	p.shows("paused", "Held by the pause of the task http: “<b>The provider</b> is down”, by laptop")
+	r.ask("PUT", "/schedules/web", `{"calendar":{"cron":"0 9 * * *"},
+		"job":{"task":"http","payload":{"url":"https://example.com"}}}`)
+	r.ask("POST", "/schedules/web/pause", `{}`)
+	onRequest := r.ask("POST", "/schedules/web/run-now", `{}`)["job_id"].(string)
+	p.visit("#/jobs/" + onRequest)
+	p.shows("http …"+onRequest[len(onRequest)-8:], "Held by the pause of the task http")
+	if text := p.eval("document.body.innerText").(string); strings.Contains(text, "the schedule web") {
+		t.Errorf("a run on request is said to be held by the pause of its schedule:\n%s", text)
+	}
+	r.ask("DELETE", "/schedules/web", "")
 	p.click("the task http")
 	p.await("location.hash === '#/pauses'")
 	p.visit("#/jobs?task=http")

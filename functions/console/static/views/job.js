@@ -91,14 +91,17 @@ export function Job({ id, can }) {
     </div>`}<//>`
 }
 
+// ofTimes says whether a job is of a schedule's own times: the pause of a schedule does not hold a run on request.
+const ofTimes = (job) => job.schedule && !job.manual && !job.backfill
+
 // holdsOf returns the pauses that hold a job, each with what it is of and, but for the job's own, where it is shown.
 async function holdsOf(job, signal) {
-  if (job.paused) return [{ ...job.paused, what: 'this job' }]
   const maybe = (path) => get(path, {}, signal).catch(() => null) // the job is shown all the same
   const [pauses, schedule, run] = await Promise.all([some('/pauses', {}, { most: 1000, signal }).catch(() => null),
-    job.schedule && maybe(`/schedules/${seg(job.schedule)}`), job.run_id && maybe(`/runs/${seg(job.run_id)}`)])
+    ofTimes(job) && maybe(`/schedules/${seg(job.schedule)}`), job.run_id && maybe(`/runs/${seg(job.run_id)}`)])
   const named = { all: 'everything', [`task:${job.task}`]: `the task ${job.task}` }
   return [
+    job.paused && { ...job.paused, what: 'this job' },
     ...(pauses?.items || []).filter((p) => Object.hasOwn(named, p.scope))
       .map((p) => ({ ...p, what: named[p.scope], to: '#/pauses' })),
     schedule?.paused && { ...schedule.paused, what: `the schedule ${job.schedule}`,

@@ -10,6 +10,9 @@ export const missed = { name: 'missed', label: 'Times of schedules that it misse
   options: [['last', 'run the last one afterwards'], ['all', 'run all afterwards'], ['drop', 'drop them']] }
 export const until = { name: 'until', label: 'Until (may be empty)', type: 'datetime-local' }
 
+// afterwards says in words what becomes of the times that a pause misses.
+const afterwards = (value) => missed.options.find(([v]) => v === value)?.[1] || 'as each schedule says'
+
 // pauseBody leaves out what was not said.
 export const pauseBody = (v) => ({ missed: v.missed, ...(v.reason ? { reason: v.reason } : {}),
   ...(v.until ? { until: new Date(v.until).toISOString() } : {}) })
@@ -65,5 +68,5 @@ export function Pauses({ can }) {
             aria-label=${`Lift the pause of ${p.scope}`} />`) },
         { name: 'Since', class: 'wide', cell: (p) => html`<${Time} at=${p.since} />` },
         { name: 'Until', class: 'wide', cell: (p) => html`<${Until} of=${p} />` },
-        { name: 'Missed times', class: 'wide', cell: (p) => p.missed }]} />`}`}<//>`
+        { name: 'Missed times', class: 'wide', cell: (p) => afterwards(p.missed) }]} />`}`}<//>`
 }

@@ -107,7 +107,8 @@ function State({ s }) {
     return html`<${Status} of="paused" /> <span>${reason || 'no reason given'} – ${by || 'an unknown caller'}, ${
       html`<${Time} at=${since} />`}</span>`
   }
-  return s.next.length ? html`<${Status} of="active" />` : html`<${Status} of="ended" /> ${s.ended_by}`
+  return s.next.length ? html`<${Status} of="active" />`
+    : html`<${Status} of="ended" /> ${s.ended_by === 'max_runs' ? 'after all of its runs' : s.ended_by}`
 }
 
 // whenOf is what one calendar says; its rule comes first.
