@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -307,18 +308,55 @@ func (c previewSchedule) Run(s *shell) error {
 	if s.output == "json" || s.output == "yaml" {
 		return s.encode(answer)
 	}
-	times := func(yield func(rest.OccurrenceTime, error) bool) {
-		for _, o := range answer.Items {
-			if !yield(o, nil) {
+	all := previewed(answer, s.output != "name") // a time that is skipped has no name
+	times := func(yield func(previewedTime, error) bool) {
+		for _, p := range all {
+			if !yield(p, nil) {
 				return
 			}
 		}
 	}
-	due := func(o rest.OccurrenceTime) string { return instant(&o.DueAt) }
+	due := func(p previewedTime) string {
+		if p.skipped != "" {
+			return ""
+		}
+		return instant(&p.DueAt)
+	}
 	return list(s, times, 0, due,
-		column[rest.OccurrenceTime]{"DUE", due},
-		column[rest.OccurrenceTime]{"LOCAL", func(o rest.OccurrenceTime) string { return o.Local }},
-		column[rest.OccurrenceTime]{"FLAGS", func(o rest.OccurrenceTime) string { return strings.Join(o.Flags, " ") }})
+		column[previewedTime]{"DUE", due},
+		column[previewedTime]{"LOCAL", func(p previewedTime) string { return p.Local }},
+		column[previewedTime]{"FLAGS", func(p previewedTime) string { return strings.Join(p.Flags, " ") }},
+		column[previewedTime]{"SKIPPED", func(p previewedTime) string { return p.skipped }})
+}
+
+// previewedTime is a time of a preview; skipped says why nothing runs then.
+type previewedTime struct {
+	rest.OccurrenceTime
+	skipped string
+}
+
+// previewed are the times of a preview in order, on request with those that are skipped among them.
+func previewed(answer rest.PreviewAnswer, skipped bool) []previewedTime {
+	var all []previewedTime
+	for _, o := range answer.Items {
+		all = append(all, previewedTime{OccurrenceTime: o})
+	}
+	if skipped && answer.Skipped != nil {
+		for _, o := range *answer.Skipped {
+			all = append(all, previewedTime{rest.OccurrenceTime{NominalAt: o.NominalAt, Local: o.Local}, skippedWhy(o)})
+		}
+	}
+	slices.SortStableFunc(all, func(a, b previewedTime) int { return a.NominalAt.Compare(b.NominalAt) })
+	return all
+}
+
+// skippedWhy is the reason in words, or its code where there are none.
+func skippedWhy(o rest.SkippedTime) string {
+	why := cmp.Or(o.Why, string(o.Reason))
+	if name := of(o.Exclusion); name != "" && !strings.Contains(why, name) {
+		why += ": " + name
+	}
+	return why
 }
 
 // pausing is what any pause says.

@@ -6,6 +6,9 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"punctual/shared/client"
+	"punctual/shared/client/rest"
 )
 
 func TestSchedule_SaysWhatBecameOfATimeAndWhy(t *testing.T) {
@@ -43,11 +46,12 @@ func TestSchedule_SaysWhatBecameOfATimeAndWhy(t *testing.T) {
 	tomorrow := time.Now().UTC().AddDate(0, 0, 1).Truncate(24 * time.Hour)
 	due, none := tomorrow.Add(150*time.Minute), tomorrow.Add(3*time.Hour)
 	out = good(t, "schedule", "why", "cli-later", "--at", due.Format(time.RFC3339))
-	if !strings.Contains(out, due.Format(time.RFC3339)+": pending") {
+	if !strings.Contains(out, due.Format(time.RFC3339)+": pending") ||
+		!strings.Contains(out, "It will start a job of the task echo at "+due.Format(time.RFC3339)+", in ") {
 		t.Errorf("%s", out)
 	}
 	out = good(t, "schedule", "why", "cli-later", "--at", none.Format(time.RFC3339))
-	if !strings.Contains(out, "Nothing of cli-later was due") ||
+	if !strings.Contains(out, "Nothing of cli-later will be due") ||
 		!strings.Contains(out, "The next one: "+due.AddDate(0, 0, 1).Format(time.RFC3339)) {
 		t.Errorf("%s", out)
 	}
@@ -226,4 +230,42 @@ func TestScheduleRun_StartsAJobOrARunWithAnotherInput(t *testing.T) {
 	bad(t, exitUsage, "want an object", "schedule", "run", runs, "--params", "[]")
 	bad(t, exitUsage, "--overlap", "schedule", "run", jobs, "--overlap", "skip")
 	bad(t, exitRefused, "not_found", "schedule", "run", "nobody")
+}
+
+func TestSchedule_SaysWhichTimesToComeAreSkippedAndWhy(t *testing.T) {
+	t.Parallel()
+	daily, holidays := fresh("cli-skips"), fresh("cli-holidays")
+	day := time.Now().UTC().AddDate(0, 0, 2).Truncate(24 * time.Hour)
+	skipped, runs := day.Add(9*time.Hour), day.Add(33*time.Hour)
+	c, err := client.New(address())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := c.PutExclusion(t.Context(), holidays, rest.ExclusionRequest{
+		Dates: &[]string{day.Format(time.DateOnly)}}); err != nil {
+		t.Fatal(err)
+	}
+	good(t, "schedule", "apply", "-f", file(t, "name: "+daily+"\ncalendar: {cron: \"0 9 * * *\", exclude: ["+holidays+
+		"]}\njob: {task: echo}\n"))
+	out := good(t, "schedule", "preview", daily, "-n", "3")
+	before, after, found := strings.Cut(out, skipped.Format("2006-01-02T15:04"))
+	if !found || !strings.HasPrefix(out, "DUE ") || !strings.Contains(strings.SplitN(after, "\n", 2)[0], holidays) ||
+		!strings.Contains(after, runs.Format(time.RFC3339)) || strings.Contains(before, runs.Format(time.RFC3339)) {
+		t.Errorf("%s", out)
+	}
+	if names := good(t, "schedule", "preview", daily, "-n", "3", "-o", "name"); strings.Count(names, "\n") != 3 ||
+		strings.Contains(names, "-\n") {
+		t.Errorf("%s", names)
+	}
+	out = good(t, "schedule", "why", daily, "--at", skipped.Format(time.RFC3339))
+	if !strings.Contains(out, "The time "+skipped.Format(time.RFC3339)+" of "+daily+" will be skipped: ") ||
+		!strings.Contains(out, holidays) {
+		t.Errorf("%s", out)
+	}
+	typed(t.Context(), "", "schedule", "pause", daily)
+	out = good(t, "schedule", "why", daily, "--at", runs.Format(time.RFC3339))
+	if !strings.Contains(out, "It will start a job of the task echo at "+runs.Format(time.RFC3339)+", in ") ||
+		!strings.Contains(out, ", if the schedule is resumed before.") {
+		t.Errorf("%s", out)
+	}
 }

@@ -20,7 +20,8 @@ type account struct {
 	Occurrence *rest.OccurrenceView `json:"occurrence"` // of that time; null if nothing was due then
 	Before     *rest.OccurrenceView `json:"before,omitempty"`
 	Next       *rest.OccurrenceView `json:"next,omitempty"`
-	Job        *rest.JobView        `json:"job,omitempty"` // that the time has made
+	Job        *rest.JobView        `json:"job,omitempty"`     // that the time has made
+	Skipped    *rest.SkippedTime    `json:"skipped,omitempty"` // the time to come at which nothing will run
 }
 
 // Run prints what became of the time that the schedule had at that moment, or of those around it.
@@ -66,6 +67,11 @@ func (c whySchedule) Run(s *shell) error {
 			a.Job = &job
 		}
 	}
+	if a.Occurrence == nil && a.At.After(now) {
+		if a.Skipped, err = s.skippedTime(c.Name, a.At); err != nil {
+			return err
+		}
+	}
 	switch s.output {
 	case "json", "yaml":
 		return s.encode(a)
@@ -108,7 +114,49 @@ func (s *shell) nextTime(name string, from time.Time) (*rest.OccurrenceView, err
 	if err != nil || len(answer.Items) == 0 {
 		return nil, err
 	}
-	return &rest.OccurrenceView{NominalAt: answer.Items[0].NominalAt, Outcome: rest.OccurrenceViewOutcomePending}, nil
+	next := answer.Items[0]
+	return &rest.OccurrenceView{NominalAt: next.NominalAt, DueAt: &next.DueAt,
+		Outcome: rest.OccurrenceViewOutcomePending}, nil
+}
+
+// skippedTime is the time of the calendar in a minute to come at which nothing will run; nil if there is none.
+func (s *shell) skippedTime(name string, at time.Time) (*rest.SkippedTime, error) {
+	minute := at.Truncate(time.Minute)
+	answer, err := client.Call[rest.PreviewAnswer](s.ctx, s.client, rest.PreviewSchedule, client.Request{
+		Path: []string{name}, Params: rest.PreviewScheduleParams{After: new(minute.Add(-time.Millisecond)),
+			Count: new(1)}})
+	if err != nil || answer.Skipped == nil {
+		return nil, err
+	}
+	for _, o := range *answer.Skipped {
+		if o.NominalAt.Truncate(time.Minute).Equal(minute) {
+			return &o, nil
+		}
+	}
+	return nil, nil
+}
+
+// willBe says what a time to come will start; "" for one that has passed or has begun.
+func willBe(v rest.ScheduleView, o rest.OccurrenceView, now time.Time) string {
+	due := o.NominalAt
+	if o.DueAt != nil {
+		due = *o.DueAt
+	}
+	if o.Outcome != rest.OccurrenceViewOutcomePending || !due.After(now) {
+		return ""
+	}
+	starts := "nothing"
+	switch {
+	case v.Dag != nil:
+		starts = "a run of the dag " + v.Dag.Name
+	case v.Job != nil:
+		starts = "a job of the task " + v.Job.Task
+	}
+	said := fmt.Sprintf("It will start %s at %s, in %s", starts, instant(&due), due.Sub(now).Round(time.Second))
+	if p := v.Paused; p != nil && (p.Until == nil || p.Until.After(due)) {
+		said += ", if the schedule is resumed before"
+	}
+	return said + "."
 }
 
 // describe writes an account as sentences.
@@ -117,7 +165,15 @@ func (s *shell) describe(v rest.ScheduleView, a account, now time.Time) {
 		_, _ = fmt.Fprintln(s.out, s.withLocal(fmt.Sprintf(format, args...)))
 	}
 	if a.Occurrence == nil {
-		say("Nothing of %s was due at %s.", v.Name, instant(&a.At))
+		was := "was"
+		if a.At.After(now) {
+			was = "will be"
+		}
+		if o := a.Skipped; o != nil {
+			say("The time %s of %s will be skipped: %s", instant(&o.NominalAt), v.Name, plain(skippedWhy(*o)))
+		} else {
+			say("Nothing of %s %s due at %s.", v.Name, was, instant(&a.At))
+		}
 		if a.Before != nil {
 			say("The time before it: %s", sentence(*a.Before))
 		}
@@ -126,6 +182,9 @@ func (s *shell) describe(v rest.ScheduleView, a account, now time.Time) {
 		}
 	} else {
 		say("%s", sentence(*a.Occurrence))
+		if coming := willBe(v, *a.Occurrence, now); coming != "" {
+			say("%s", coming)
+		}
 		if id := of(a.Occurrence.RunID); id != "" {
 			say("Its run: punctual dag watch %s", id)
 		}
