@@ -133,6 +133,22 @@ func run(ctx context.Context, args []string, in io.Reader, out, errs io.Writer) 
 		_, _ = fmt.Fprintln(errs, "punctual:", worded(err))
 		return exitUsage
 	}
+	s := newShell(ctx, c, at, in, out, errs)
+	options = append(options, client.WithRetries(3), client.WithBackoff(200*time.Millisecond, 5*time.Second))
+	s.client, err = client.New(at.URL, options...)
+	if err != nil {
+		_, _ = fmt.Fprintln(errs, "punctual:", worded(err))
+		return exitUsage
+	}
+	err = chosen.Run(s)
+	if err != nil {
+		say(s, err)
+	}
+	return code(err)
+}
+
+// newShell is what a verb is given, without its client.
+func newShell(ctx context.Context, c commands, at deployment, in io.Reader, out, errs io.Writer) *shell {
 	s := &shell{
 		ctx:    ctx,
 		in:     in,
@@ -153,17 +169,7 @@ func run(ctx context.Context, args []string, in io.Reader, out, errs io.Writer) 
 			s.width = widthOf(out, os.Getenv)
 		}
 	}
-	options = append(options, client.WithRetries(3), client.WithBackoff(200*time.Millisecond, 5*time.Second))
-	s.client, err = client.New(at.URL, options...)
-	if err != nil {
-		_, _ = fmt.Fprintln(errs, "punctual:", worded(err))
-		return exitUsage
-	}
-	err = chosen.Run(s)
-	if err != nil {
-		say(s, err)
-	}
-	return code(err)
+	return s
 }
 
 // misused says what is wrong with the arguments. Kong calls an unknown command an unexpected argument.

@@ -52,7 +52,8 @@ func TestSchedule_SaysWhatBecameOfATimeAndWhy(t *testing.T) {
 	}
 	out = good(t, "schedule", "why", "cli-later", "--at", none.Format(time.RFC3339))
 	if !strings.Contains(out, "Nothing of cli-later will be due") ||
-		!strings.Contains(out, "The next one: "+due.AddDate(0, 0, 1).Format(time.RFC3339)) {
+		!strings.Contains(out, "The next one: "+due.AddDate(0, 0, 1).Format(time.RFC3339)) ||
+		!strings.Contains(out, "It will start a job of the task echo at "+due.AddDate(0, 0, 1).Format(time.RFC3339)) {
 		t.Errorf("%s", out)
 	}
 	bad(t, exitRefused, "not_found", "schedule", "why", "nobody")

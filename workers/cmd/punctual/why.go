@@ -179,6 +179,9 @@ func (s *shell) describe(v rest.ScheduleView, a account, now time.Time) {
 		}
 		if a.Next != nil {
 			say("The next one: %s", sentence(*a.Next))
+			if coming := willBe(v, *a.Next, now); coming != "" {
+				say("%s", coming)
+			}
 		}
 	} else {
 		say("%s", sentence(*a.Occurrence))
