@@ -569,11 +569,14 @@ func TestSweeper_SharesItsTimeFairly(t *testing.T) {
 		for _, owner := range []tenant.ID{"a", "b", "c"} {
 			b.Must(b.Store.NoteParked(b.Context(), owner, time.Now()))
 		}
+		var mu sync.Mutex
 		seen := map[tenant.ID]bool{}
 		b.World.SetFaults(func(c memory.Call) memory.Fault {
 			kind, rest, _ := strings.Cut(c.Ref.PK, "#")
 			if owner, _, _ := strings.Cut(rest, "#"); kind == "parked" && c.Op == memory.TableQuery {
+				mu.Lock()
 				seen[tenant.ID(owner)] = true
+				mu.Unlock()
 				return memory.Fault{Wait: 4 * time.Second}
 			}
 			return memory.Fault{}

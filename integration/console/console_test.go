@@ -239,7 +239,8 @@ func pausesAJob(t *testing.T, b *browser, r rest) {
 	p.shows("This touches 1 job.")
 	p.write("Reason", "not before noon")
 	p.click("Pause the job")
-	p.shows("Held by the pause of this job: “not before noon”, by laptop", "scheduled, and paused", "Waits for its resume")
+	p.shows("Held by the pause of this job: “not before noon”, by laptop", "scheduled, and paused",
+		"Waits for its resume")
 	p.shoot("job-paused")
 	if v := r.ask("GET", "/jobs/"+id, ""); v["waiting_for"] != "pause" {
 		t.Fatalf("it waits for %v", v["waiting_for"])
@@ -298,8 +299,8 @@ func redrives(t *testing.T, b *browser, r rest) {
 	if v := r.ask("GET", "/jobs/"+ids[3], ""); v["redriven_by"] != nil {
 		t.Error("a job of another cause is redriven")
 	}
-	p.eval(`(() => { const send = fetch; window.fetch = (to, o) => (to.endsWith('/redrive') && !o.body.includes('dry_run')
-		? Promise.reject(new TypeError('offline')) : send(to, o)) })()`)
+	p.eval(`(() => { const send = fetch; window.fetch = (to, o) => (
+		to.endsWith('/redrive') && !o.body.includes('dry_run') ? Promise.reject(new TypeError('offline')) : send(to, o)) })()`)
 	p.click("Redrive")
 	p.click("Redrive 1 job")
 	p.shows("The API cannot be reached.")
@@ -428,7 +429,8 @@ func showsALedger(t *testing.T, b *browser, r rest) {
 	for _, width := range []int{1440, 390} { // whole, not cut
 		p.resize(width, false)
 		p.await(`[...document.querySelectorAll('tbody td')].some((e) => e.checkVisibility() &&
-			e.innerText.includes('of the schedule was not over, and overlap is skip') && e.scrollWidth <= e.clientWidth)`)
+			e.innerText.includes('of the schedule was not over, and overlap is skip') &&
+			e.scrollWidth <= e.clientWidth)`)
 		what := fmt.Sprintf("ledger-%d", width)
 		p.fits(what)
 		p.shoot(what)
@@ -817,7 +819,8 @@ const crossed = `(async () => {
 		const nodes = { c: {}, e: { depends_on: ['c'] }, f: { depends_on: ['c', 'e'] } }
 		for (let i = 0, n = random(24); i < n; i++) {
 			const before = Object.keys(nodes)
-			nodes['n' + i] = { depends_on: [...new Set([0, 1, 2].slice(random(4)).map(() => before[random(before.length)]))] }
+			const some = [0, 1, 2].slice(random(4)).map(() => before[random(before.length)])
+			nodes['n' + i] = { depends_on: [...new Set(some)] }
 		}
 		for (const n of Object.values(nodes)) {
 			n.task = 'echo'
