@@ -300,7 +300,8 @@ func redrives(t *testing.T, b *browser, r rest) {
 		t.Error("a job of another cause is redriven")
 	}
 	p.eval(`(() => { const send = fetch; window.fetch = (to, o) => (
-		to.endsWith('/redrive') && !o.body.includes('dry_run') ? Promise.reject(new TypeError('offline')) : send(to, o)) })()`)
+		to.endsWith('/redrive') && !o.body.includes('dry_run')
+			? Promise.reject(new TypeError('offline')) : send(to, o)) })()`)
 	p.click("Redrive")
 	p.click("Redrive 1 job")
 	p.shows("The API cannot be reached.")
