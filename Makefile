@@ -96,7 +96,7 @@ BUT_INFRA = $$($(GO) list ./... | grep -v '^punctual/infra')
 # What checks sources, documents and figures is tested without the race detector, with which it takes five times as
 # long: what runs in these tests is raced elsewhere. lint has the first two.
 LINTED = layout proof
-CHECKS = access cost docs protocol
+CHECKS = access cost docs load protocol
 UNRACED = $(patsubst %,-e '^punctual/integration/%$$',$(LINTED) $(CHECKS))
 
 # go vet has looked at the tests, too: without -vet=off, each run of them would do so again. Three packages at a time
