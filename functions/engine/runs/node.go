@@ -8,6 +8,19 @@ import (
 	"punctual/shared/job"
 )
 
+// bringOnNodes is bringOnNode for several nodes at the same time, and notes their ends.
+func (r *Controller) bringOnNodes(ctx context.Context, f *facts, names []string) (ended []job.Row, err error) {
+	err = r.each(ctx, len(names), func(i int) error {
+		more, err := r.bringOnNode(ctx, f, names[i])
+		f.mu.Lock()
+		defer f.mu.Unlock()
+		ended = append(ended, more...)
+		f.noteEnded(more)
+		return err
+	})
+	return ended, err
+}
+
 // bringOnNode evaluates a node, and does what becomes of it. It returns the rows that it has ended.
 func (r *Controller) bringOnNode(ctx context.Context, f *facts, name string) ([]job.Row, error) {
 	d, err := r.evaluate(ctx, f, name)

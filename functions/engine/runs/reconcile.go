@@ -157,14 +157,7 @@ func (r *Controller) evaluateBatch(ctx context.Context, f *facts, names []string
 			f.reserved[name] = p
 		}
 	}
-	err = r.each(ctx, len(names), func(i int) error {
-		more, err := r.bringOnNode(ctx, f, names[i])
-		f.mu.Lock()
-		defer f.mu.Unlock()
-		ended = append(ended, more...)
-		f.noteEnded(more)
-		return err
-	})
+	ended, err = r.bringOnNodes(ctx, f, names)
 	for _, p := range f.reserved {
 		f.permits.GiveBack(p)
 	}

@@ -62,14 +62,8 @@ func (r *Controller) evaluateAlways(ctx context.Context, f *facts) (ended []job.
 	now := r.Clock.Now()
 	for _, level := range f.graph.Levels() {
 		names := slices.DeleteFunc(slices.Clone(level), func(name string) bool { return f.stopsNode(name, now) })
-		err := r.each(ctx, len(names), func(i int) error {
-			more, err := r.bringOnNode(ctx, f, names[i])
-			f.mu.Lock()
-			defer f.mu.Unlock()
-			ended = append(ended, more...)
-			f.noteEnded(more)
-			return err
-		})
+		more, err := r.bringOnNodes(ctx, f, names)
+		ended = append(ended, more...)
 		if err != nil {
 			return ended, err
 		}
