@@ -43,6 +43,28 @@ func (s *Store) ContentsOf(ctx context.Context, r job.Row) (c job.Contents, err 
 	return c, nil
 }
 
+// contentReads is how often ScheduleWithContents reads a schedule before it gives up.
+const contentReads = 8
+
+// ScheduleWithContents reads a schedule by read, and the contents of its jobs. An edit between the two reads may have
+// replaced the contents; then it reads both once more. A schedule whose contents are replaced each time is a
+// fault.Conflict.
+func ScheduleWithContents(
+	ctx context.Context, s ScheduleReader, read func() (schedule.Schedule, error),
+) (found schedule.Schedule, contents job.Contents, err error) {
+	for range contentReads {
+		if found, err = read(); err != nil {
+			return found, job.Contents{}, err
+		}
+		contents, err = s.ScheduleContents(ctx, found)
+		if fault.KindOf(err) != fault.NotFound {
+			return found, contents, err
+		}
+	}
+	return found, job.Contents{}, fault.New(fault.Conflict, nil,
+		"reading schedule %q: its payload was replaced %d times meanwhile", found.Name, contentReads)
+}
+
 // ScheduleContents implements ScheduleReader.
 func (s *Store) ScheduleContents(ctx context.Context, c schedule.Schedule) (job.Contents, error) {
 	payload, err := s.SchedulePayload(ctx, c)

@@ -8,27 +8,8 @@ import (
 	"punctual/shared/job"
 	"punctual/shared/run"
 	"punctual/shared/schedule"
+	"punctual/shared/store"
 )
-
-// rereads is how often withContents reads a schedule before it gives up.
-const rereads = 8
-
-// withContents reads a schedule and the contents of its jobs. An edit between the two reads may have replaced the
-// contents; then it reads both once more.
-func (e *Editor) withContents(ctx context.Context, k schedule.Key) (schedule.Schedule, job.Contents, error) {
-	for range rereads {
-		found, err := e.existing(ctx, k)
-		if err != nil {
-			return found, job.Contents{}, err
-		}
-		contents, err := e.Store.ScheduleContents(ctx, found)
-		if fault.KindOf(err) != fault.NotFound {
-			return found, contents, err
-		}
-	}
-	return schedule.Schedule{}, job.Contents{}, fault.New(fault.Conflict, nil,
-		"reading schedule %q: its payload was replaced %d times meanwhile", k.Name, rereads)
-}
 
 // Started is what RunNow has made.
 type Started struct {
@@ -54,7 +35,9 @@ type NowRequest struct {
 
 // RunNow makes a job or a run of a schedule in addition to its times. The schedule stays as it is.
 func (e *Editor) RunNow(ctx context.Context, q NowRequest) (Started, error) {
-	found, contents, err := e.withContents(ctx, q.Key)
+	found, contents, err := store.ScheduleWithContents(ctx, e.Store, func() (schedule.Schedule, error) {
+		return e.existing(ctx, q.Key)
+	})
 	if err != nil {
 		return Started{}, err
 	}

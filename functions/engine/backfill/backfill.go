@@ -2,6 +2,7 @@ package backfill
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"time"
 
@@ -43,27 +44,18 @@ func (b *Backfiller) Create(ctx context.Context, o operation.Operation, with ...
 // now returns the time, to the millisecond as it is stored.
 func (b *Backfiller) now() time.Time { return b.Clock.Now().UTC().Truncate(time.Millisecond) }
 
-// rereads is how often a schedule is read whose payload is replaced meanwhile.
-const rereads = 8
+// errGone says that there is no such schedule any more, or another one of its name.
+var errGone = errors.New("the schedule is gone")
 
-// withContents reads a schedule and the contents of its jobs. An edit between the two reads may have replaced the
-// contents; then it reads both once more. found is false if there is no such schedule, or another one.
+// withContents reads the schedule of an operation, and the contents of its jobs; errGone if it is gone.
 func (b *Backfiller) withContents(
 	ctx context.Context, o operation.Operation,
-) (s schedule.Schedule, c job.Contents, found bool, err error) {
-	for range rereads {
-		s, err = b.Store.Schedule(ctx, o.ScheduleKey())
+) (schedule.Schedule, job.Contents, error) {
+	return store.ScheduleWithContents(ctx, b.Store, func() (schedule.Schedule, error) {
+		s, err := b.Store.Schedule(ctx, o.ScheduleKey())
 		if fault.KindOf(err) == fault.NotFound || err == nil && (s.Deleted() || !s.CreatedAt.Equal(o.Since)) {
-			return s, c, false, nil
+			return s, errGone
 		}
-		if err != nil {
-			return s, c, false, err
-		}
-		c, err = b.Store.ScheduleContents(ctx, s)
-		if fault.KindOf(err) != fault.NotFound {
-			return s, c, true, err
-		}
-	}
-	return s, c, false, fault.New(fault.Conflict, nil,
-		"reading schedule %q: its payload was replaced %d times meanwhile", o.Schedule, rereads)
+		return s, err
+	})
 }

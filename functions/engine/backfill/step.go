@@ -99,13 +99,13 @@ func (s *step) noteEnds(ctx context.Context) error {
 
 // makeNext makes jobs of the times that come next, and ends the operation if nothing is left of it.
 func (s *step) makeNext(ctx context.Context) error {
-	of, contents, found, err := s.withContents(ctx, s.after)
-	if err != nil {
-		return err
-	}
-	if !found {
+	of, contents, err := s.withContents(ctx, s.after)
+	if errors.Is(err, errGone) {
 		s.after.Abort(job.Reason{Code: operation.CodeDeleted, Message: "the schedule was deleted"}, s.now)
 		return nil
+	}
+	if err != nil {
+		return err
 	}
 	cal, err := of.Calendar()
 	if wrong := new(calendar.Error); errors.As(err, &wrong) {
