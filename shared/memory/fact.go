@@ -246,7 +246,10 @@ func (d *decoder) message() *keptMessage {
 
 func (d *decoder) item() keptItem {
 	n := d.number()
-	if n < 0 || n > int64(len(d.text)) || d.err != nil {
+	if n > int64(len(d.text)) { // each attribute takes more than a byte
+		d.err = errBody
+	}
+	if n < 0 || d.err != nil {
 		return nil
 	}
 	i := make(item.Item, n)

@@ -85,6 +85,17 @@ func TestFacts_AreNeverReadBeyondTheirEnd(t *testing.T) {
 	})
 }
 
+// The record ends behind the number of its attributes.
+func TestFacts_WithoutTheirAttributesAreRefused(t *testing.T) {
+	t.Parallel()
+	for _, body := range []string{"c0;0;-1;2;", "c0;0;1;", "c0;0;-1;9223372036854775807;"} {
+		d := decoder{names: map[string]string{}}
+		if facts, err := d.decode([]byte(body)); err == nil {
+			t.Errorf("%q is read as %+v", body, facts)
+		}
+	}
+}
+
 func TestSnapshot_HoldsRowsAsTheyWereWhenItBegan(t *testing.T) {
 	t.Parallel()
 	w := New(Options{})
