@@ -46,11 +46,12 @@ func (s *shell) awaitOperation(id string) error {
 }
 
 type operations struct {
-	Ls     listOperations  `cmd:"" help:"List operations, newest first."`
-	Get    getOperation    `cmd:"" help:"Show an operation."`
-	Pause  pauseOperation  `cmd:"" help:"Pause an operation: nothing new is made, and what is open continues."`
-	Resume resumeOperation `cmd:"" help:"Resume a paused operation."`
-	Stop   stopOperation   `cmd:"" help:"Stop an operation; what is open continues."`
+	Ls      listOperations   `cmd:"" help:"List operations, newest first."`
+	Get     getOperation     `cmd:"" help:"Show an operation."`
+	Pause   pauseOperation   `cmd:"" help:"Pause an operation: nothing new is made, and what is open continues."`
+	Resume  resumeOperation  `cmd:"" help:"Resume a paused operation."`
+	Stop    stopOperation    `cmd:"" help:"Stop an operation; what is open continues."`
+	Proceed proceedOperation `cmd:"" help:"Continue an operation without waiting for its canary, or after it failed."`
 }
 
 var operationColumns = []column[rest.OperationView]{
@@ -134,4 +135,11 @@ type stopOperation struct{ oneOperation }
 // Run stops the operation.
 func (c stopOperation) Run(s *shell) error {
 	return s.showOperation(s.client.StopOperation(s.ctx, c.ID))
+}
+
+type proceedOperation struct{ oneOperation }
+
+// Run lets the operation continue whatever its canary says.
+func (c proceedOperation) Run(s *shell) error {
+	return s.showOperation(s.client.ProceedOperation(s.ctx, c.ID))
 }

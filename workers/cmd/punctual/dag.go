@@ -18,12 +18,19 @@ type dags struct {
 	Ls       listDags     `cmd:"" help:"List dags."`
 	Run      runDag       `cmd:"" help:"Start a run of a dag."`
 	Runs     listRuns     `cmd:"" help:"List runs, newest first."`
+	Status   statusRun    `cmd:"" help:"Show a run as it is now."`
 	Watch    watchRun     `cmd:"" help:"Show the changes of a run until it ends, and exit with its exit code."`
 	Graph    graphRun     `cmd:"" help:"Draw the graph of a run."`
+	Events   listEvents   `cmd:"" help:"List the operations on a run: by whom, when and why."`
+	Node     showNode     `cmd:"" help:"Show a node of a run, with its result, or its items."`
+	Pause    pauseRun     `cmd:"" help:"Pause a run: no further node starts until it is resumed."`
+	Resume   resumeRun    `cmd:"" help:"Resume a paused run."`
 	Cancel   cancelRun    `cmd:"" help:"Cancel a run; a second cancel also stops its nodes with run_if always."`
 	Retry    retryRun     `cmd:"" help:"Retry failed nodes and the downstream nodes they cancelled."`
 	Skip     skipNode     `cmd:"" help:"Skip a blocked, waiting or failed node."`
 	Complete completeNode `cmd:"" help:"Mark a blocked, waiting or failed node as succeeded."`
+
+	DeleteRun deleteRuns `cmd:"" help:"Delete runs that have ended, with their jobs."`
 }
 
 var runColumns = []column[rest.RunView]{

@@ -40,41 +40,62 @@ func reason(r *rest.Reason) string {
 }
 
 type runJob struct {
-	Task     string            `arg:"" help:"Name of the task."`
-	Payload  string            `short:"p" help:"Payload of the job: JSON, @file, or - for standard input."`
-	In       string            `xor:"when" help:"Delay from now until the start, such as 3s."`
-	At       typedTime         `xor:"when" help:"Time of the start: today's 11:26, or a date with a zone."`
-	Key      string            `help:"Idempotency key of the request; default: a random one."`
-	Priority string            `help:"Priority of the job: critical, high, normal or low; default: the task's."`
-	Tag      map[string]string `help:"Tag of the job as name=value; may be given several times."`
-	Limit    []string          `sep:"none" help:"Limit of work, as name or name=key; may be given several times."`
+	Task        string            `arg:"" help:"Name of the task."`
+	Payload     string            `short:"p" help:"Payload of the job: JSON, @file, or - for standard input."`
+	In          string            `xor:"when" help:"Delay from now until the start, such as 3s."`
+	At          typedTime         `xor:"when" help:"Time of the start: today's 11:26, or a date with a zone."`
+	Key         string            `help:"Idempotency key of the request; default: a random one."`
+	Priority    string            `help:"Priority of the job: critical, high, normal or low; default: the task's."`
+	Pool        string            `help:"Pool of workers that runs the job; default: the task's."`
+	Timeout     string            `help:"Maximum duration of one attempt, such as 5m; default: the task's."`
+	MaxAttempts int64             `help:"Maximum number of attempts; default: the task's."`
+	StartWithin string            `help:"Maximum time from due time to start, such as 5m; later the job expires."`
+	ExpireAfter string            `help:"Maximum time from due time to end, such as 1h; later the job expires."`
+	After       []string          `help:"Identifier of a job that must end first; may be given several times."`
+	RunIf       string            `help:"Rule for the outcomes of --after; default: all_succeeded."`
+	Tag         map[string]string `help:"Tag of the job as name=value; may be given several times."`
+	Limit       []string          `sep:"none" help:"Limit of work, as name or name:key; may be given several times."`
 	uniqueOptions
 	Wait bool `short:"w" help:"Wait until the job ends, and exit with its exit code."`
 }
 
 // Run creates the job.
 func (c runJob) Run(s *shell) error {
-	request := rest.JobRequest{Task: c.Task, Delay: ptr(c.In), Priority: ptr(rest.JobRequestPriority(c.Priority))}
-	var err error
-	if request.RunAt, err = s.coming("--at", c.At); err != nil {
-		return err
-	}
-	request.Limits, request.Unique = limitUses(c.Limit), c.request()
-	if len(c.Tag) > 0 {
-		request.Tags = &c.Tag
-	}
-	payload, err := s.value("--payload", c.Payload)
+	request, err := c.request(s)
 	if err != nil {
 		return err
-	}
-	if payload != nil {
-		request.Payload = payload
 	}
 	job, err := s.client.CreateJob(s.ctx, c.Key, request)
 	if err != nil {
 		return err
 	}
 	return s.startedJob(job, c.Wait)
+}
+
+// request is the job that the options describe.
+func (c runJob) request(s *shell) (rest.JobRequest, error) {
+	r := rest.JobRequest{Task: c.Task, Delay: ptr(c.In), Priority: ptr(rest.JobRequestPriority(c.Priority)),
+		Pool: ptr(rest.JobRequestPool(c.Pool)), Timeout: ptr(c.Timeout), StartWithin: ptr(c.StartWithin),
+		ExpireAfter: ptr(c.ExpireAfter), RunIf: ptr(rest.JobRequestRunIf(c.RunIf)), Limits: limitUses(c.Limit),
+		Unique: c.unique()}
+	if c.MaxAttempts != 0 {
+		r.Retry = &rest.RetryRequest{MaxAttempts: &c.MaxAttempts}
+	}
+	if len(c.After) > 0 {
+		r.After = &c.After
+	}
+	if len(c.Tag) > 0 {
+		r.Tags = &c.Tag
+	}
+	payload, err := s.value("--payload", c.Payload)
+	if payload != nil {
+		r.Payload = payload
+	}
+	if err != nil {
+		return r, err
+	}
+	r.RunAt, err = s.coming("--at", c.At)
+	return r, err
 }
 
 // uniqueOptions are those of a unique key.
@@ -84,8 +105,8 @@ type uniqueOptions struct {
 	OnConflict string `help:"Treatment while another job holds the key: return, reject or replace; default: return."`
 }
 
-// request is the unique key that the options ask for; nil for none. The API refuses options without a key.
-func (o uniqueOptions) request() *rest.UniqueRequest {
+// unique is the unique key that the options ask for; nil for none. The API refuses options without a key.
+func (o uniqueOptions) unique() *rest.UniqueRequest {
 	if o == (uniqueOptions{}) {
 		return nil
 	}
@@ -151,7 +172,7 @@ type getJob struct {
 func (c getJob) Run(s *shell) error {
 	job, err := s.client.Job(s.ctx, c.ID)
 	if err != nil {
-		return s.noJob(c.ID, "dag watch", err)
+		return s.noJob(c.ID, "dag status", err)
 	}
 	return show(s, job, jobID, jobColumns...)
 }
@@ -247,6 +268,14 @@ func each[T any](
 	return errors.Join(failed...)
 }
 
+// deleted deletes each of the named, lists those that are gone, and goes on after one that cannot be deleted.
+func deleted(s *shell, names []string, remove func(context.Context, string) error) error {
+	name := func(gone string) string { return gone }
+	return each(s, names, func(ctx context.Context, name string) (string, error) {
+		return name, remove(ctx, name)
+	}, name, column[string]{"DELETED", name})
+}
+
 type listAttempts struct {
 	ID string `arg:"" help:"Identifier of the job."`
 }
@@ -261,5 +290,5 @@ func (c listAttempts) Run(s *shell) error {
 		column[rest.AttemptView]{"STARTED", func(a rest.AttemptView) string { return instant(a.StartedAt) }},
 		column[rest.AttemptView]{"FINISHED", func(a rest.AttemptView) string { return instant(a.FinishedAt) }},
 		column[rest.AttemptView]{"ERROR", func(a rest.AttemptView) string { return reason(a.Error) }})
-	return s.noJob(c.ID, "dag watch", err)
+	return s.noJob(c.ID, "dag status", err)
 }

@@ -91,10 +91,9 @@ type deleteLimits struct {
 
 // Run deletes each limit, and goes on after one that cannot be deleted.
 func (c deleteLimits) Run(s *shell) error {
-	name := func(deleted string) string { return deleted }
-	return each(s, c.Name, func(ctx context.Context, limit string) (string, error) {
-		return limit, s.client.DeleteLimit(ctx, limit)
-	}, name, column[string]{"DELETED", name})
+	return deleted(s, c.Name, func(ctx context.Context, name string) error {
+		return s.client.DeleteLimit(ctx, name)
+	})
 }
 
 type limitKeys struct {
@@ -116,7 +115,7 @@ func (c limitKeys) Run(s *shell) error {
 	return list(s, s.client.LimitKeys(s.ctx, c.Name), 0, limitKey, limitKeyColumns...)
 }
 
-// limitUses reads the limits of a job, each as name or name=key.
+// limitUses reads the limits of a job, each as name or name:key, or with = as in a tag. No name has either of them.
 func limitUses(texts []string) *[]rest.LimitUseRequest {
 	if len(texts) == 0 {
 		return nil
@@ -124,8 +123,8 @@ func limitUses(texts []string) *[]rest.LimitUseRequest {
 	var uses []rest.LimitUseRequest
 	for _, text := range texts {
 		use := rest.LimitUseRequest{Name: text}
-		if name, key, keyed := strings.Cut(text, "="); keyed {
-			use = rest.LimitUseRequest{Name: name, Key: &key}
+		if at := strings.IndexAny(text, ":="); at >= 0 {
+			use = rest.LimitUseRequest{Name: text[:at], Key: new(text[at+1:])}
 		}
 		uses = append(uses, use)
 	}

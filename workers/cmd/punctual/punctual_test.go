@@ -403,7 +403,7 @@ nodes:
 	if out := good(t, "dag", "graph", id, "--format", "svg"); !strings.Contains(out, "<svg") {
 		t.Errorf("%s", out)
 	}
-	for verb, use := range map[string]string{"get": "dag watch", "attempts": "dag watch", "cancel": "dag cancel"} {
+	for verb, use := range map[string]string{"get": "dag status", "attempts": "dag status", "cancel": "dag cancel"} {
 		bad(t, exitRefused, "a run of a dag has this identifier, not a job; use: punctual "+use+" "+id, verb, id)
 	}
 	good(t, "dag", "retry", id, "load", "--reason", "again")

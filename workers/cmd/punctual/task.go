@@ -1,7 +1,6 @@
 package main
 
 import (
-	"context"
 	"strings"
 
 	"punctual/shared/client"
@@ -82,8 +81,5 @@ type deleteTasks struct {
 
 // Run deletes each task, and goes on after one that cannot be deleted.
 func (c deleteTasks) Run(s *shell) error {
-	name := func(deleted string) string { return deleted }
-	return each(s, c.Name, func(ctx context.Context, task string) (string, error) {
-		return task, s.client.DeleteTask(ctx, task)
-	}, name, column[string]{"DELETED", name})
+	return deleted(s, c.Name, s.client.DeleteTask)
 }
