@@ -31,6 +31,7 @@ var folders = []string{
 	"shared/run",
 	"shared/schedule",
 	"shared/schema",
+	"shared/search",
 	"shared/secret",
 	"shared/span",
 	"shared/store",
