@@ -14,8 +14,9 @@ import (
 )
 
 type dags struct {
+	common   `set:"kind=dag"`
+	Delete   deleteNamed  `cmd:"" aliases:"rm" help:"Delete dags; their runs go on."`
 	Apply    applyDags    `cmd:"" help:"Create dags, or new versions of them, from a YAML file."`
-	Ls       listDags     `cmd:"" help:"List dags."`
 	Run      runDag       `cmd:"" help:"Start a run of a dag."`
 	Runs     listRuns     `cmd:"" help:"List runs, newest first."`
 	Status   statusRun    `cmd:"" help:"Show a run as it is now."`
@@ -32,6 +33,23 @@ type dags struct {
 
 	DeleteRun deleteRuns `cmd:"" help:"Delete runs that have ended, with their jobs."`
 }
+
+var dagItemColumns = []column[rest.DagItemView]{
+	{"DAG", func(d rest.DagItemView) string { return d.Name }},
+	{"VERSION", func(d rest.DagItemView) string { return count(d.Version) }},
+	{"CREATED", func(d rest.DagItemView) string { return instant(&d.CreatedAt) }},
+	{"UPDATED", func(d rest.DagItemView) string { return instant(&d.UpdatedAt) }},
+}
+
+var dagColumns = []column[rest.DagView]{
+	{"DAG", dagName},
+	{"VERSION", func(d rest.DagView) string { return count(d.Version) }},
+	{"NODES", func(d rest.DagView) string { return strings.Join(slices.Sorted(maps.Keys(d.Nodes)), ", ") }},
+	{"CREATED", func(d rest.DagView) string { return instant(&d.CreatedAt) }},
+	{"UPDATED", func(d rest.DagView) string { return instant(&d.UpdatedAt) }},
+}
+
+func dagName(d rest.DagView) string { return d.Name }
 
 var runColumns = []column[rest.RunView]{
 	{"RUN", runID},
@@ -68,7 +86,7 @@ func (c applyDags) Run(s *shell) error {
 	if err != nil {
 		return err
 	}
-	name := column[rest.DagView]{"DAG", func(v rest.DagView) string { return v.Name }}
+	name := dagColumns[0]
 	var good []document
 	refused := s.check(docs, func(d document) error {
 		_, err := client.Call[rest.ValidateAnswer](s.ctx, s.client, rest.ValidateDag,
@@ -89,18 +107,6 @@ func (c applyDags) Run(s *shell) error {
 	return apply(s, docs, func(d document) (rest.DagView, error) {
 		return client.Call[rest.DagView](s.ctx, s.client, rest.PutDag, d.request())
 	}, name.cell, name, column[rest.DagView]{"VERSION", func(v rest.DagView) string { return count(v.Version) }})
-}
-
-type listDags struct{}
-
-// Run lists the dags, each in its newest version.
-func (c listDags) Run(s *shell) error {
-	name := func(d rest.DagItemView) string { return d.Name }
-	return list(s, s.client.Dags(s.ctx), 0, name,
-		column[rest.DagItemView]{"DAG", name},
-		column[rest.DagItemView]{"VERSION", func(d rest.DagItemView) string { return count(d.Version) }},
-		column[rest.DagItemView]{"CREATED", func(d rest.DagItemView) string { return instant(&d.CreatedAt) }},
-		column[rest.DagItemView]{"UPDATED", func(d rest.DagItemView) string { return instant(&d.UpdatedAt) }})
 }
 
 type listRuns struct {

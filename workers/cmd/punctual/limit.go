@@ -1,7 +1,6 @@
 package main
 
 import (
-	"context"
 	"fmt"
 	"strconv"
 	"strings"
@@ -10,11 +9,10 @@ import (
 )
 
 type limits struct {
-	Ls   listLimits   `cmd:"" help:"List limits of work."`
-	Put  putLimit     `cmd:"" help:"Create or replace a limit of work."`
-	Show showLimit    `cmd:"" help:"Show a limit of work."`
-	Rm   deleteLimits `cmd:"" help:"Delete limits of work that nothing uses."`
-	Keys limitKeys    `cmd:"" help:"List the keys of a limit of work, busiest first."`
+	common `set:"kind=limit"`
+	Delete deleteNamed `cmd:"" aliases:"rm" help:"Delete limits of work that nothing uses."`
+	Put    putLimit    `cmd:"" help:"Create or replace a limit of work."`
+	Keys   limitKeys   `cmd:"" help:"List the keys of a limit of work, busiest first."`
 }
 
 var limitColumns = []column[rest.LimitView]{
@@ -40,13 +38,6 @@ func countOrNone(n *int64) string {
 	return count(*n)
 }
 
-type listLimits struct{}
-
-// Run lists the limits by name.
-func (c listLimits) Run(s *shell) error {
-	return list(s, s.client.Limits(s.ctx), 0, limitName, limitColumns...)
-}
-
 type putLimit struct {
 	Name       string `arg:"" help:"Name of the limit."`
 	MaxRunning int64  `help:"Maximum number of jobs of a key that run at a time."`
@@ -70,30 +61,6 @@ func (c putLimit) Run(s *shell) error {
 		return err
 	}
 	return show(s, l, limitName, limitColumns...)
-}
-
-type showLimit struct {
-	Name string `arg:"" help:"Name of the limit."`
-}
-
-// Run shows the limit.
-func (c showLimit) Run(s *shell) error {
-	l, err := s.client.Limit(s.ctx, c.Name)
-	if err != nil {
-		return err
-	}
-	return show(s, l, limitName, limitColumns...)
-}
-
-type deleteLimits struct {
-	Name []string `arg:"" help:"Names of limits."`
-}
-
-// Run deletes each limit, and goes on after one that cannot be deleted.
-func (c deleteLimits) Run(s *shell) error {
-	return deleted(s, c.Name, func(ctx context.Context, name string) error {
-		return s.client.DeleteLimit(ctx, name)
-	})
 }
 
 type limitKeys struct {

@@ -17,7 +17,7 @@ func TestLimit_IsPutShownListedAndDeleted(t *testing.T) {
 			t.Errorf("put shows no %s: %s", want, out)
 		}
 	}
-	if shown := good(t, "limit", "show", limit); shown != out {
+	if shown := good(t, "limit", "get", limit); shown != out {
 		t.Errorf("show: %s", shown)
 	}
 	if listed := good(t, "limit", "ls", "-o", "name"); !strings.Contains(listed, limit+"\n") {
@@ -39,9 +39,9 @@ func TestLimit_IsPutShownListedAndDeleted(t *testing.T) {
 	bad(t, exitUsage, "--rate", "limit", "put", limit, "--rate", "100")
 	bad(t, exitUsage, "--rate", "limit", "put", limit, "--rate", "many/1m")
 	bad(t, exitUsage, "missing_field", "limit", "put", limit)
-	good(t, "limit", "rm", limit)
-	bad(t, exitRefused, "not_found", "limit", "show", limit)
-	bad(t, exitRefused, "not_found", "limit", "rm", limit)
+	good(t, "limit", "delete", limit)
+	bad(t, exitRefused, "not_found", "limit", "get", limit)
+	bad(t, exitRefused, "not_found", "limit", "delete", limit)
 }
 
 func TestWaitsFor_SaysHowManyAreAhead(t *testing.T) {

@@ -216,7 +216,7 @@ func TestCompletion_OffersWhatMayStandThere(t *testing.T) {
 		{[]string{"dag", "graph", "id", "--format", ""}, "mermaid svg"},
 		{[]string{"dag", "ru"}, "run runs"},
 		{[]string{"dag", "l"}, "ls"},
-		{[]string{"task", ""}, "ls get put rm"},
+		{[]string{"task", ""}, "ls get delete put"},
 		{[]string{"task", "put", "--f"}, "--file"},
 		{[]string{"dag", "runs", "--st"}, "--status"},
 		{[]string{"pause", ""}, "ls"},

@@ -43,7 +43,8 @@ type commands struct {
 	Attempts  listAttempts `cmd:"" help:"List the attempts of a job, oldest first."`
 	Job       jobs         `cmd:"" help:"Pause and resume single jobs."`
 	Task      tasks        `cmd:"" help:"List, show, create, replace and delete tasks."`
-	Schedule  schedules    `cmd:"" help:"Apply, list, preview, pause and resume schedules."`
+	Exclusion exclusions   `cmd:"" help:"List, show, put and delete exclusions: days on which nothing runs."`
+	Schedule  schedules    `cmd:"" help:"Apply, list, preview, run, pause, resume and delete schedules."`
 	Dag       dags         `cmd:"" help:"Apply, run, watch and repair graphs of jobs."`
 	Dead      deadLetters  `cmd:"" help:"List, redrive and purge dead jobs, which have used all their attempts."`
 	Limit     limits       `cmd:"" help:"List, set, show and delete limits of work, and see the use of their keys."`
@@ -92,8 +93,12 @@ type leave int
 // run does what the arguments ask, and returns the exit code.
 func run(ctx context.Context, args []string, in io.Reader, out, errs io.Writer) (exit int) {
 	defer func() {
-		if wish, ok := recover().(leave); ok {
+		switch wish := recover().(type) {
+		case nil:
+		case leave:
 			exit = int(wish)
+		default:
+			panic(wish)
 		}
 	}()
 	var c commands
@@ -187,7 +192,7 @@ func helped(err error) string {
 	if !ok || failed.Context.Selected() == nil {
 		return "punctual"
 	}
-	return failed.Context.Selected().FullPath()
+	return "punctual " + nameOf(failed.Context.Selected())
 }
 
 // say prints for a person what is wrong, and what to do about it where that is known.

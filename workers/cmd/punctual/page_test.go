@@ -27,7 +27,7 @@ func TestPage_NamesEveryVerb(t *testing.T) {
 		words := strings.Fields(verb)
 		at := len(words) // the verb itself, without its arguments
 		for i, w := range words {
-			if strings.ContainsAny(w, "<[") {
+			if strings.ContainsAny(w, "<[(") {
 				at = min(at, i)
 			}
 		}

@@ -14,8 +14,9 @@ import (
 )
 
 type schedules struct {
+	common   `set:"kind=schedule"`
+	Delete   deleteNamed      `cmd:"" aliases:"rm" help:"Delete schedules; running jobs continue, waiting ones end."`
 	Apply    applySchedules   `cmd:"" help:"Create or replace the schedules of a YAML file."`
-	Ls       listSchedules    `cmd:"" help:"List schedules."`
 	Preview  previewSchedule  `cmd:"" help:"Show the next times of a schedule."`
 	Why      whySchedule      `cmd:"" help:"Explain the outcome of a nominal time of a schedule."`
 	Run      runSchedule      `cmd:"" help:"Start a job or a run of a schedule now, in addition to its times."`
@@ -285,13 +286,6 @@ func moments[T any](s *shell, sign string, all []T, text func(T) string) {
 	if more := len(all) - momentsShown; more > 0 {
 		_, _ = fmt.Fprintf(s.out, "  %s and %d more\n", sign, more)
 	}
-}
-
-type listSchedules struct{}
-
-// Run lists the schedules.
-func (c listSchedules) Run(s *shell) error {
-	return list(s, s.client.Schedules(s.ctx), 0, scheduleName, scheduleColumns...)
 }
 
 type previewSchedule struct {
