@@ -10,12 +10,7 @@ import { Asking } from './core/ask.js'
 import { Overview } from './views/overview.js'
 import { Jobs } from './views/jobs.js'
 import { Job } from './views/job.js'
-import { Schedules, NewSchedule } from './views/schedules.js'
-import { Dags, Dag } from './views/dags.js'
-import { Run } from './views/run.js'
-import { DeadLetters } from './views/deadletters.js'
-import { Limits, Limit } from './views/limits.js'
-import { Pauses } from './views/pauses.js'
+import { Schedules } from './views/schedules.js'
 
 // later is a view whose module is read when it is first shown, which keeps the first load small.
 const later = (load) => function Later(props) {
@@ -24,10 +19,23 @@ const later = (load) => function Later(props) {
   if (error) return html`<${Refused} error=${error} />`
   return View ? html`<${View} ...${props} />` : html`<p class="mute" aria-busy="true">Loading…</p>`
 }
-const Schedule = later(() => import('./views/schedule.js').then((m) => m.Schedule))
+const from = (module, name) => later(() => module().then((m) => m[name]))
+const dags = () => import('./views/dags.js')
+const editSchedule = () => import('./views/editschedule.js')
+const limits = () => import('./views/limits.js')
+const tasks = () => import('./views/tasks.js')
+const NewJob = from(() => import('./views/newjob.js'), 'NewJob')
+const Schedule = from(() => import('./views/schedule.js'), 'Schedule')
+const EditSchedule = from(editSchedule, 'EditSchedule')
+const [Dags, Dag] = [from(dags, 'Dags'), from(dags, 'Dag')]
+const Run = from(() => import('./views/run.js'), 'Run')
+const [Tasks, Task, EditTask] = [from(tasks, 'Tasks'), from(tasks, 'Task'), from(tasks, 'EditTask')]
+const DeadLetters = from(() => import('./views/deadletters.js'), 'DeadLetters')
+const [Limits, Limit] = [from(limits, 'Limits'), from(limits, 'Limit')]
+const Pauses = from(() => import('./views/pauses.js'), 'Pauses')
 
 const rooms = [['', 'Overview'], ['jobs', 'Jobs'], ['schedules', 'Schedules'], ['dags', 'DAGs'],
-  ['dead-letters', 'Dead letters'], ['limits', 'Limits'], ['pauses', 'Pauses']]
+  ['tasks', 'Tasks'], ['dead-letters', 'Dead letters'], ['limits', 'Limits'], ['pauses', 'Pauses']]
 
 const Nowhere = () => html`<p>There is no such view. <a href="#/">To the overview</a></p>`
 
@@ -40,12 +48,18 @@ function viewOf(hash) {
   const query = Object.fromEntries(new URLSearchParams(search || ''))
   switch (room) {
     case '': return [Overview, {}, 'Overview', '']
-    case 'jobs': return id ? [Job, { id }, `Job …${short(id)}`, room] : [Jobs, { query }, 'Jobs', room]
-    case 'schedules': return id === 'new!' ? [NewSchedule, {}, 'New schedule', room]
+    case 'jobs': return id === 'new!'
+      ? [NewJob, query, query.like ? `New job like …${short(query.like)}` : 'New job', room]
+      : id ? [Job, { id }, `Job …${short(id)}`, room] : [Jobs, { query }, 'Jobs', room]
+    case 'schedules': return id === 'new!' ? [EditSchedule, {}, 'New schedule', room]
+      : more === 'edit' ? [EditSchedule, { name: id }, `Edit schedule ${id}`, room]
       : id ? [Schedule, { name: id }, `Schedule ${id}`, room] : [Schedules, {}, 'Schedules', room]
     case 'dags': return id ? [Dag, { name: id, node: more }, `DAG ${id}`, room]
       : [Dags, { query }, 'DAGs and runs', room]
     case 'runs': return id ? [Run, { id, node: more }, `Run …${short(id)}`, 'dags'] : [Nowhere, {}, 'Not found', null]
+    case 'tasks': return id === 'new!' ? [EditTask, {}, 'New task', room]
+      : more === 'edit' ? [EditTask, { name: id }, `Edit task ${id}`, room]
+      : id ? [Task, { name: id }, `Task ${id}`, room] : [Tasks, {}, 'Tasks', room]
     case 'dead-letters': return [DeadLetters, {}, 'Dead letters', room]
     case 'limits': return id ? [Limit, { name: id }, `Limit ${id}`, room] : [Limits, {}, 'Limits', room]
     case 'pauses': return [Pauses, {}, 'Pauses', room]

@@ -3,16 +3,25 @@ import { apiPath, bearer, signsIn } from './auth.js'
 import { learn } from './clock.js'
 import { tell } from './shown.js'
 
+// read is JSON.parse that keeps the digits of numbers which JavaScript has no value for, where the browser can.
+export const read = (text) => JSON.parse(text, (_, value, { source } = {}) => (
+  typeof value === 'number' && source?.length > 15 && JSON.rawJSON && String(value) !== source
+    ? JSON.rawJSON(source) : value))
+
 export class Refusal extends Error {
   constructor(status, problem, retryAfter) {
     super(problem.detail || problem.title || `The API answered ${status}.`)
     Object.assign(this, { status, code: problem.code || '', errors: problem.errors || [], requestId: problem.request_id,
-      allowed: problem.allowed, retryAfter })
+      allowed: problem.allowed, jobId: problem.job_id, retryAfter })
   }
 }
 
-// call sends one request. query's empty values are left out; body is sent as JSON if it is there.
-export async function call(method, path, { query, body, signal, key } = {}) {
+// call sends one request and returns what the answer says. query's empty values are left out; body is sent as JSON if
+// it is there; key is an Idempotency-Key, and match the version that may be changed.
+export const call = async (method, path, request) => (await send(method, path, request)).said
+
+// send is call that returns {status, said}.
+export async function send(method, path, { query, body, signal, key, match } = {}) {
   const asked = new URLSearchParams()
   for (const [name, value] of Object.entries(query || {})) {
     if (value !== undefined && value !== '') asked.set(name, value)
@@ -20,6 +29,7 @@ export async function call(method, path, { query, body, signal, key } = {}) {
   const headers = await bearer()
   if (body !== undefined) headers['Content-Type'] = 'application/json'
   if (key) headers['Idempotency-Key'] = key
+  if (match) headers['If-Match'] = `"${match}"`
   let answer
   try {
     answer = await fetch(apiPath() + path + (asked.size ? `?${asked}` : ''), {
@@ -32,14 +42,14 @@ export async function call(method, path, { query, body, signal, key } = {}) {
   tell({ ended: answer.status === 401 && signsIn() })
   const text = await answer.text()
   const json = (answer.headers.get('Content-Type') || '').includes('json')
-  const said = json && text ? JSON.parse(text) : {}
+  const said = json && text ? read(text) : {}
   if (answer.ok && text && !json) throw new Refusal(answer.status, { title: 'This is no answer of the API.' })
   if (!answer.ok) throw new Refusal(answer.status, said, Number(answer.headers.get('Retry-After')) || 0)
-  return said
+  return { status: answer.status, said }
 }
 
 export const get = (path, query, signal) => call('GET', path, { query, signal })
-export const post = (path, body) => call('POST', path, { body })
+export const post = (path, body, signal) => call('POST', path, { body, signal })
 export const put = (path, body) => call('PUT', path, { body })
 export const remove = (path) => call('DELETE', path)
 export const seg = encodeURIComponent

@@ -69,20 +69,27 @@ function Question({ q, close }) {
 }
 
 // Field is an input with its label. Without onInput it belongs to its user: what is typed stays, however often
-// the view is drawn again, until another value is given.
-export function Field({ name, label, value, hint, options, area, onInput, ...rest }) {
+// the view is drawn again, until another value is given. list are values to choose from, wrong what is refused of it.
+export function Field({ name, label, value, hint, options, area, list, wrong = [], onInput, ...rest }) {
   const box = useRef()
   useLayoutEffect(() => {
     if (!onInput && box.current !== document.activeElement) box.current.value = value ?? ''
   }, [value])
-  const attributes = { ref: box, name, 'aria-describedby': hint ? `hint-${name}` : undefined, ...rest,
+  const about = [hint && `hint-${name}`, wrong.length > 0 && `wrong-${name}`].filter(Boolean).join(' ')
+  const attributes = { ref: box, name, 'aria-describedby': about || undefined, ...rest,
+    'aria-invalid': wrong.length > 0 ? 'true' : undefined, list: list && `list-${name}`,
     ...(onInput ? { value, onInput } : {}) }
   return html`<label class="field"><span>${label}</span>
     ${options ? html`<select ...${attributes}>${options.map(([v, l]) => html`
       <option value=${v} selected=${v === value}>${l}</option>`)}</select>`
     : area ? html`<textarea rows="5" spellcheck="false" ...${attributes}></textarea>`
     : html`<input autocomplete="off" spellcheck="false" ...${attributes} />`}
-    ${hint && html`<span class="mute small" id=${`hint-${name}`}>${hint}</span>`}</label>`
+    ${list && html`<datalist id=${`list-${name}`}>${list.map((v) => html`<option value=${v} />`)}</datalist>`}
+    ${hint && html`<span class="mute small" id=${`hint-${name}`}>${hint}</span>`}
+    ${wrong.length > 0 && html`<span class="wrong small" id=${`wrong-${name}`}>${wrong.map((e) => html`
+      <span>${e.below && html`<code>${e.below}</code> `}${e.detail}${e.allowed && `. Allowed: ${e.allowed}`}
+      </span>`)}</span>`}
+    </label>`
 }
 
 export const why = { name: 'reason', label: 'Reason', hint: 'Kept with who did it and when.' }

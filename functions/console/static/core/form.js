@@ -139,3 +139,10 @@ export function Reason({ of }) {
   if (!of) return null
   return html`<span class="reason"><code>${of.code}</code>${of.message ? ` ${of.message}` : ''}</span>`
 }
+
+// Counts says how many nodes of a run are of each status.
+export function Counts({ of }) {
+  if (!of) return null
+  const text = Object.entries(of).filter(([k, n]) => k !== 'total' && n > 0).map(([k, n]) => `${n} ${k}`).join(', ')
+  return html`<span title=${text}>${text}</span>`
+}

@@ -2,12 +2,11 @@
 import { html } from '../core/html.js'
 import { get, post, remove, seg, some } from '../core/api.js'
 import { useLive, usePages } from '../core/live.js'
-import { Empty, Facts, Id, Json, Loaded, Status, Time, between, plural } from '../core/form.js'
+import { Counts, Empty, Facts, Id, Json, Loaded, Status, Time, between, plural } from '../core/form.js'
 import { Act, Field, ask } from '../core/ask.js'
 import { Graph } from '../core/graph.js'
 import { Pages, Table } from '../core/table.js'
 import { refilter } from './jobs.js'
-import { Counts } from './run.js'
 
 const statuses = ['BUILDING', 'RUNNING', 'PAUSED', 'HELD', 'SUCCEEDED', 'FAILED', 'CANCELLED']
 

@@ -6,8 +6,7 @@ import { useLive } from '../core/live.js'
 import { Facts, Json, Loaded, Reason, Time, jobTitle, length, look } from '../core/form.js'
 import { Act, ask, why } from '../core/ask.js'
 import { useTitle } from '../core/shown.js'
-import { JobStatus, Late, held } from './jobs.js'
-import { keyed } from './limits.js'
+import { JobStatus, Late, held, keyed } from './jobs.js'
 
 const ended = new Set(['SUCCEEDED', 'DEAD', 'CANCELLED', 'SKIPPED', 'EXPIRED'])
 const words = { due: 'its due time', retry: 'its next attempt', snooze: 'the end of its snooze',
@@ -130,6 +129,7 @@ function Verbs({ job, path, can, live }) {
     done_text: 'Pause the job: done.',
     act: async ({ reason }) => { await post(`${path}/pause`, reason ? { reason } : {}); await live.again() } })
   return html`
+    ${can('write') && html`<a class="button" href=${`#/jobs/new!?like=${job.job_id}`}>Make another</a>`}
     ${can('write') && waiting.has(job.status) && !job.paused && html`<${Act} label="Pause" on=${pause} />`}
     ${can('write') && job.paused && html`<${Act} primary label="Resume"
       on=${verb('Resume the job', 'It starts when it is due, unless something else holds it.', false,

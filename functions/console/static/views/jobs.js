@@ -1,10 +1,10 @@
 // Jobs, newest first, by filters that the address keeps; any number of rows.
 import { html } from '../core/html.js'
+import { seg } from '../core/api.js'
 import { usePages } from '../core/live.js'
 import { Empty, Id, Loaded, Status, Time, length, plural } from '../core/form.js'
 import { Field } from '../core/ask.js'
 import { Pages } from '../core/table.js'
-import { keyed } from './limits.js'
 
 const statuses = ['BLOCKED', 'SCHEDULED', 'QUEUED', 'RUNNING', 'SUCCEEDED', 'DEAD', 'CANCELLED', 'SKIPPED', 'EXPIRED']
 
@@ -20,6 +20,9 @@ export function Owner({ of: j }) {
   if (j.run_id) return html`<a href=${`#/runs/${j.run_id}/${j.node}`}>${j.node}</a>`
   return html`<span class="mute">–</span>`
 }
+
+// keyed is a limit with its key, as a job waits for it.
+export const keyed = (limit) => `limit ${limit.name}${limit.key === null ? '' : `/${limit.key}`}`
 
 // held says whether a pause keeps a job from starting: its own, or one of its task, its schedule or all.
 export const held = (j) => Boolean(j.paused) || j.waiting_for === 'pause'
@@ -57,7 +60,7 @@ export const refilter = (room, query, name) => (e) => {
   location.replace(`#/${room}${next.size ? `?${next}` : ''}`)
 }
 
-export function Jobs({ query }) {
+export function Jobs({ query, can }) {
   const after = query.after && new Date(query.after)
   const pages = usePages('/jobs', {
     status: query.status, task: query.task, schedule: query.schedule,
@@ -72,11 +75,14 @@ export function Jobs({ query }) {
       ${field('task', 'Task')}${field('schedule', 'Schedule')}
       ${field('after', 'Accepted after', { type: 'datetime-local' })}
       ${filtered && html`<a class="button" href="#/jobs">Clear filters</a>`}
+      ${can('write') && html`<a class="button"
+        href=${`#/jobs/new!${query.task ? `?task=${seg(query.task)}` : ''}`}>New job</a>`}
     </div>
     <${Loaded} of=${pages}>
       ${pages.rows.length === 0 && !pages.cursor
         ? html`<${Empty} title=${filtered ? 'No job matches.' : 'No jobs yet.'}>
-          ${filtered ? 'What has expired is gone for good.' : html`Post one: <code>POST /v1/jobs</code>`}<//>`
+          ${filtered ? 'What has expired is gone for good.'
+            : html`Make one here, or by <code>POST /v1/jobs</code>.`}<//>`
         : html`
           <p class="mute small">${plural(pages.rows.length, 'job')}${pages.cursor && ' so far'}, newest first</p>
           <${Pages} caption="Jobs" of=${pages} columns=${jobColumns} id=${(j) => j.job_id} more="Older jobs" />`}

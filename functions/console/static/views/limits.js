@@ -9,9 +9,6 @@ const policies = { wait: 'waits', skip: 'is skipped', cancel_oldest: 'waits whil
 
 const Rate = ({ of: l }) => (l.rate ? `${l.rate.count.toLocaleString()} in ${l.rate.per}` : '–')
 
-// keyed is a limit with its key, as a job waits for it.
-export const keyed = (limit) => `limit ${limit.name}${limit.key === null ? '' : `/${limit.key}`}`
-
 export function Limits() {
   const live = useLive((signal) => some('/limits', {}, { most: 1000, signal }), [], 10_000)
   return html`<${Loaded} of=${live}>${live.data && html`

@@ -3,10 +3,9 @@ import { html } from '../core/html.js'
 import { get, ready, seg, some } from '../core/api.js'
 import { now } from '../core/clock.js'
 import { useLive } from '../core/live.js'
-import { Empty, Facts, Loaded, Status, Time, minute, plural } from '../core/form.js'
+import { Counts, Empty, Facts, Loaded, Status, Time, minute, plural } from '../core/form.js'
 import { Table } from '../core/table.js'
 import { jobColumns } from './jobs.js'
-import { Counts } from './run.js'
 
 const hour = 3_600_000
 const every = 30_000 // milliseconds between two readings of what takes many pages

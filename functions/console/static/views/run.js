@@ -2,7 +2,7 @@
 import { html } from '../core/html.js'
 import { get, post, remove, seg, some } from '../core/api.js'
 import { useLive, useOnce } from '../core/live.js'
-import { Facts, Json, Loaded, Reason, Status, Time, between, length, plural, runTitle } from '../core/form.js'
+import { Counts, Facts, Json, Loaded, Reason, Status, Time, between, length, plural, runTitle } from '../core/form.js'
 import { useTitle } from '../core/shown.js'
 import { Act, ask, why } from '../core/ask.js'
 import { Graph } from '../core/graph.js'
@@ -28,12 +28,6 @@ export function belowOf(nodes, name) {
 // touched counts a node and what was cancelled or skipped below it, or waits for it: what a verb brings on its way.
 const touched = (nodes, name) => plural(
   1 + belowOf(nodes, name).filter((n) => fell.has(nodes[n].status)).length, 'node')
-
-export function Counts({ of }) {
-  if (!of) return null
-  const text = Object.entries(of).filter(([k, n]) => k !== 'total' && n > 0).map(([k, n]) => `${n} ${k}`).join(', ')
-  return html`<span title=${text}>${text}</span>`
-}
 
 export function Run({ id, node, can }) {
   const path = `/runs/${seg(id)}`

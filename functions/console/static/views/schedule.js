@@ -4,11 +4,12 @@ import { call, get, post, remove, seg, some } from '../core/api.js'
 import { useLive } from '../core/live.js'
 import { Empty, Facts, Json, Loaded, Status, Time, counted, day, localTime, look, plural } from '../core/form.js'
 import { Act, Field, ask, why } from '../core/ask.js'
+import { Preview, usePreview } from '../core/preview.js'
 import { Table } from '../core/table.js'
 import { Backfill, Backfills, backfillsOf } from './backfills.js'
 import { Late } from './jobs.js'
 import { missed, pauseBody, until } from './pauses.js'
-import { Preview, calendars, rule, usePreview } from './schedules.js'
+import { calendars, rule } from './schedules.js'
 
 const bad = ['DEAD', 'FAILED', 'EXPIRED']
 const mostDays = 14
@@ -146,6 +147,7 @@ function Verbs({ s, path, live }) {
   return html`
     <${Act} label="Run now" on=${verb('Run now', (v) => post(`${path}/run-now`, runNowBody(s, v)),
       { touches: s.dag ? '1 new run' : '1 new job', fields: runNowFields(s) })} />
+    <a class="button" href=${`#/schedules/${s.name}/edit`}>Edit</a>
     <${Backfill} s=${s} path=${path} live=${live} />
     ${s.paused
       ? html`<${Act} primary label="Resume" on=${verb('Resume', (v) => post(`${path}/resume`, v),
@@ -167,7 +169,7 @@ function Recron({ path, s, live }) {
   const [cron, set] = useState(s.calendar.cron)
   const body = { calendar: { cron: cron.trim() } }
   const changed = cron.trim() && cron.trim() !== s.calendar.cron
-  const preview = usePreview(changed ? { ...s.calendar, cron: cron.trim() } : null, 5)
+  const preview = usePreview(changed ? { calendar: { ...s.calendar, cron: cron.trim() } } : null, 5)
   const apply = async () => {
     const d = await call('PATCH', path, { query: { dry_run: true }, body })
     const [added, lost, moved] = [d.added.length, d.lost.length, d.moved.length]
