@@ -1,6 +1,7 @@
 package batch
 
 import (
+	"slices"
 	"strconv"
 
 	"github.com/aws/aws-lambda-go/events"
@@ -34,11 +35,13 @@ func SQSEventOf(deliveries ...message.Delivery) events.SQSEvent {
 // StreamEventOf is the event that Lambda would make of those changes of the jobs table. It leaves out the changes that
 // the event source's filter drops.
 func StreamEventOf(changes ...item.Change) events.DynamoDBEvent {
+	return StreamEventOfAll(slices.DeleteFunc(slices.Clone(changes), func(c item.Change) bool { return !shown(c) })...)
+}
+
+// StreamEventOfAll is the event that Lambda would make of those changes for an event source without a filter.
+func StreamEventOfAll(changes ...item.Change) events.DynamoDBEvent {
 	var ev events.DynamoDBEvent
 	for _, c := range changes {
-		if !shown(c) {
-			continue
-		}
 		name, is := "MODIFY", c.New
 		switch {
 		case c.New == nil:

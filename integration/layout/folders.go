@@ -50,6 +50,7 @@ var folders = []string{
 	"functions/forecast",
 	"functions/promoter",
 	"functions/redrive",
+	"functions/search",
 	"functions/stagetest",
 	"functions/status",
 	"functions/stream",

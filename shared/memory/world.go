@@ -73,6 +73,7 @@ type World struct {
 	secrets       *Secrets
 	funcs         *Functions
 	tenants       *TenantQueues
+	search        *SearchIndex
 	beforeReceive func(ctx context.Context, queue string)
 	log           *log // nil: nothing is kept
 
@@ -103,6 +104,7 @@ func New(o Options) *World {
 	w.secrets = &Secrets{world: w, values: map[string]string{}}
 	w.funcs = &Functions{world: w, known: map[string]function{}}
 	w.tenants = &TenantQueues{world: w, known: map[string]*tenantQueue{}}
+	w.search = newSearchIndex(w)
 	for arn, v := range o.Secrets {
 		w.secrets.Put(arn, v)
 	}
@@ -129,6 +131,9 @@ func (w *World) Functions() *Functions { return w.funcs }
 
 // TenantQueues is the in-memory implementation of queue.Tenants of shared/aws/queue.
 func (w *World) TenantQueues() *TenantQueues { return w.tenants }
+
+// Search is the index of jobs. Nothing of it is kept in files.
+func (w *World) Search() *SearchIndex { return w.search }
 
 // Close stops every timer and ends every wait; later calls may still be answered, but where a World is kept
 // in files they change nothing.

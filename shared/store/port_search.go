@@ -4,7 +4,6 @@ import (
 	"context"
 	"time"
 
-	"punctual/shared/job"
 	"punctual/shared/search"
 	"punctual/shared/tenant"
 )
@@ -24,38 +23,26 @@ type SearchReader interface {
 type SearchWriter interface {
 	// PutEntries writes entries, and returns one error for each.
 	PutEntries(ctx context.Context, entries []search.Entry) []error
-	// RemoveEntry removes the entry of a job that no longer exists, and what leads to it.
-	RemoveEntry(ctx context.Context, k job.Key) error
+	// RemoveEntry removes the entry of a job whose row no longer exists; e is that of its last row. One whose time
+	// has ended may be left to the table's time to live.
+	RemoveEntry(ctx context.Context, e search.Entry) error
 }
 
-// SearchOrder is the order of a page.
-type SearchOrder string
-
-// The orders. That of ids is the order of the list of jobs.
-const (
-	NewestFirst SearchOrder = "newest" // by falling id
-	OldestFirst SearchOrder = "oldest" // by rising id
-	LastDead    SearchOrder = "dead"   // by falling time of death, then falling id: DEAD jobs only
+// What the ports take and give, by the names of this package.
+type (
+	// SearchOrder is the order of a page.
+	SearchOrder = search.Order
+	// SearchQuery asks for a page of entries.
+	SearchQuery = search.Query
+	// SearchPage is a page of entries.
+	SearchPage = search.Page
+	// DeadGroups are the causes of dead jobs.
+	DeadGroups = search.Causes
 )
 
-// SearchQuery asks for a page of entries.
-type SearchQuery struct {
-	search.Filter
-	Order    SearchOrder
-	Before   job.ID // only ids before it; "": any
-	Position string // Next of the page before; "" is the beginning
-	Limit    int    // at least 1
-}
-
-// SearchPage is a page of entries. What happened before AsOf is in.
-type SearchPage struct {
-	Entries []search.Entry
-	Next    string // position of the next page; "" is the end
-	AsOf    time.Time
-}
-
-// DeadGroups are the causes of dead jobs. What happened before AsOf is in.
-type DeadGroups struct {
-	Groups []search.GroupCount
-	AsOf   time.Time
-}
+// The orders.
+const (
+	NewestFirst = search.NewestFirst
+	OldestFirst = search.OldestFirst
+	LastDead    = search.LastDead
+)

@@ -66,6 +66,7 @@ const (
 	PassSwept        = "swept"
 	PassForecast     = "forecast"
 	StageStream      = "stream"
+	StageSearch      = "search"
 	StageDispatch    = "dispatch"
 	StageStatus      = "status"
 	StageRedrive     = "redrive"

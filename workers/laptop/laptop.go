@@ -23,6 +23,7 @@ import (
 	"punctual/functions/console"
 	"punctual/shared/clock"
 	"punctual/shared/contract"
+	"punctual/shared/item"
 	"punctual/shared/memory"
 	"punctual/shared/telemetry"
 	"punctual/shared/tenant"
@@ -163,7 +164,7 @@ func (s *server) serve(ctx context.Context) error {
 	meter := new(telemetry.Meter)
 	sys := system.Compose(system.Ports{
 		Table: s.world.Table(), Blobs: s.world.Blobs(), Stream: s.world.Table(), Queues: s.world.Queues(),
-		Timers: s.world.Timers(), Secrets: s.world.Secrets(),
+		Timers: s.world.Timers(), Secrets: s.world.Secrets(), Search: s.world.Search(),
 		Clock: s.clock, Log: s.log, Meter: meter,
 	}, system.Options{
 		HTTPAllow: loopback, OwnPorts: []uint16{uint16(addr.Port)}, NoSignIn: true, Registry: registry,
@@ -173,6 +174,10 @@ func (s *server) serve(ctx context.Context) error {
 	})
 	if err := sys.DefineHandlers(context.Background(), tenant.Local, registry); err != nil {
 		return fmt.Errorf("defining a task for each handler: %w", err)
+	}
+	err := sys.Reindex(ctx, func(visit func(item.Item) bool) { s.world.Table().Scan(contract.Jobs, visit) })
+	if err != nil {
+		return fmt.Errorf("indexing the jobs: %w", err)
 	}
 
 	ctx, stop := signal.NotifyContext(ctx, os.Interrupt, syscall.SIGTERM)
@@ -203,7 +208,7 @@ func (s *server) serve(ctx context.Context) error {
 			s.Ending()
 		}
 	})
-	err := sys.Run(ctx)
+	err = sys.Run(ctx)
 	stop()
 	<-begun
 	s.drain.finish()

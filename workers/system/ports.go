@@ -22,6 +22,12 @@ type Stream interface {
 	Stream(ctx context.Context, after string, max int, wait time.Duration) ([]item.Change, error)
 }
 
+// Search is the index of jobs.
+type Search interface {
+	store.SearchReader
+	store.SearchWriter
+}
+
 // Ports is everything that the system needs from outside.
 type Ports struct {
 	Table     store.Table
@@ -29,6 +35,7 @@ type Ports struct {
 	Stream    Stream
 	Queues    message.Queues
 	Timers    message.Timers
+	Search    Search           // nil: jobs are not indexed, and found by the filters of their list only
 	Secrets   executor.Secrets // nil: payloads that name secrets fail for good
 	Executors executor.Options // what else jobs reach in an account; Compose sets the rest
 	Clock     clock.Clock

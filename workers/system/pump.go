@@ -9,6 +9,7 @@ import (
 
 	"punctual/functions/batch"
 	"punctual/shared/clock"
+	"punctual/shared/fault"
 	"punctual/shared/item"
 	"punctual/shared/message"
 	"punctual/shared/telemetry"
@@ -92,10 +93,14 @@ func (p pump) batch(ctx context.Context, queue string, got []message.Delivery,
 	}
 }
 
-// changes feeds the table's stream to its consumer, with the filter of the event source. A failed record stops the
-// stream until it succeeds; the stage sets aside a record that can never succeed.
+// onChanges is a consumer of all changes of the table. It returns one error for each.
+type onChanges func(context.Context, []item.Change) []error
+
+// changes feeds the table's stream to its consumer, with the filter of the event source, and then to the others,
+// without one. A failed record stops the stream until it succeeds; the stage sets aside a record that can never
+// succeed.
 func (p pump) changes(handle func(context.Context,
-	events.DynamoDBEvent) (events.DynamoDBEventResponse, error)) func(context.Context) {
+	events.DynamoDBEvent) (events.DynamoDBEventResponse, error), others ...onChanges) func(context.Context) {
 	return func(ctx context.Context) {
 		after := ""
 		for failures := 0; ctx.Err() == nil; {
@@ -109,6 +114,11 @@ func (p pump) changes(handle func(context.Context,
 				continue
 			}
 			last, ok := p.records(context.WithoutCancel(ctx), changes, handle)
+			for _, other := range others {
+				if ok {
+					last, ok = p.all(context.WithoutCancel(ctx), changes, other)
+				}
+			}
 			if last != "" {
 				after = last
 			}
@@ -146,6 +156,22 @@ func (p pump) records(ctx context.Context, changes []item.Change,
 				return before[f.ItemIdentifier], false
 			}
 		}
+	}
+	return done, true
+}
+
+// all calls a consumer of all changes and returns the number of the last record that is done. A change that fails for
+// good is reported and counts as done.
+func (p pump) all(ctx context.Context, changes []item.Change, other onChanges) (done string, ok bool) {
+	for n, err := range other(ctx, changes) {
+		switch {
+		case fault.Retryable(err):
+			p.log.Error("a change failed and will be repeated", telemetry.Err, err)
+			return done, false
+		case err != nil:
+			p.log.Error("a change failed", telemetry.Err, err)
+		}
+		done = changes[n].Seq
 	}
 	return done, true
 }

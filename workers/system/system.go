@@ -9,10 +9,12 @@ import (
 	"punctual/functions/dispatch"
 	"punctual/functions/promoter"
 	"punctual/functions/redrive"
+	"punctual/functions/search"
 	"punctual/functions/status"
 	"punctual/functions/stream"
 	"punctual/functions/sweeper"
 	"punctual/shared/contract"
+	"punctual/shared/item"
 	"punctual/shared/job"
 	"punctual/shared/process"
 	"punctual/shared/store"
@@ -27,6 +29,7 @@ type System struct {
 	Store *store.Store
 
 	worker *worker.Worker // nil when it is another process
+	index  *search.Stage  // nil: jobs are not indexed
 	pumps  []func(context.Context)
 }
 
@@ -52,6 +55,16 @@ func Compose(p Ports, o Options) *System {
 	// The table's stream: sends what is near, or asks for its slice.
 	at := p.of("stream")
 	onChange := stream.New(stream.Deps{Queue: at.Queues, Base: base(at, "stream")})
+	// All changes of the table: what can be searched for.
+	var index *search.Stage
+	var others []onChanges
+	if p.Search != nil {
+		at = p.of("search")
+		index = search.New(search.Deps{
+			Base: base(at, "search"), Store: storeOf(at), Index: at.Search, Queue: at.Queues,
+		})
+		others = append(others, index.Changes)
+	}
 	// Each minute: slices that enter the horizon, and overdue slices.
 	at = p.of("promoter")
 	promote := promoter.New(promoter.Deps{
@@ -86,9 +99,9 @@ func Compose(p Ports, o Options) *System {
 		return pump{queues: p.Queues, stream: p.Stream, clock: p.Clock, log: p.Log("pump")}
 	}
 	source := pumpOf(p.of("source"))
-	s := &System{API: rest, Store: storeOf(p), worker: runner}
+	s := &System{API: rest, Store: storeOf(p), worker: runner, index: index}
 	s.pumps = append(s.pumps,
-		source.changes(onChange.Handle),
+		source.changes(onChange.Handle, others...),
 		source.minutes("promoter", func(ctx context.Context) error { _, err := promote.Handle(ctx, nil); return err }),
 		source.minutes("sweeper", func(ctx context.Context) error { _, err := sweep.Handle(ctx, nil); return err }),
 		source.messages(contract.DispatchQueue, onDispatch.Handle),
@@ -120,6 +133,22 @@ func (s *System) DefineHandlers(ctx context.Context, t tenant.ID, r *worker.Regi
 		}
 	}
 	return nil
+}
+
+// Reindex makes the index from the items of the jobs table, which scan visits in any order until visit returns false.
+func (s *System) Reindex(ctx context.Context, scan func(visit func(item.Item) bool)) (err error) {
+	var lot []item.Item
+	scan(func(i item.Item) bool {
+		if lot = append(lot, i); len(lot) == store.ReadAtOnce {
+			_, err = s.index.Rebuild(ctx, lot)
+			lot = lot[:0]
+		}
+		return err == nil
+	})
+	if err == nil {
+		_, err = s.index.Rebuild(ctx, lot)
+	}
+	return err
 }
 
 // Gauge measures the worker's taken slots, its sign of life, as its process does before it writes its metrics.
