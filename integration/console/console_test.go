@@ -151,6 +151,7 @@ func TestConsole_ServesItsUsers(t *testing.T) {
 		"counts each of many waiting jobs in the next hour":             charts,
 		"shows of what runs what is known, and no lateness that is not": showsWhatRuns,
 		"pauses and resumes its refreshing":                             holdsStill,
+		"sums up what died of what, and what is paused":                 sumsUp,
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -651,6 +652,24 @@ func showsWhatRuns(t *testing.T, b *browser, r rest) {
 		strings.Contains(text, "Started") {
 		t.Errorf("it tells of a start that the API does not know:\n%s", text)
 	}
+}
+
+func sumsUp(t *testing.T, b *browser, r rest) {
+	p := b.open(t, r.url+"/")
+	p.shows("No job has failed for good in the last 24 hours.")
+	for range 3 {
+		r.ended("/jobs/" + r.post(`{"task":"echo","payload":{"fail":1},"retry":{"max_attempts":1}}`))
+	}
+	r.ended("/jobs/" + r.post(`{"task":"http","payload":{"url":"http://127.0.0.1:1"},"retry":{"max_attempts":1}}`))
+	r.ask("PUT", "/pauses/task:http", `{"reason":"The provider is down."}`)
+	r.ask("PUT", "/schedules/web", `{"calendar":{"cron":"0 9 * * *"},"job":{"task":"echo"},"paused":{"reason":"Not yet."}}`)
+	p = b.open(t, r.url+"/")
+	p.shows("task http The provider is down. laptop", "schedule web Not yet. laptop")
+	p.await(`/echo: echo_failed\s*attempt 1 was asked to fail\s*3\s/.test(document.querySelector('main').innerText)`)
+	p.await(`/http: \w+\s[^]*\s1\s/.test(document.querySelector('main').innerText)`)
+	p.shoot("overview-sum")
+	p.click("echo: echo_failed")
+	p.await("location.hash === '#/dead-letters'")
 }
 
 func holdsStill(t *testing.T, b *browser, r rest) {

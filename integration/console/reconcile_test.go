@@ -7,15 +7,15 @@ func TestViews_DeriveWhatTheyShow(t *testing.T) {
 	p := chromium(t).open(t, serve(t).url+"/#/pauses")
 	p.settled()
 	for name, c := range map[string]struct{ module, expression, want string }{
-		"a cause is the task, the code and the message without ids and numbers": {"views/deadletters.js", `m.groupsOf([
+		"a cause is the task, the code and the message without ids and numbers": {"core/cause.js", `m.groupsOf([
 			{ task: 'a', status_reason: { code: 'x', message: 'row 17 of 01M8J2NZKCZJTSEW2Y91X5V3MD is bad' } },
 			{ task: 'a', status_reason: { code: 'x', message: 'row 3 of 01M8J3TBVJB7RPKAGDKRJD7E6M is bad' } },
 			{ task: 'b', status_reason: { code: 'x', message: 'row 3 of 01M8J3TBVJB7RPKAGDKRJD7E6M is bad' } },
 			]).map((g) => [g.task, g.letters.length])`, `[["a",2],["b",1]]`},
-		"statuses of HTTP are different causes": {"views/deadletters.js", `m.groupsOf([502, 404, 502].map((n) => (
+		"statuses of HTTP are different causes": {"core/cause.js", `m.groupsOf([502, 404, 502].map((n) => (
 			{ task: 'http', status_reason: { code: 'http_status', message: 'the target answered ' + n } })))
 			.map((g) => g.letters.length)`, `[2,1]`},
-		"a dead letter without a reason is told by its last attempt": {"views/deadletters.js", `m.groupsOf([{ task: 'a',
+		"a dead letter without a reason is told by its last attempt": {"core/cause.js", `m.groupsOf([{ task: 'a',
 			attempts: [{ error: { code: 'first' } }, { error: { code: 'last' } }] }]).map((g) => g.code)`, `["last"]`},
 		"days are the user's, newest first, and a day runs forward": {"views/schedule.js", `m.daysOf([
 			'2026-11-29T00:30:00.000Z', '2026-11-28T23:30:00.000Z', '2026-11-28T22:30:00.000Z'].map((nominal_at) =>
@@ -54,6 +54,17 @@ func TestViews_DeriveWhatTheyShow(t *testing.T) {
 			{ status: 'SCHEDULED', waiting_for: 'retry', attempt: 2, max_attempts: 3 },
 			{ status: 'SUCCEEDED' }].map(m.causeOf)`, `["boom: it broke","scheduled, held by a pause","wait for Ann",` +
 			`"limit api/x is full, 1,200 ahead","waits for attempt 2 of 3",""]`},
+		"an edit is what differs, and writes no null": {"core/entry.js", `(() => { const no = []
+			const patch = m.mergePatch({ a: 1, b: { c: 2, d: null, e: 3 }, f: [1], g: 0 },
+				{ a: 1, b: { c: null, d: null, 'x/y': { z: null } }, f: [1, 2] }, (at) => no.push(at))
+			return [patch, no, m.mergePatch({ a: [1] }, { a: [1] })] })()`,
+			`[{"b":{"c":null,"e":null,"x/y":{"z":null}},"f":[1,2],"g":null},["/b/c","/b/x~1y/z"],null]`},
+		"a refusal is at the field that its pointer leads to most closely": {"core/entry.js", `['/retry/factor',
+			'/payload/a/b', '/payloads', '/limits/0/name'].map((p) => m.fieldOf(p, { all: '/retry', f: '/retry/factor',
+			payload: '/payload', limits: '/limits' }) ?? '')`, `["f","payload","","limits"]`},
+		"tags are read as they are written": {"core/work.js", `[{ a: 'b=c', d: '' }, { 'a=b': 'c' }, { '{x': 'y' },
+			{ a: ' b ' }, JSON.parse('{"__proto__":"x"}')].map((tags) => JSON.stringify(m.tagsOf(m.tagsText(tags), '', (at,
+			why) => { throw new Error(why) })) === JSON.stringify(tags))`, `[true,true,true,true,true]`},
 		"a job is called by its task and the end of its id": {"core/form.js",
 			`m.jobTitle({ task: 'echo', job_id: '01M8J2NZKCZJTSEW2Y91X5V3MD' })`, `"echo …91X5V3MD"`},
 		"a run is called by its dag and when it began": {"core/form.js",

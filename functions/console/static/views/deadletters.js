@@ -5,25 +5,10 @@ import { useLive } from '../core/live.js'
 import { Empty, Id, Loaded, Refused, Time, plural } from '../core/form.js'
 import { Act, ask, say } from '../core/ask.js'
 import { LongTable } from '../core/table.js'
+import { groupsOf } from '../core/cause.js'
 import { Owner } from './jobs.js'
 
 const most = 1000 // letters that are read, and what the API takes of ids in one request
-
-// Ids and numbers in a message make no cause of their own, but the statuses of HTTP do.
-const chance = /[0-9A-HJKMNP-TV-Z]{26}|[0-9a-f-]{32,36}|(?<!\d)(?![45]\d\d(?!\d))\d+/g
-
-// groupsOf returns {key, task, code, example, letters} of what died of the same, most first.
-export function groupsOf(letters) {
-  const groups = new Map()
-  for (const d of letters) {
-    const reason = d.status_reason || d.attempts?.at(-1)?.error || { code: 'unknown' }
-    const key = [d.task, reason.code, (reason.message || '').replace(chance, '#')].join(' ')
-    const { task } = d
-    if (!groups.has(key)) groups.set(key, { key, task, code: reason.code, example: reason.message, letters: [] })
-    groups.get(key).letters.push(d)
-  }
-  return [...groups.values()].sort((a, b) => b.letters.length - a.letters.length)
-}
 
 export function DeadLetters({ can }) {
   const live = useLive((signal) => some('/dead-letters', {}, { most, pages: 8, signal }), [], 4_000)

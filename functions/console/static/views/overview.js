@@ -5,6 +5,7 @@ import { now } from '../core/clock.js'
 import { useLive } from '../core/live.js'
 import { Counts, Empty, Facts, Loaded, Status, Time, minute, plural } from '../core/form.js'
 import { Table } from '../core/table.js'
+import { groupsOf } from '../core/cause.js'
 import { jobColumns } from './jobs.js'
 
 const hour = 3_600_000
@@ -55,9 +56,16 @@ async function ahead(signal) {
   const unread = near.length - firings.filter((f) => f.whole).length
   const told = { from, bins, limits: limitsOf(scheduled, schedules, unread),
     scheduled: { n: scheduled.items.length, more: scheduled.more },
-    dead: { n: dead.items.filter(waits).length, more: dead.more } }
+    dead: { n: dead.items.filter(waits).length, more: dead.more }, causes: causesOf(dead) }
   kept = { began, told }
   return told
+}
+
+// causesOf returns what died in the last day, by cause, most first; whole says whether that is all of it.
+export function causesOf({ items, more }) {
+  const since = now() - 24 * hour
+  const letters = items.filter((d) => new Date(d.dead_at) >= since)
+  return { groups: groupsOf(letters), n: letters.length, whole: !more || letters.length < items.length }
 }
 
 const waits = (letter) => !letter.redriven_by
@@ -88,6 +96,34 @@ function Tile({ to, name, of, tone = '', further }) {
   const text = n.toLocaleString()
   return html`<a class=${`tile ${n ? tone : ''}`} href=${to}><b title=${more ? `${text} or more` : undefined}>${text}${
     more && html`<span aria-hidden="true">+</span><span class="hidden"> or more</span>`}</b> ${name}</a>`
+}
+
+// Causes shows what most of the last day's dead letters died of.
+function Causes({ of }) {
+  if (of.n === 0) return html`<${Empty} title="No job has failed for good in the last 24 hours." />`
+  return html`<${Table} caption="What jobs died of in the last 24 hours" id=${(g) => g.key}
+      rows=${of.groups.slice(0, 6)} columns=${[
+        { name: 'Task and cause', cell: (g) => html`<a href="#/dead-letters">${g.task}: <code>${g.code}</code></a>${' '}
+          <span class="mute small reason">${g.example}</span>` },
+        { name: 'Jobs', class: 'number', cell: (g) => `${g.letters.length.toLocaleString()}${of.whole ? '' : '+'}` },
+        { name: 'Last', cell: (g) => html`<${Time} at=${g.letters[0].dead_at} />` }]} />
+    ${of.groups.length > 6 && html`<p class="small">And of ${plural(of.groups.length - 6, 'other cause')}.</p>`}`
+}
+
+const paused = (p) => (p.name ? html`schedule <a href=${`#/schedules/${p.name}`}>${p.name}</a>`
+  : p.scope === 'all' ? html`<a href="#/pauses">everything</a>`
+  : html`task <a href=${`#/tasks/${p.scope.slice('task:'.length)}`}>${p.scope.slice('task:'.length)}</a>`)
+
+// Held shows what is paused, why and since when; a schedule has its pause in itself.
+function Held({ of }) {
+  if (of.items.length === 0) return null
+  const said = (p) => p.paused || p
+  return html`<h2>Paused</h2><${Table} caption="Paused" rows=${of.items.slice(0, 6)} id=${(p) => p.scope || p.name}
+      columns=${[{ name: 'What', cell: paused },
+        { name: 'Reason', cell: (p) => said(p).reason || 'no reason given' },
+        { name: 'Who', class: 'wide', cell: (p) => said(p).by || '–' },
+        { name: 'Since', cell: (p) => html`<${Time} at=${said(p).since} />` }]} />
+    ${of.items.length > 6 && html`<p class="small"><a href="#/pauses">All pauses</a></p>`}`
 }
 
 export function Overview() {
@@ -129,7 +165,10 @@ export function Overview() {
           ['Swept through', html`<${Time} at=${d.passes.swept_through} />`]]} />
         <p class="mute small">Promoted half an hour ahead, and swept some minutes behind, is as it should be.</p>
       </section>
-      <section><h2>Runs that failed</h2>${d.failed.items.length === 0 ? html`<${Empty} title="No run has failed." />`
+      <section><${Held} of=${d.pauses} />
+        <h2>Died in the last 24 hours</h2>
+        <${Loaded} of=${next}>${next.data && html`<${Causes} of=${next.data.causes} />`}<//>
+        <h2>Runs that failed</h2>${d.failed.items.length === 0 ? html`<${Empty} title="No run has failed." />`
         : html`<${Table} caption="Runs that failed" rows=${d.failed.items} id=${(r) => r.run_id} columns=${[
           { name: 'Run', cell: (r) => html`<a href=${`#/runs/${r.run_id}`}>${r.dag || 'inline'}</a>
             ${' '}<${Status} of=${r.status} />` },
