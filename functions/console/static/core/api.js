@@ -5,8 +5,8 @@ import { tell } from './shown.js'
 
 // read is JSON.parse that keeps the digits of numbers which JavaScript has no value for, where the browser can.
 export const read = (text) => JSON.parse(text, (_, value, { source } = {}) => (
-  typeof value === 'number' && source?.length > 15 && JSON.rawJSON && String(value) !== source
-    ? JSON.rawJSON(source) : value))
+  typeof value === 'number' && JSON.rawJSON && (source?.length > 15 || !Number.isFinite(value))
+    && String(value) !== source ? JSON.rawJSON(source) : value))
 
 export class Refusal extends Error {
   constructor(status, problem, retryAfter) {

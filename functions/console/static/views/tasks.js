@@ -46,7 +46,7 @@ export function Task({ name, can }) {
   const live = useLive(async (signal) => {
     const [task, pauses, waiting, schedules] = await Promise.all([get(path, {}, signal),
       some('/pauses', {}, { most: 1000, signal }), some('/jobs', { task: name, status: 'SCHEDULED' }, { signal }),
-      some('/schedules', {}, { most: 1000, signal })])
+      some('/schedules', {}, { most: 1000, pages: 8, signal })])
     return { task, pause: pauses.items.find((p) => p.scope === `task:${name}`), waiting,
       schedules: { ...schedules, items: schedules.items.filter((s) => s.job?.task === name) } }
   }, [name], 4_000)
