@@ -386,8 +386,8 @@ func (p *tab) settled() {
 // named is the element, in the open dialog or else the page, that a person would call so.
 func named(name string) string {
 	return `[...(document.querySelector('dialog[open]') || document).querySelectorAll(
-		'button, a, input, select, textarea, summary')].find((e) => e.checkVisibility() && [e.getAttribute('aria-label'),
-		e.textContent, e.labels?.[0]?.firstChild?.textContent].some((x) => x?.trim() === ` + quoted(name) + `))`
+		'button, a, input, select, textarea, summary')].find((e) => e.checkVisibility() && [
+		e.getAttribute('aria-label'), e.textContent, e.labels?.[0]?.firstChild?.textContent].some((x) => x?.trim() === ` + quoted(name) + `))`
 }
 
 // click clicks, by the mouse, on what a person would call so.

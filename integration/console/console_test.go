@@ -775,7 +775,8 @@ func (r rest) views() map[string]string {
 	return map[string]string{
 		"overview": "#/", "jobs": "#/jobs", "job": "#/jobs/" + dead, "schedules": "#/schedules",
 		"schedule": "#/schedules/beat", "schedule-new": "#/schedules/new!", "schedule-edit": "#/schedules/morning/edit",
-		"job-new": "#/jobs/new!?like=" + dead, "tasks": "#/tasks", "task": "#/tasks/extract", "task-new": "#/tasks/new!", "dags": "#/dags", "dag": "#/dags/etl",
+		"job-new": "#/jobs/new!?like=" + dead, "tasks": "#/tasks", "task": "#/tasks/extract", "task-new": "#/tasks/new!",
+		"dags": "#/dags", "dag": "#/dags/etl",
 		"run": "#/runs/" + run + "/refunds", "deadletters": "#/dead-letters", "pauses": "#/pauses",
 		"held": "#/jobs/" + held, "limits": "#/limits", "limit": "#/limits/github",
 	}

@@ -63,8 +63,8 @@ func TestViews_DeriveWhatTheyShow(t *testing.T) {
 			'/payload/a/b', '/payloads', '/limits/0/name'].map((p) => m.fieldOf(p, { all: '/retry', f: '/retry/factor',
 			payload: '/payload', limits: '/limits' }) ?? '')`, `["f","payload","","limits"]`},
 		"tags are read as they are written": {"core/work.js", `[{ a: 'b=c', d: '' }, { 'a=b': 'c' }, { '{x': 'y' },
-			{ a: ' b ' }, JSON.parse('{"__proto__":"x"}')].map((tags) => JSON.stringify(m.tagsOf(m.tagsText(tags), '', (at,
-			why) => { throw new Error(why) })) === JSON.stringify(tags))`, `[true,true,true,true,true]`},
+			{ a: ' b ' }, JSON.parse('{"__proto__":"x"}')].map((tags) => JSON.stringify(
+			m.tagsOf(m.tagsText(tags), '', (at, why) => { throw new Error(why) })) === JSON.stringify(tags))`, `[true,true,true,true,true]`},
 		"a job is called by its task and the end of its id": {"core/form.js",
 			`m.jobTitle({ task: 'echo', job_id: '01M8J2NZKCZJTSEW2Y91X5V3MD' })`, `"echo …91X5V3MD"`},
 		"a run is called by its dag and when it began": {"core/form.js",
