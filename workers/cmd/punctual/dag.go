@@ -80,6 +80,13 @@ type applyDags struct {
 	DryRun bool `help:"Check the definitions without changing anything."`
 }
 
+// tryDag has the API check a definition. It does not say what would change.
+func tryDag(s *shell, d document) ([]string, error) {
+	_, err := client.Call[rest.ValidateAnswer](s.ctx, s.client, rest.ValidateDag, client.Request{
+		Body: json.RawMessage(d.body)})
+	return nil, err
+}
+
 // Run checks every document before it puts one, so that an error in one of them leaves all as it was.
 func (c applyDags) Run(s *shell) error {
 	docs, err := c.documents(s)

@@ -8,6 +8,7 @@ import (
 	"io"
 	"os"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -37,9 +38,25 @@ type source struct {
 
 // documents reads the documents of the file. An error names its line and column.
 func (f source) documents(s *shell) ([]document, error) {
-	file := f.File
+	file, roots, err := f.nodes(s)
+	if err != nil {
+		return nil, usage{err}
+	}
+	var all []document
+	for _, root := range roots {
+		doc, err := read(file, root)
+		if err != nil {
+			return nil, usage{err}
+		}
+		all = append(all, doc)
+	}
+	return all, nil
+}
+
+// nodes reads the YAML of the file, and returns the root of each document with the name of the file.
+func (f source) nodes(s *shell) (file string, roots []*yaml.Node, err error) {
+	file = f.File
 	var text []byte
-	var err error
 	if file == "-" {
 		file = "standard input"
 		text, err = io.ReadAll(s.in)
@@ -47,9 +64,8 @@ func (f source) documents(s *shell) ([]document, error) {
 		text, err = os.ReadFile(file)
 	}
 	if err != nil {
-		return nil, usage{err}
+		return file, nil, err
 	}
-	var all []document
 	for d := yaml.NewDecoder(bytes.NewReader(text)); ; {
 		var n yaml.Node
 		err := d.Decode(&n)
@@ -57,21 +73,17 @@ func (f source) documents(s *shell) ([]document, error) {
 			break
 		}
 		if err != nil {
-			return nil, usage{fmt.Errorf("%s: %w", file, broken(err))}
+			return file, nil, fmt.Errorf("%s: %w", file, broken(err))
 		}
 		if len(n.Content) == 0 || n.Content[0].Tag == "!!null" {
 			continue // only comments
 		}
-		doc, err := read(file, n.Content[0])
-		if err != nil {
-			return nil, usage{err}
-		}
-		all = append(all, doc)
+		roots = append(roots, n.Content[0])
 	}
-	if len(all) == 0 {
-		return nil, usage{fmt.Errorf("%s holds no document", file)}
+	if len(roots) == 0 {
+		return file, nil, fmt.Errorf("%s holds no document", file)
 	}
-	return all, nil
+	return file, roots, nil
 }
 
 // check tries each document, and returns all violations of all that are refused.
@@ -125,7 +137,8 @@ func broken(err error) error {
 	return err
 }
 
-func read(file string, n *yaml.Node) (document, error) {
+// read reads a document. The fields that are apart, and its name, are not in its body.
+func read(file string, n *yaml.Node, apart ...string) (document, error) {
 	doc := document{file: file, node: n}
 	if n.Kind != yaml.MappingNode {
 		return doc, doc.wrong(n, "want a document with name and what it names")
@@ -133,6 +146,9 @@ func read(file string, n *yaml.Node) (document, error) {
 	rest := *n
 	rest.Content = nil
 	for i := 0; i+1 < len(n.Content); i += 2 {
+		if slices.Contains(apart, n.Content[i].Value) {
+			continue
+		}
 		if n.Content[i].Value != "name" {
 			rest.Content = append(rest.Content, n.Content[i], n.Content[i+1])
 			continue
@@ -241,17 +257,22 @@ func (d document) refused(err error) error {
 	}
 	var all []error
 	for _, m := range e.Violations() {
-		n := d.at(m.Pointer)
-		if m.Code == rest.ProblemErrorCode(client.UnknownField) {
-			n = d.key(m.Pointer)
-		}
-		text := fmt.Sprintf("%s: line %d, column %d: %s: %s", d.file, n.Line, n.Column, m.Pointer, m.Detail)
-		if allowed := of(m.Allowed); allowed != "" {
-			text += "; allowed: " + allowed
-		}
-		all = append(all, errors.New(text))
+		all = append(all, d.violation(m))
 	}
 	return usage{errors.Join(all...)}
+}
+
+// violation says where in the file it is.
+func (d document) violation(m rest.ProblemError) error {
+	n := d.at(m.Pointer)
+	if m.Code == rest.ProblemErrorCode(client.UnknownField) {
+		n = d.key(m.Pointer)
+	}
+	text := fmt.Sprintf("%s: line %d, column %d: %s: %s", d.file, n.Line, n.Column, m.Pointer, m.Detail)
+	if allowed := of(m.Allowed); allowed != "" {
+		text += "; allowed: " + allowed
+	}
+	return errors.New(text)
 }
 
 // key is the name of the field that a JSON pointer names, or what at returns.

@@ -27,6 +27,8 @@ var examples = map[string][]string{
 	"bench":      {"punctual bench -n 50", "punctual bench echo -n 1000 -c 16 --within 2m"},
 	"doctor":     {"punctual doctor", "punctual --context prod doctor"},
 
+	"apply": {"punctual apply -f punctual.yaml --dry-run", "punctual apply -f -"},
+
 	"task ls":     {"punctual task ls"},
 	"task get":    {"punctual task get report -o yaml"},
 	"task put":    {"punctual task put -f tasks.yaml"},

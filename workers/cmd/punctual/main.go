@@ -42,6 +42,7 @@ type commands struct {
 	Redrive   redriveJobs  `cmd:"" help:"Redrive dead jobs: create a new job for each."`
 	Attempts  listAttempts `cmd:"" help:"List the attempts of a job, oldest first."`
 	Job       jobs         `cmd:"" help:"Pause and resume single jobs."`
+	Apply     applyFile    `cmd:"" help:"Create or replace the resources of a YAML or JSON file, of all kinds."`
 	Task      tasks        `cmd:"" help:"List, show, create, replace and delete tasks."`
 	Exclusion exclusions   `cmd:"" help:"List, show, put and delete exclusions: days on which nothing runs."`
 	Schedule  schedules    `cmd:"" help:"Apply, list, preview, run, pause, resume and delete schedules."`

@@ -17,22 +17,40 @@ type resource struct {
 	kind                string // the word for one of them, as in verbs and in files
 	read, write, remove rest.Operation
 	views               views
+
+	// defaults are those of the fields of a put, as JSON, by which a view is compared; "" where try says what changes.
+	defaults string
+	// try has the API check a document. Without it, the schema that the API serves is all that is checked before a put.
+	try func(*shell, document) (changes []string, err error)
 }
 
 // resources are all kinds, each after those that it may refer to.
-var resources = []resource{
-	{"limit", rest.GetLimit, rest.PutLimit, rest.DeleteLimit,
-		viewed[rest.LimitView, rest.LimitView]{(*client.Client).Limits, limitColumns, limitColumns}},
-	{"exclusion", rest.GetExclusion, rest.PutExclusion, rest.DeleteExclusion,
-		viewed[rest.ExclusionView, rest.ExclusionView]{
-			(*client.Client).Exclusions, exclusionColumns, exclusionColumns}},
-	{"task", rest.GetTask, rest.PutTask, rest.DeleteTask,
-		viewed[rest.TaskView, rest.TaskView]{(*client.Client).Tasks, taskColumns, noted}},
-	{"dag", rest.GetDag, rest.PutDag, rest.DeleteDag,
-		viewed[rest.DagItemView, rest.DagView]{(*client.Client).Dags, dagItemColumns, dagColumns}},
-	{"schedule", rest.GetSchedule, rest.PutSchedule, rest.DeleteSchedule,
-		viewed[rest.ScheduleView, rest.ScheduleView]{(*client.Client).Schedules, scheduleColumns, scheduleColumns}},
-}
+var resources = []resource{{
+	kind: "limit", read: rest.GetLimit, write: rest.PutLimit, remove: rest.DeleteLimit,
+	views:    viewed[rest.LimitView, rest.LimitView]{(*client.Client).Limits, limitColumns, limitColumns},
+	defaults: `{"when_full":"wait"}`,
+}, {
+	kind: "exclusion", read: rest.GetExclusion, write: rest.PutExclusion, remove: rest.DeleteExclusion,
+	views: viewed[rest.ExclusionView, rest.ExclusionView]{
+		(*client.Client).Exclusions, exclusionColumns, exclusionColumns},
+	defaults: `{"move":"drop"}`,
+}, {
+	kind: "task", read: rest.GetTask, write: rest.PutTask, remove: rest.DeleteTask,
+	views: viewed[rest.TaskView, rest.TaskView]{(*client.Client).Tasks, taskColumns, noted},
+	defaults: `{"pool":"short","priority":"normal","timeout":"30s","max_result":"256KiB","on_large_result":"preview",
+		"retry":{"max_attempts":6,"initial_delay":"1s","factor":2,"max_delay":"5m","jitter":0.3,
+			"on_worker_lost":"rerun"}}`,
+}, {
+	kind: "dag", read: rest.GetDag, write: rest.PutDag, remove: rest.DeleteDag,
+	views:    viewed[rest.DagItemView, rest.DagView]{(*client.Client).Dags, dagItemColumns, dagColumns},
+	defaults: `{"on_failure":"cancel_downstream","nodes":{"*":{"run_if":"all_succeeded"}}}`,
+	try:      tryDag,
+}, {
+	kind: "schedule", read: rest.GetSchedule, write: rest.PutSchedule, remove: rest.DeleteSchedule,
+	views: viewed[rest.ScheduleView, rest.ScheduleView]{
+		(*client.Client).Schedules, scheduleColumns, scheduleColumns},
+	try: trySchedule,
+}}
 
 // views are the forms of a resource. They are those of one type of Go each, which the table of resources leaves out.
 type views interface {

@@ -154,6 +154,12 @@ func (c applySchedules) Run(s *shell) error {
 	return nil
 }
 
+// trySchedule has the API say what would change.
+func trySchedule(s *shell, d document) ([]string, error) {
+	diff, err := client.Call[rest.ScheduleDiff](s.ctx, s.client, rest.DryRunSchedule, d.request())
+	return diff.Changed, err
+}
+
 // withPaused returns the body of a schedule with paused set; a reason that the file gives stays.
 func withPaused(body []byte) ([]byte, error) {
 	var fields map[string]json.RawMessage
