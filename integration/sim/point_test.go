@@ -9,10 +9,6 @@ import (
 	"time"
 )
 
-// delay is what one fault may cost: a visibility timeout or grace period of three minutes, a minute
-// until the sweeper's next pass, and a lease for the next attempt.
-const delay = 5 * time.Minute
-
 // recovery returns how long a story may take to settle after a fault. With a schedule the delay
 // counts twice: once for the schedule, and once for its job, which waits for the schedule.
 func (s Story) recovery() time.Duration {

@@ -27,6 +27,10 @@ type Story struct {
 	Play    func(*Client) (end func())
 }
 
+// delay is what one fault may cost: a visibility timeout or grace period of three minutes, a minute
+// until the sweeper's next pass, and a lease for the next attempt.
+const delay = 5 * time.Minute
+
 // Stories are about one-off jobs.
 var Stories = []Story{
 	{Name: "due now", Play: func(w *Client) func() {
