@@ -34,6 +34,7 @@ var schemaTexts = map[string]string{
 	"Explanation":              "Explanation of the code of a problem.",
 	"GraphNodeView":            "Node of the drawing of a run.",
 	"GraphView":                "Nodes and edges of the drawing of a run.",
+	"GroupView":                "Dead letters that died for the same cause.",
 	"HTTPAuth":                 "Credentials of an HTTP request.",
 	"HealthAnswer":             "Health of the API.",
 	"JobPauseView":             "Pause of one job.",

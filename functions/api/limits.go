@@ -18,6 +18,7 @@ import (
 	"punctual/shared/operation"
 	"punctual/shared/schedule"
 	"punctual/shared/schema"
+	"punctual/shared/search"
 	"punctual/shared/span"
 	"punctual/shared/text"
 )
@@ -45,6 +46,7 @@ var limits = strings.NewReplacer(
 	"{=in_flight_read}", strconv.Itoa(show.InFlightRead),
 	"{=item_kib}", strconv.Itoa(contract.MaxItem>>10),
 	"{=key_hours}", text.InUnits(contract.IdempotencyKept, time.Hour, ""),
+	"{=group_hours}", strconv.Itoa(search.Hours),
 	"{=held_starts_s}", text.InUnits(admin.HeldStartsWithin, time.Second, ""),
 	"{=idle_weekdays}", text.Spelled(schedules.MaxWeekly-1),
 	"{=max_result}", text.Bytes(contract.MaxResult),

@@ -10,6 +10,7 @@ import (
 
 	"punctual/functions/api/dags"
 	"punctual/functions/api/field"
+	"punctual/functions/api/jobs"
 	"punctual/functions/api/rest"
 	"punctual/functions/api/schedules"
 	"punctual/functions/api/spec"
@@ -19,6 +20,7 @@ import (
 	"punctual/shared/dag"
 	"punctual/shared/executor"
 	"punctual/shared/job"
+	"punctual/shared/search"
 	"punctual/shared/text"
 )
 
@@ -86,7 +88,14 @@ var bounds = map[string]fieldBounds{
 }
 
 // ownParameterBounds replace parameterBounds where an operation gives a parameter another meaning.
-var ownParameterBounds = map[string]fieldBounds{"listRuns": {"status": field.OneOf(dag.RunStatuses)}}
+var ownParameterBounds = map[string]fieldBounds{
+	"listRuns":        {"status": field.OneOf(dag.RunStatuses)},
+	"listJobs":        searchBounds.and(fieldBounds{"id": field.Matching(jobs.IDPrefixPattern, spec.JobIDLength)}),
+	"listDeadLetters": searchBounds,
+}
+
+// searchBounds are the bounds of parameters of a search.
+var searchBounds = fieldBounds{"code": field.Characters(1, contract.MaxErrorCode)}
 
 // parameterBounds are the bounds of path, query and header parameters. A name means the same in all operations, except
 // in ownParameterBounds.
@@ -97,19 +106,25 @@ var parameterBounds = fieldBounds{
 	"wait":   field.Lasting(0, contract.MaxWait),
 	"name":   spec.NameForm, "dag": spec.NameForm, "node": spec.NameForm, "task": spec.NameForm,
 	"schedule": spec.NameForm, "id": spec.IDForm,
-	"scope":          scopeForm,
-	"status":         field.OneOf(job.Statuses),
-	"outcome":        field.OneOf(show.Outcomes),
-	"format":         field.OneOf(dags.GraphForms),
-	"version":        field.WholeParameter(1, spec.MaxVersion),
-	"dry_run":        func(s *huma.Schema) { s.Type = huma.TypeBoolean },
-	"created_after":  spec.InstantForm,
-	"created_before": spec.InstantForm,
-	"dead_after":     spec.InstantForm,
-	"dead_before":    spec.InstantForm,
-	"after":          spec.InstantForm,
-	"before":         spec.InstantForm,
-	"If-Match":       field.Matching(`^\*$|`+rest.MatchPattern.String(), 0), "Idempotency-Key": spec.KeyForm,
+	"scope":           scopeForm,
+	"status":          field.OneOf(job.Statuses),
+	"outcome":         field.OneOf(show.Outcomes),
+	"format":          field.OneOf(dags.GraphForms),
+	"version":         field.WholeParameter(1, spec.MaxVersion),
+	"dry_run":         func(s *huma.Schema) { s.Type = huma.TypeBoolean },
+	"created_after":   spec.InstantForm,
+	"created_before":  spec.InstantForm,
+	"due_after":       spec.InstantForm,
+	"due_before":      spec.InstantForm,
+	"finished_after":  spec.InstantForm,
+	"finished_before": spec.InstantForm,
+	"run_id":          spec.IDForm, "pool": field.OneOf(contract.Pools), "priority": field.OneOf(contract.Priorities),
+	"group": field.Matching(search.GroupPattern, search.GroupLength), "order": field.OneOf(jobs.Orders),
+	"dead_after":  spec.InstantForm,
+	"dead_before": spec.InstantForm,
+	"after":       spec.InstantForm,
+	"before":      spec.InstantForm,
+	"If-Match":    field.Matching(`^\*$|`+rest.MatchPattern.String(), 0), "Idempotency-Key": spec.KeyForm,
 	"code": field.OneOf(codes()),
 }
 
@@ -124,7 +139,7 @@ func codes() []string {
 // schemaName shortens the names of schemas: PageJobView becomes JobPage, BatchAnswerBody becomes BatchAnswer.
 func schemaName(t reflect.Type, hint string) string {
 	name := huma.DefaultSchemaNamer(t, hint)
-	if of, ok := strings.CutPrefix(name, "Page"); ok {
+	if of, ok := strings.CutPrefix(strings.TrimPrefix(name, "Search"), "Page"); ok {
 		return strings.TrimSuffix(of, "View") + "Page"
 	}
 	if of, ok := strings.CutSuffix(name, "AnswerBody"); ok {

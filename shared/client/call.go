@@ -148,9 +148,15 @@ func parameters(params any) (url.Values, http.Header, error) {
 		return nil, nil, fmt.Errorf("parameters of the type %T: %w", params, err)
 	}
 	for name, value := range all {
-		if name[0] >= 'A' && name[0] <= 'Z' {
+		object, isObject := value.(map[string]any)
+		switch {
+		case isObject: // its properties are parameters of their own, such as tag.NAME
+			for own, v := range object {
+				query.Set(own, fmt.Sprint(v))
+			}
+		case name[0] >= 'A' && name[0] <= 'Z':
 			header.Set(name, fmt.Sprint(value))
-		} else {
+		default:
 			query.Set(name, fmt.Sprint(value))
 		}
 	}

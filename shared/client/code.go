@@ -15,6 +15,8 @@ const (
 	UnknownDag           Code = "unknown_dag"
 	UnknownJob           Code = "unknown_job"
 	UnknownLimit         Code = "unknown_limit"
+	NotIndexed           Code = "not_indexed"
+	InvalidFilter        Code = "invalid_filter"
 	NeverFires           Code = "never_fires"
 	Cycle                Code = "cycle"
 	UnknownNode          Code = "unknown_node"

@@ -101,7 +101,7 @@ func Over(status string) bool {
 }
 
 // Jobs iterates over the jobs that filter lets through, newest first; nil is all. It asks for pages as
-// they are needed, and ends after the first error.
+// they are needed, and ends after the first error. A filter by a tag is an entry "tag.NAME" of Tags.
 func (c *Client) Jobs(ctx context.Context, filter *rest.ListJobsParams) iter.Seq2[rest.JobView, error] {
 	return list[rest.JobView](ctx, c, rest.ListJobs, Request{Params: filter})
 }
@@ -165,6 +165,14 @@ func (c *Client) DeadLetters(
 	ctx context.Context, filter *rest.ListDeadLettersParams,
 ) iter.Seq2[rest.DeadLetter, error] {
 	return list[rest.DeadLetter](ctx, c, rest.ListDeadLetters, Request{Params: filter})
+}
+
+// DeadLetterGroups iterates over the causes of dead letters, the most frequent first; nil counts all dead letters.
+// [NotIndexed] where there is no index of jobs.
+func (c *Client) DeadLetterGroups(
+	ctx context.Context, filter *rest.ListDeadLetterGroupsParams,
+) iter.Seq2[rest.GroupView, error] {
+	return list[rest.GroupView](ctx, c, rest.ListDeadLetterGroups, Request{Params: filter})
 }
 
 // RedriveDeadLetters runs dead jobs again, page after page, and iterates over what became of each.

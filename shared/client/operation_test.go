@@ -20,7 +20,8 @@ var methods = map[string]string{
 	"getJob": "Job", "listAttempts": "Attempts", "listJobs": "Jobs", "patchJob": "PatchJob",
 	"pauseJob": "PauseJob", "redriveJob": "RedriveJob", "resumeJob": "ResumeJob", "runJobNow": "RunJobNow",
 
-	"listDeadLetters": "DeadLetters", "purgeDeadLetters": "PurgeDeadLetters",
+	"listDeadLetters": "DeadLetters", "listDeadLetterGroups": "DeadLetterGroups",
+	"purgeDeadLetters":   "PurgeDeadLetters",
 	"redriveDeadLetters": "RedriveDeadLetters",
 
 	"deleteSchedule": "DeleteSchedule", "dryRunSchedule": "DryRunSchedule", "getSchedule": "Schedule",

@@ -92,6 +92,7 @@ const (
 	MaxAfter          = 10                  // jobs that one may come after
 	MaxBody           = MaxPayload + 64<<10 // a job including its payload
 	MaxTags           = 10
+	MaxSearchTags     = 3 // that one filter names
 	MaxTagKey         = 64
 	MaxTagValue       = 256
 	MaxMetadata       = 2 << 10 // bytes of compact JSON

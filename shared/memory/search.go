@@ -367,7 +367,7 @@ func (of *indexed) walk(q search.Query, visit func(*indexEntry) bool) {
 			}
 		}
 		if q.IDPrefix != "" {
-			below = min(below, q.IDPrefix+highestID)
+			below = min(below, q.IDPrefix[:min(len(q.IDPrefix), len(highestID)-1)]+highestID) // above the prefix itself
 		}
 		descendBelow(&of.byID, indexEntry{id: idOf(job.ID(below))}, visit)
 	}

@@ -76,7 +76,7 @@ func filters(r *rand.Rand) (f search.Filter) {
 		case 12:
 			f.DeadBefore = at.Add(2 * time.Minute)
 		case 13:
-			f.IDPrefix = string(entry(n).ID[:6+r.IntN(5)])
+			f.IDPrefix = string(entry(n).ID[:6+r.IntN(21)])
 		}
 	}
 	return f

@@ -6,12 +6,13 @@ import (
 	"strings"
 	"time"
 
+	"punctual/shared/contract"
 	"punctual/shared/job"
 )
 
 // Bounds of a filter.
 const (
-	MaxTags     = 3 // tags that one filter names
+	MaxTags     = contract.MaxSearchTags
 	MinIDPrefix = 6 // characters of the beginning of an id
 )
 

@@ -50,6 +50,7 @@ func Compose(p Ports, o Options) *System {
 		rest = api.New(api.Deps{
 			Base: base(p, "api"), Store: storeOf(p), Queues: p.Queues, Timers: p.Timers,
 			HTTPAllow: o.HTTPAllow, OwnPorts: o.OwnPorts, NoSignIn: o.NoSignIn, Unready: o.Unready,
+			Search: searchOf(p),
 		})
 	}
 	// The table's stream: sends what is near, or asks for its slice.
@@ -114,6 +115,14 @@ func Compose(p Ports, o Options) *System {
 		s.pumps = append(s.pumps, pumpOf(p.of("source")).messages(contract.ReportQueue, onReport.Handle))
 	}
 	return s
+}
+
+// searchOf returns what reads the index, nil if there is none.
+func searchOf(p Ports) store.SearchReader {
+	if p.Search == nil {
+		return nil // and no interface that holds nil
+	}
+	return p.Search
 }
 
 // DefineHandlers puts a task of the tenant for every handler without one.

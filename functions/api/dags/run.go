@@ -9,6 +9,7 @@ import (
 
 	"punctual/functions/api/rest"
 	"punctual/functions/api/spec"
+	"punctual/functions/engine/show"
 	"punctual/shared/dag"
 	"punctual/shared/fault"
 	"punctual/shared/job"
@@ -29,8 +30,9 @@ func (s *Handler) runRoutes() {
 		Status: http.StatusAccepted, Body: runRequest, Conflict: true, Errors: []int{http.StatusTooManyRequests},
 		About: "Makes a run like that of a dag, without keeping the definition under a name.",
 	})
-	rest.GetPage(on, "", "listRuns", "List runs", s.listRuns,
-		rest.Route{About: "Lists runs, newest first, without their nodes."})
+	rest.GetSearch(on, "", "listRuns", "List runs", s.listRuns,
+		rest.Route{About: "Lists runs, newest first, without their nodes. Filters are applied to the runs " +
+			"themselves, some thousands a request: a page can be short, or empty, and have a cursor."})
 	rest.Get(on, "/{id}", "getRun", "Get a run, and optionally wait for its end", s.getRun)
 	rest.Delete(on, "/{id}", "deleteRun", "Delete a run that has ended", s.forgetRun,
 		rest.Route{Conflict: true, About: "Deletes the run and its jobs."})
@@ -102,23 +104,29 @@ type waitedRun struct {
 }
 
 type listRunsInput struct {
-	Dag           string `query:"dag" doc:"Name of the dag whose runs are listed; default: any"`
-	State         string `query:"status" doc:"Status of the runs to list; default: any"`
-	Schedule      string `query:"schedule" doc:"Name of the schedule whose runs are listed; default: any"`
-	CreatedAfter  string `query:"created_after" format:"date-time" doc:"Earliest created_at of the runs to list"`
-	CreatedBefore string `query:"created_before" format:"date-time" doc:"Time before which the runs to list were created"`
+	Dag            string `query:"dag" doc:"Name of the dag whose runs are listed; default: any"`
+	State          string `query:"status" doc:"Status of the runs to list; default: any"`
+	Schedule       string `query:"schedule" doc:"Name of the schedule whose runs are listed; default: any"`
+	CreatedAfter   string `query:"created_after" format:"date-time" doc:"Earliest created_at of the runs to list"`
+	CreatedBefore  string `query:"created_before" format:"date-time" doc:"Time before which the runs to list were created"`
+	FinishedAfter  string `query:"finished_after" format:"date-time" doc:"Earliest finished_at of the runs to list"`
+	FinishedBefore string `query:"finished_before" format:"date-time" doc:"Time before which the runs to list finished"`
+	rest.TagFilters
 	rest.Paging
 }
 
 func (s *Handler) listRuns(
 	ctx context.Context, who tenant.Identity, in *listRunsInput, after string, limit int,
 ) (found rest.Found[spec.RunView], err error) {
-	q, err := readRunFilter(in)
+	q, f, err := readRunFilter(in)
 	if err != nil {
 		return found, err
 	}
 	q.Below = after
-	page, next, err := s.Read.RunList(ctx, who.Tenant, q, in.State, limit)
+	if f.Tags != nil || in.FinishedAfter != "" || in.FinishedBefore != "" {
+		found.AsOf = s.Now() // the runs themselves are read
+	}
+	page, next, err := s.Read.RunList(ctx, who.Tenant, q, f, limit)
 	for _, r := range page {
 		v := viewWhole(r)
 		v.Nodes = nil
@@ -128,14 +136,17 @@ func (s *Handler) listRuns(
 	return found, err
 }
 
-func readRunFilter(in *listRunsInput) (store.RunQuery, error) {
+func readRunFilter(in *listRunsInput) (store.RunQuery, show.RunFilter, error) {
 	q := store.RunQuery{Dag: in.Dag, Schedule: in.Schedule}
 	var wrong fault.Violations
+	f := show.RunFilter{Status: in.State, Tags: spec.FilterTags(&wrong, in.Tags)}
+	f.FinishedAfter, f.FinishedBefore = rest.ReadRange(&wrong, "finished_after", in.FinishedAfter, "finished_before",
+		in.FinishedBefore)
 	rest.FilterWord(&wrong, "status", in.State, dag.RunStatuses)
 	rest.FilterName(&wrong, "dag", in.Dag)
 	rest.FilterName(&wrong, "schedule", in.Schedule)
 	q.From, q.Before = rest.ReadRange(&wrong, "created_after", in.CreatedAfter, "created_before", in.CreatedBefore)
-	return q, wrong.Err()
+	return q, f, wrong.Err()
 }
 
 type listRunEventsInput struct {

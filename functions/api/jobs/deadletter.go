@@ -21,8 +21,14 @@ import (
 
 func (s *Handler) deadLetterRoutes() {
 	on := rest.Resource{Router: s.Router, Tag: spec.TagDead, Path: "/v1/dead-letters"}
-	rest.GetPage(on, "", "listDeadLetters", "List dead letters", s.listDeadLetters,
-		rest.Route{About: "Jobs that failed finally, newest first, with their newest attempts."})
+	rest.GetSearch(on, "", "listDeadLetters", "List dead letters", s.listDeadLetters,
+		rest.Route{About: "Jobs that failed finally, newest first, with their newest attempts. All filters but task, " +
+			"dead_after and dead_before need the index of jobs (search=yes)."})
+	rest.GetSearch(on, "/groups", "listDeadLetterGroups", "List dead letters by cause", s.listGroups, rest.Route{
+		About: "Groups of dead letters that died for the same cause, the largest first. Dead letters have the same " +
+			"cause if task, code and message are the same but for numbers, identifiers, times, addresses and quoted " +
+			"parts. A group is a filter of jobs and of dead letters. Needs the index of jobs (search=yes).",
+	})
 	rest.Post(on, "/redrive", "redriveDeadLetters", "Redrive dead letters", s.redriveLetters, rest.Route{
 		Scope: tenant.Admin, Body: deadLettersRequest,
 		About: "Each runs as a new job. A filter skips the ones that were redriven before; one that is named by its " +
@@ -48,16 +54,21 @@ type deadLettersInput struct {
 	Task       string `query:"task"`
 	DeadAfter  string `query:"dead_after" format:"date-time" doc:"Filter: earliest dead_at"`
 	DeadBefore string `query:"dead_before" format:"date-time" doc:"Filter: time before which dead_at lies"`
+	Code       string `query:"code" doc:"Filter: code of the error"`
+	Group      string `query:"group" doc:"Filter: group, as /v1/dead-letters/groups lists them"`
+	Schedule   string `query:"schedule"`
+	Dag        string `query:"dag" doc:"Filter: name of the dag of the run of which the job is a node"`
+	rest.TagFilters
 }
 
 func (s *Handler) listDeadLetters(
 	ctx context.Context, who tenant.Identity, in *deadLettersInput, after string, limit int,
 ) (found rest.Found[deadLetter], err error) {
-	f, err := readLetterFilter("", in.Task, in.DeadAfter, in.DeadBefore)
+	f, err := in.searchFilter()
 	if err != nil {
 		return found, err
 	}
-	rows, next, err := s.Read.DeadLetters(ctx, who.Tenant, f, after, limit)
+	rows, next, asOf, err := s.lettersOf(ctx, who, f, after, limit)
 	if err != nil {
 		return found, err
 	}
@@ -65,7 +76,7 @@ func (s *Handler) listDeadLetters(
 	if err != nil {
 		return found, err
 	}
-	found.Next = next
+	found.Next, found.AsOf = next, asOf
 	found.At = func(i int) string { return show.LetterPosition(rows[i].DeadAt, rows[i].ID) }
 	for i, row := range rows {
 		attempts, _, err := s.Store.Attempts(ctx, row, job.PositionAfter(max(row.Attempt-DeadLetterAttempts, 0)),

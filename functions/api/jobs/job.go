@@ -46,7 +46,7 @@ func (s *Handler) jobRoutes() {
 		About: "Each job is accepted or refused on its own: an invalid job does not affect the others. The body has " +
 			"at most {=batch_mib} MiB.",
 	})
-	rest.GetPage(on, "", "listJobs", "List jobs", s.listJobs, rest.Route{
+	rest.GetSearch(on, "", "listJobs", "List jobs", s.listJobs, rest.Route{
 		About: "Newest first, without payloads. The order is that of the times in the identifiers: the time of " +
 			"acceptance, for a schedule's job its nominal time, for a redriven job the time at which it died. The " +
 			"list ends at now; jobs that a schedule has made ahead are listed with the filter schedule. A request " +

@@ -7,8 +7,8 @@ import (
 	"punctual/functions/api/rest"
 	"punctual/functions/api/spec"
 	"punctual/functions/engine/show"
-	"punctual/shared/fault"
 	"punctual/shared/job"
+	"punctual/shared/search"
 	"punctual/shared/tenant"
 )
 
@@ -19,21 +19,35 @@ type listJobsInput struct {
 	Schedule      string `query:"schedule"`
 	CreatedAfter  string `query:"created_after" format:"date-time" doc:"Filter: earliest created_at"`
 	CreatedBefore string `query:"created_before" format:"date-time" doc:"Filter: time before which created_at lies"`
+
+	Dag            string `query:"dag" doc:"Filter: name of the dag of the run of which the job is a node"`
+	RunID          string `query:"run_id" doc:"Filter: identifier of the run of which the job is a node"`
+	Pool           string `query:"pool" doc:"Filter: pool"`
+	Priority       string `query:"priority" doc:"Filter: priority"`
+	Code           string `query:"code" doc:"Filter: code of status_reason"`
+	Group          string `query:"group" doc:"Filter: group of dead letters, as /v1/dead-letters/groups lists them"`
+	ID             string `query:"id" doc:"Filter: beginning of the identifier"`
+	DueAfter       string `query:"due_after" format:"date-time" doc:"Filter: earliest due_at"`
+	DueBefore      string `query:"due_before" format:"date-time" doc:"Filter: time before which due_at lies"`
+	FinishedAfter  string `query:"finished_after" format:"date-time" doc:"Filter: earliest finished_at"`
+	FinishedBefore string `query:"finished_before" format:"date-time" doc:"Filter: time before which finished_at lies"`
+	Order          string `query:"order" doc:"Order of the list; default newest"`
+	rest.TagFilters
 }
 
 func (s *Handler) listJobs(
 	ctx context.Context, who tenant.Identity, in *listJobsInput, after string, limit int,
 ) (found rest.Found[spec.JobView], err error) {
-	f := show.Filter{Status: job.Status(in.State), Task: in.Task, Schedule: in.Schedule}
-	var wrong fault.Violations
-	rest.FilterWord(&wrong, "status", in.State, rest.WordsOf(job.Statuses))
-	rest.FilterName(&wrong, "task", in.Task)
-	rest.FilterName(&wrong, "schedule", in.Schedule)
-	f.After, f.Before = rest.ReadRange(&wrong, "created_after", in.CreatedAfter, "created_before", in.CreatedBefore)
-	if len(wrong) > 0 {
-		return found, wrong
+	f, err := in.searchFilter()
+	if err != nil {
+		return found, err
 	}
-	page, next, err := s.Read.List(ctx, who.Tenant, f, after, limit)
+	if needsIndex(f, listedBy) || in.Order == string(search.OldestFirst) {
+		return s.searchJobs(ctx, who, f, in.Order, after, limit)
+	}
+	old := show.Filter{Status: f.Status, Task: f.Task, Schedule: f.Schedule, After: f.CreatedAfter,
+		Before: f.CreatedBefore}
+	page, next, err := s.Read.List(ctx, who.Tenant, old, after, limit)
 	return rest.Found[spec.JobView]{Items: spec.ViewJobs(page), Next: next}, err
 }
 

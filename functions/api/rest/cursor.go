@@ -6,6 +6,7 @@ import (
 	"encoding/base64"
 	"strconv"
 	"strings"
+	"time"
 
 	"punctual/shared/contract"
 	"punctual/shared/tenant"
@@ -116,8 +117,15 @@ type Page[T any] struct {
 // Found is what was read for one page of a list.
 type Found[V any] struct {
 	Items []V
+	AsOf  time.Time          // of a search: what happened before it is in; zero: the rows themselves were read
 	Next  string             // position after which the next page begins; "" is the end
 	At    func(i int) string // position of item i; nil: the items always fit in one answer
+}
+
+// SearchPage is one page of a list that can be searched.
+type SearchPage[T any] struct {
+	Page[T]
+	AsOf Instant `json:"as_of,omitzero" doc:"Time up to which everything that happened is in the answer; absent where no search was needed"`
 }
 
 // FoundRows returns rows as items. more says that rows follow; position is that of a row in the list.

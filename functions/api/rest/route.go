@@ -105,6 +105,30 @@ func GetPage[I, V any, P interface {
 	}, r...)
 }
 
+// GetSearch adds a GET of a list that can be searched; see GetPage.
+func GetSearch[I, V any, P interface {
+	*I
+	paged
+}](on Resource, path, id, summary string,
+	fetch func(ctx context.Context, who tenant.Identity, in P, after string, limit int) (Found[V], error), r ...Route,
+) {
+	name := cursorName(on.Path+path, r)
+	Get(on, path, id, summary, func(ctx context.Context, who tenant.Identity, in *I) (*Answer[SearchPage[V]], error) {
+		l := NewList(who.Tenant, name, filtersOf(reflect.ValueOf(in).Elem())...)
+		var out Answer[SearchPage[V]]
+		page, err := ReadPage(l, P(in).paging(), func(after string, limit int) (Found[V], error) {
+			found, err := fetch(ctx, who, in, after, limit)
+			out.Body.AsOf = At(found.AsOf)
+			return found, err
+		})
+		if err != nil {
+			return nil, err
+		}
+		out.Body.Page = page.Body
+		return &out, nil
+	}, r...)
+}
+
 func cursorName(path string, r []Route) string {
 	if len(r) > 0 && r[0].Cursor != "" {
 		return r[0].Cursor
@@ -118,6 +142,8 @@ func filtersOf(in reflect.Value) (filters []string) {
 		switch {
 		case f.Tag.Get("query") != "" || f.Tag.Get("path") != "":
 			filters = append(filters, fmt.Sprint(v)) // also of a number
+		case f.Type == reflect.TypeFor[TagFilters]():
+			filters = append(filters, v.Interface().(TagFilters).texts()...)
 		case f.Anonymous && f.Type != reflect.TypeFor[Paging]():
 			filters = append(filters, filtersOf(v)...)
 		}
@@ -177,6 +203,9 @@ func register[I, O any](on Resource, method, path, id, summary string, handle Ha
 		return out, nil
 	})
 	s.describe(r)
+	if known[tagPrefix+"NAME"] {
+		s.describeTags(r)
+	}
 	s.noteLiteral(r)
 }
 
@@ -289,6 +318,10 @@ func scopesOf(s tenant.Scope) []string {
 func namesOf(t reflect.Type, kind string) map[string]bool {
 	names := map[string]bool{}
 	for f := range t.Fields() {
+		if f.Type == reflect.TypeFor[TagFilters]() && kind == "query" {
+			names[tagPrefix+"NAME"] = true
+			continue
+		}
 		if f.Anonymous && f.Type.Kind() == reflect.Struct {
 			maps.Copy(names, namesOf(f.Type, kind))
 		}
@@ -312,7 +345,7 @@ func checkQuery(raw string, known map[string]bool) error {
 			break
 		}
 		switch {
-		case !known[name]:
+		case !known[name] && !(known[tagPrefix+"NAME"] && strings.HasPrefix(name, tagPrefix)):
 			wrong = append(wrong, fault.Field{Pointer: text.CutName(name), Code: CodeUnknownField,
 				Detail: "no parameter " + text.Quoted(name) + " is known here", Allowed: listed(known)})
 		case len(given) > 1:

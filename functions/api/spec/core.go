@@ -25,6 +25,7 @@ import (
 type Deps struct {
 	process.Base
 	Store  Store
+	Search store.SearchReader // nil: jobs are not indexed
 	Queues decide.Queue
 	Timers message.Timers
 	// Deployment is the prefix in the names of its tenants' secrets; "": contract.DefaultPrefix
@@ -69,7 +70,7 @@ func NewCore(d Deps) *Core {
 	c.Engine = engine.New(engine.Deps{Base: d.Base, Store: d.Store, Queue: d.Queues, Schemas: c.Schemas,
 		RateLimit: d.RateLimit})
 	c.Runs = c.Engine.Runs
-	c.Read = &show.Reader{Base: d.Base, Store: d.Store, Nodes: c.Runs.Nodes}
+	c.Read = &show.Reader{Base: d.Base, Store: d.Store, Nodes: c.Runs.Nodes, Search: d.Search}
 	wake := arm.Waker{Queue: d.Queues, Timers: d.Timers, Clock: d.Clock, Log: d.Log}
 	c.Editor = &amend.Editor{Store: d.Store, Engine: c.Engine, Read: c.Read, Wake: wake, Entropy: c.Entropy,
 		Log: d.Log, Quota: d.ScheduleQuota}

@@ -34,6 +34,8 @@ const (
 	CodeNotFinished       = "not_finished"
 	CodeWrongState        = "wrong_state"
 	CodeNotUnique         = "not_unique"
+	CodeNotIndexed        = "not_indexed"
+	CodeInvalidFilter     = "invalid_filter"
 	CodeInUse             = "in_use"
 	CodeStaleVersion      = "stale_version"
 	CodeKeyReused         = "idempotency_key_reused"
@@ -64,6 +66,9 @@ var Catalogue = rest.Catalogue{
 		"The job does not exist, has been deleted, or belongs to another tenant. In a batch, #n names an earlier job "+
 			"of the batch that was accepted, from #0."),
 	explain(CodeUnknownLimit, 400, "Unknown limit", "Limits of work are defined by PUT /v1/limits/{name}."),
+	explain(CodeNotIndexed, 400, "Not indexed", "The deployment keeps no index of jobs (search=yes), which this "+
+		"filter needs; allowed names the filters that need none."),
+	explain(CodeInvalidFilter, 400, "Invalid filter", "The pointer names the filter; allowed states its form."),
 	explain(CodeNeverFires, 400, "Calendar never fires", "The calendar has no nominal time in the future."),
 	explain(CodeCycle, 400, "Graph has a cycle", "A node would wait for itself. Remove one of the dependencies."),
 	explain(CodeUnknownNode, 400, "Unknown node", "A node must be defined in the field nodes of the same dag."),

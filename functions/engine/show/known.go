@@ -22,7 +22,7 @@ const deadOrder = "dead "
 
 // dead fills a page with dead jobs, newest first. A tenant with more dead jobs than can be sorted for one page gets
 // them in the order of death, the last one first. A list keeps the order in which it began.
-func (p *search) dead(ctx context.Context, before job.ID, position string) (next string, err error) {
+func (p *listing) dead(ctx context.Context, before job.ID, position string) (next string, err error) {
 	after, byDeath := strings.CutPrefix(position, deadOrder)
 	if !byDeath {
 		most := MaxKnown
@@ -52,7 +52,7 @@ func (p *search) dead(ctx context.Context, before job.ID, position string) (next
 // waking returns the keys of jobs that may be running. The wake-up of a running job is the end of its lease, so it lies
 // between the slowest sweeper and the next minute. A job that waited long for a worker may wake up later; the sweeper
 // brings it back into this range.
-func (p *search) waking(ctx context.Context) ([]job.Key, error) {
+func (p *listing) waking(ctx context.Context) ([]job.Key, error) {
 	now := p.Now()
 	swept, shards, err := p.Store.Slowest(ctx, store.Swept)
 	if err != nil {
@@ -79,7 +79,7 @@ func (p *search) waking(ctx context.Context) ([]job.Key, error) {
 const maxLag = 30 * time.Minute
 
 // among fills the page with the jobs of these keys that pass the filter, newest first.
-func (p *search) among(ctx context.Context, keys []job.Key, before job.ID) (next string, err error) {
+func (p *listing) among(ctx context.Context, keys []job.Key, before job.ID) (next string, err error) {
 	keys = slices.DeleteFunc(keys, func(k job.Key) bool { return before != "" && k.ID >= before || k.ID < p.from })
 	slices.SortFunc(keys, func(a, b job.Key) int { return strings.Compare(string(b.ID), string(a.ID)) })
 	p.began = p.Clock.Now()

@@ -13,13 +13,13 @@ import (
 func (s *Reader) List(
 	ctx context.Context, t tenant.ID, f Filter, position string, limit int,
 ) (page []Job, next string, err error) {
-	p := &search{Reader: s, Filter: f.bounded(s.Now()), tenant: t, limit: limit, began: s.Clock.Now()}
+	p := &listing{Reader: s, Filter: f.bounded(s.Now()), tenant: t, limit: limit, began: s.Clock.Now()}
 	next, err = p.fill(ctx, position)
 	return p.items, next, err
 }
 
 // fill fills the page that begins after a position, and returns where the next one begins; "" is the end.
-func (p *search) fill(ctx context.Context, position string) (next string, err error) {
+func (p *listing) fill(ctx context.Context, position string) (next string, err error) {
 	before := p.to
 	if position != "" && (before == "" || job.ID(position) < before) {
 		before = job.ID(position)
@@ -45,7 +45,7 @@ func (p *search) fill(ctx context.Context, position string) (next string, err er
 }
 
 // ofTask fills the page with the jobs of a task. It reads only the stretches in which the task has jobs.
-func (p *search) ofTask(ctx context.Context, before job.ID) (next string, err error) {
+func (p *listing) ofTask(ctx context.Context, before job.ID) (next string, err error) {
 	var below time.Time
 	if before != "" {
 		below = before.At()

@@ -6,6 +6,7 @@ import (
 	"context"
 	"encoding/json"
 	"slices"
+	"time"
 
 	"golang.org/x/sync/errgroup"
 
@@ -44,10 +45,38 @@ func (s *Reader) Run(ctx context.Context, k run.Key) (Run, error) {
 	return s.withContents(ctx, Run{Snapshot: f})
 }
 
-// RunList reads one page of runs that are shown with that status; "" is any. next is the position of the next page, ""
-// at the end.
+// RunFilter selects runs among those of a list. Zero values select any.
+type RunFilter struct {
+	Status                        string // with which a run is shown
+	Tags                          map[string]string
+	FinishedAfter, FinishedBefore time.Time // FinishedAfter ≤ finished_at < FinishedBefore
+}
+
+// rowMay reports whether a run can pass, by what its row alone says.
+func (f RunFilter) rowMay(is run.Run) bool {
+	switch {
+	case len(f.Tags) > 0 && !is.Tagged, !mayBe(is, f.Status):
+		return false
+	case f.FinishedAfter.IsZero() && f.FinishedBefore.IsZero():
+		return true
+	}
+	return !is.FinishedAt.IsZero() && !is.FinishedAt.Before(f.FinishedAfter) &&
+		(f.FinishedBefore.IsZero() || is.FinishedAt.Before(f.FinishedBefore))
+}
+
+// matches reports whether a run passes.
+func (f RunFilter) matches(r Run) bool {
+	for name, value := range f.Tags {
+		if has, ok := r.Tags[name]; !ok || has != value {
+			return false
+		}
+	}
+	return f.Status == "" || string(r.Shown(r.States())) == f.Status
+}
+
+// RunList reads one page of the runs that pass a filter. next is the position of the next page, "" at the end.
 func (s *Reader) RunList(
-	ctx context.Context, t tenant.ID, q store.RunQuery, status string, limit int,
+	ctx context.Context, t tenant.ID, q store.RunQuery, f RunFilter, limit int,
 ) (page []Run, next string, err error) {
 	rows := 0
 	for range maxListedRuns / store.ReadAtOnce {
@@ -55,7 +84,7 @@ func (s *Reader) RunList(
 		if err != nil {
 			return nil, "", err
 		}
-		found = slices.DeleteFunc(found, func(r store.ListedRun) bool { return !mayBe(r.Run, status) })
+		found = slices.DeleteFunc(found, func(r store.ListedRun) bool { return !f.rowMay(r.Run) })
 		for len(found) > 0 && len(page) < limit && rows < listedRows {
 			lot := found[:min(len(found), limit-len(page), runsReadAtOnce)]
 			found = found[len(lot):]
@@ -65,7 +94,7 @@ func (s *Reader) RunList(
 			}
 			rows += read
 			for _, r := range shown {
-				if r.Snapshot != nil && (status == "" || string(r.Shown(r.States())) == status) {
+				if r.Snapshot != nil && f.matches(r) {
 					page = append(page, r)
 				}
 			}

@@ -59,8 +59,8 @@ func (f Filter) rowMay(r job.Row) bool {
 	return r.Status == f.Status || f.Status == job.Skipped && job.MayBeSuperseded(r)
 }
 
-// search fills one page of a list of jobs.
-type search struct {
+// listing fills one page of a list of jobs.
+type listing struct {
 	*Reader
 	Filter
 	tenant tenant.ID
@@ -70,11 +70,11 @@ type search struct {
 }
 
 // late reports whether the request has read for so long that its page ends.
-func (p *search) late() bool { return p.Clock.Now().Sub(p.began) >= contract.MaxListRead }
+func (p *listing) late() bool { return p.Clock.Now().Sub(p.began) >= contract.MaxListRead }
 
 // show adds the jobs of these rows that are shown with the status of the filter. It returns the last one once the page
 // is full, else "".
-func (p *search) show(ctx context.Context, rows []job.Row) (last job.ID, err error) {
+func (p *listing) show(ctx context.Context, rows []job.Row) (last job.ID, err error) {
 	shown, err := p.Listed(ctx, p.tenant, rows)
 	for _, v := range shown {
 		if p.Status != "" && v.Shown() != p.Status {
@@ -89,7 +89,7 @@ func (p *search) show(ctx context.Context, rows []job.Row) (last job.ID, err err
 
 // read fills the page with jobs of these rows. It returns the last id that it read, and whether that was the end. It
 // shows rows in lots, so that many claims are one read.
-func (p *search) read(ctx context.Context, rows iter.Seq2[job.Row, error]) (last job.ID, end bool, err error) {
+func (p *listing) read(ctx context.Context, rows iter.Seq2[job.Row, error]) (last job.ID, end bool, err error) {
 	read := 0
 	var lot []job.Row
 	for r, err := range rows {

@@ -37,6 +37,8 @@ type Reader struct {
 	process.Base
 	Store Store
 	Nodes Nodes
+	// Search is the index of jobs; nil: there is none.
+	Search store.SearchReader
 }
 
 // Now returns the time, to the millisecond as it is stored.

@@ -454,6 +454,7 @@ const (
 	ProblemCodeInternal             ProblemCode = "internal"
 	ProblemCodeInvalidCursor        ProblemCode = "invalid_cursor"
 	ProblemCodeInvalidExpression    ProblemCode = "invalid_expression"
+	ProblemCodeInvalidFilter        ProblemCode = "invalid_filter"
 	ProblemCodeInvalidJSON          ProblemCode = "invalid_json"
 	ProblemCodeInvalidValue         ProblemCode = "invalid_value"
 	ProblemCodeMethodNotAllowed     ProblemCode = "method_not_allowed"
@@ -461,6 +462,7 @@ const (
 	ProblemCodeNeverFires           ProblemCode = "never_fires"
 	ProblemCodeNotFinished          ProblemCode = "not_finished"
 	ProblemCodeNotFound             ProblemCode = "not_found"
+	ProblemCodeNotIndexed           ProblemCode = "not_indexed"
 	ProblemCodeNotUnique            ProblemCode = "not_unique"
 	ProblemCodeOutOfRange           ProblemCode = "out_of_range"
 	ProblemCodeRateLimited          ProblemCode = "rate_limited"
@@ -497,6 +499,7 @@ const (
 	ProblemErrorCodeInternal             ProblemErrorCode = "internal"
 	ProblemErrorCodeInvalidCursor        ProblemErrorCode = "invalid_cursor"
 	ProblemErrorCodeInvalidExpression    ProblemErrorCode = "invalid_expression"
+	ProblemErrorCodeInvalidFilter        ProblemErrorCode = "invalid_filter"
 	ProblemErrorCodeInvalidJSON          ProblemErrorCode = "invalid_json"
 	ProblemErrorCodeInvalidValue         ProblemErrorCode = "invalid_value"
 	ProblemErrorCodeMethodNotAllowed     ProblemErrorCode = "method_not_allowed"
@@ -504,6 +507,7 @@ const (
 	ProblemErrorCodeNeverFires           ProblemErrorCode = "never_fires"
 	ProblemErrorCodeNotFinished          ProblemErrorCode = "not_finished"
 	ProblemErrorCodeNotFound             ProblemErrorCode = "not_found"
+	ProblemErrorCodeNotIndexed           ProblemErrorCode = "not_indexed"
 	ProblemErrorCodeNotUnique            ProblemErrorCode = "not_unique"
 	ProblemErrorCodeOutOfRange           ProblemErrorCode = "out_of_range"
 	ProblemErrorCodeRateLimited          ProblemErrorCode = "rate_limited"
@@ -836,6 +840,26 @@ const (
 	ListJobsParamsStatusSCHEDULED ListJobsParamsStatus = "SCHEDULED"
 	ListJobsParamsStatusSKIPPED   ListJobsParamsStatus = "SKIPPED"
 	ListJobsParamsStatusSUCCEEDED ListJobsParamsStatus = "SUCCEEDED"
+)
+
+// Defines values for ListJobsParamsPool.
+const (
+	ListJobsParamsPoolLong  ListJobsParamsPool = "long"
+	ListJobsParamsPoolShort ListJobsParamsPool = "short"
+)
+
+// Defines values for ListJobsParamsPriority.
+const (
+	ListJobsParamsPriorityCritical ListJobsParamsPriority = "critical"
+	ListJobsParamsPriorityHigh     ListJobsParamsPriority = "high"
+	ListJobsParamsPriorityLow      ListJobsParamsPriority = "low"
+	ListJobsParamsPriorityNormal   ListJobsParamsPriority = "normal"
+)
+
+// Defines values for ListJobsParamsOrder.
+const (
+	ListJobsParamsOrderNewest ListJobsParamsOrder = "newest"
+	ListJobsParamsOrderOldest ListJobsParamsOrder = "oldest"
 )
 
 // Defines values for ListRunsParamsStatus.
@@ -1784,6 +1808,11 @@ type DeadLetterOutcomesAnswer struct {
 
 // DeadLetterPage Page of a list.
 type DeadLetterPage struct {
+	// AsOf Time up to which everything that happened is in the answer; absent where no search was needed
+	//
+	// Examples: 2027-03-28T01:00:00.000Z
+	AsOf *time.Time `json:"as_of,omitempty"`
+
 	// Items Items of the page, in the order of the list
 	Items []DeadLetter `json:"items"`
 
@@ -1947,6 +1976,54 @@ type GraphView struct {
 	Nodes []GraphNodeView `json:"nodes"`
 }
 
+// GroupPage Page of a list.
+type GroupPage struct {
+	// AsOf Time up to which everything that happened is in the answer; absent where no search was needed
+	//
+	// Examples: 2027-03-28T01:00:00.000Z
+	AsOf *time.Time `json:"as_of,omitempty"`
+
+	// Items Items of the page, in the order of the list
+	Items []GroupView `json:"items"`
+
+	// NextCursor Cursor of the next page; null at the end. A page can be short, even empty, and have a cursor.
+	NextCursor *string `json:"next_cursor"`
+}
+
+// GroupView Dead letters that died for the same cause.
+type GroupView struct {
+	// Code Code of the error with which the jobs died
+	Code string `json:"code"`
+
+	// Count Number of the jobs
+	Count int64 `json:"count"`
+
+	// ExampleJobID Identifier of the job that died last
+	ExampleJobID string `json:"example_job_id"`
+
+	// FirstAt Time at which the first of them died
+	//
+	// Examples: 2027-03-28T01:00:00.000Z
+	FirstAt time.Time `json:"first_at"`
+
+	// Group Fingerprint of task, code and message, without numbers, identifiers, times, addresses and quoted parts
+	Group string `json:"group"`
+
+	// Hourly Number of the jobs that died in each of the last 24 hours, oldest first
+	Hourly []int64 `json:"hourly"`
+
+	// LastAt Time at which the last of them died
+	//
+	// Examples: 2027-03-28T01:00:00.000Z
+	LastAt time.Time `json:"last_at"`
+
+	// Message Message of the error of the example
+	Message string `json:"message"`
+
+	// Task Name of the task of the jobs
+	Task string `json:"task"`
+}
+
 // HTTPAuth Credentials of an HTTP request.
 type HTTPAuth struct {
 	// Bearer ARN of the secret that is sent as the bearer token, over https only. A secret with the tag punctual:hosts goes to those hosts only
@@ -1993,6 +2070,11 @@ type HealthAnswerStatus string
 
 // JobPage Page of a list.
 type JobPage struct {
+	// AsOf Time up to which everything that happened is in the answer; absent where no search was needed
+	//
+	// Examples: 2027-03-28T01:00:00.000Z
+	AsOf *time.Time `json:"as_of,omitempty"`
+
 	// Items Items of the page, in the order of the list
 	Items []JobView `json:"items"`
 
@@ -3564,6 +3646,11 @@ type RunNowRequestOverlap string
 
 // RunPage Page of a list.
 type RunPage struct {
+	// AsOf Time up to which everything that happened is in the answer; absent where no search was needed
+	//
+	// Examples: 2027-03-28T01:00:00.000Z
+	AsOf *time.Time `json:"as_of,omitempty"`
+
 	// Items Items of the page, in the order of the list
 	Items []RunView `json:"items"`
 
@@ -4171,6 +4258,33 @@ type ListDeadLettersParams struct {
 
 	// DeadBefore Filter: time before which dead_at lies
 	DeadBefore *time.Time `form:"dead_before,omitempty" json:"dead_before,omitempty"`
+
+	// Code Filter: code of the error
+	Code *string `form:"code,omitempty" json:"code,omitempty"`
+
+	// Group Filter: group, as /v1/dead-letters/groups lists them
+	Group *string `form:"group,omitempty" json:"group,omitempty"`
+
+	// Schedule Filter: name of the schedule
+	Schedule *string `form:"schedule,omitempty" json:"schedule,omitempty"`
+
+	// Dag Filter: name of the dag of the run of which the job is a node
+	Dag *string `form:"dag,omitempty" json:"dag,omitempty"`
+
+	// Tags Filters by tags: parameters named tag.NAME, each with the value of that tag
+	Tags *map[string]string `form:"tags,omitempty" json:"tags,omitempty"`
+}
+
+// ListDeadLetterGroupsParams defines parameters for ListDeadLetterGroups.
+type ListDeadLetterGroupsParams struct {
+	// Limit Maximum number of items of the page
+	Limit *int `form:"limit,omitempty" json:"limit,omitempty"`
+
+	// Cursor Cursor from next_cursor of the page before, with the same filters
+	Cursor *string `form:"cursor,omitempty" json:"cursor,omitempty"`
+
+	// DeadAfter Filter: earliest dead_at of the jobs that count
+	DeadAfter *time.Time `form:"dead_after,omitempty" json:"dead_after,omitempty"`
 }
 
 // ListExclusionsParams defines parameters for ListExclusions.
@@ -4204,10 +4318,58 @@ type ListJobsParams struct {
 
 	// CreatedBefore Filter: time before which created_at lies
 	CreatedBefore *time.Time `form:"created_before,omitempty" json:"created_before,omitempty"`
+
+	// Dag Filter: name of the dag of the run of which the job is a node
+	Dag *string `form:"dag,omitempty" json:"dag,omitempty"`
+
+	// RunID Filter: identifier of the run of which the job is a node
+	RunID *string `form:"run_id,omitempty" json:"run_id,omitempty"`
+
+	// Pool Filter: pool
+	Pool *ListJobsParamsPool `form:"pool,omitempty" json:"pool,omitempty"`
+
+	// Priority Filter: priority
+	Priority *ListJobsParamsPriority `form:"priority,omitempty" json:"priority,omitempty"`
+
+	// Code Filter: code of status_reason
+	Code *string `form:"code,omitempty" json:"code,omitempty"`
+
+	// Group Filter: group of dead letters, as /v1/dead-letters/groups lists them
+	Group *string `form:"group,omitempty" json:"group,omitempty"`
+
+	// ID Filter: beginning of the identifier
+	ID *string `form:"id,omitempty" json:"id,omitempty"`
+
+	// DueAfter Filter: earliest due_at
+	DueAfter *time.Time `form:"due_after,omitempty" json:"due_after,omitempty"`
+
+	// DueBefore Filter: time before which due_at lies
+	DueBefore *time.Time `form:"due_before,omitempty" json:"due_before,omitempty"`
+
+	// FinishedAfter Filter: earliest finished_at
+	FinishedAfter *time.Time `form:"finished_after,omitempty" json:"finished_after,omitempty"`
+
+	// FinishedBefore Filter: time before which finished_at lies
+	FinishedBefore *time.Time `form:"finished_before,omitempty" json:"finished_before,omitempty"`
+
+	// Order Order of the list; default newest
+	Order *ListJobsParamsOrder `form:"order,omitempty" json:"order,omitempty"`
+
+	// Tags Filters by tags: parameters named tag.NAME, each with the value of that tag
+	Tags *map[string]string `form:"tags,omitempty" json:"tags,omitempty"`
 }
 
 // ListJobsParamsStatus defines parameters for ListJobs.
 type ListJobsParamsStatus string
+
+// ListJobsParamsPool defines parameters for ListJobs.
+type ListJobsParamsPool string
+
+// ListJobsParamsPriority defines parameters for ListJobs.
+type ListJobsParamsPriority string
+
+// ListJobsParamsOrder defines parameters for ListJobs.
+type ListJobsParamsOrder string
 
 // CreateJobParams defines parameters for CreateJob.
 type CreateJobParams struct {
@@ -4316,11 +4478,20 @@ type ListRunsParams struct {
 	// CreatedBefore Time before which the runs to list were created
 	CreatedBefore *time.Time `form:"created_before,omitempty" json:"created_before,omitempty"`
 
+	// FinishedAfter Earliest finished_at of the runs to list
+	FinishedAfter *time.Time `form:"finished_after,omitempty" json:"finished_after,omitempty"`
+
+	// FinishedBefore Time before which the runs to list finished
+	FinishedBefore *time.Time `form:"finished_before,omitempty" json:"finished_before,omitempty"`
+
 	// Limit Maximum number of items of the page
 	Limit *int `form:"limit,omitempty" json:"limit,omitempty"`
 
 	// Cursor Cursor from next_cursor of the page before, with the same filters
 	Cursor *string `form:"cursor,omitempty" json:"cursor,omitempty"`
+
+	// Tags Filters by tags: parameters named tag.NAME, each with the value of that tag
+	Tags *map[string]string `form:"tags,omitempty" json:"tags,omitempty"`
 }
 
 // ListRunsParamsStatus defines parameters for ListRuns.
@@ -4467,83 +4638,84 @@ type Operation struct {
 
 // Operations of the API.
 var (
-	ListDags           = Operation{ID: "listDags", Method: "GET", Path: "/v1/dags"}
-	ValidateDag        = Operation{ID: "validateDag", Method: "POST", Path: "/v1/dags/validate"}
-	DeleteDag          = Operation{ID: "deleteDag", Method: "DELETE", Path: "/v1/dags/{name}"}
-	GetDag             = Operation{ID: "getDag", Method: "GET", Path: "/v1/dags/{name}"}
-	PutDag             = Operation{ID: "putDag", Method: "PUT", Path: "/v1/dags/{name}"}
-	CreateDagRun       = Operation{ID: "createDagRun", Method: "POST", Path: "/v1/dags/{name}/runs"}
-	ListDagVersions    = Operation{ID: "listDagVersions", Method: "GET", Path: "/v1/dags/{name}/versions"}
-	ListDeadLetters    = Operation{ID: "listDeadLetters", Method: "GET", Path: "/v1/dead-letters"}
-	PurgeDeadLetters   = Operation{ID: "purgeDeadLetters", Method: "POST", Path: "/v1/dead-letters/purge"}
-	RedriveDeadLetters = Operation{ID: "redriveDeadLetters", Method: "POST", Path: "/v1/dead-letters/redrive"}
-	ListExclusions     = Operation{ID: "listExclusions", Method: "GET", Path: "/v1/exclusions"}
-	DeleteExclusion    = Operation{ID: "deleteExclusion", Method: "DELETE", Path: "/v1/exclusions/{name}"}
-	GetExclusion       = Operation{ID: "getExclusion", Method: "GET", Path: "/v1/exclusions/{name}"}
-	PutExclusion       = Operation{ID: "putExclusion", Method: "PUT", Path: "/v1/exclusions/{name}"}
-	GetHealth          = Operation{ID: "getHealth", Method: "GET", Path: "/v1/health"}
-	ListJobs           = Operation{ID: "listJobs", Method: "GET", Path: "/v1/jobs"}
-	CreateJob          = Operation{ID: "createJob", Method: "POST", Path: "/v1/jobs"}
-	CreateJobs         = Operation{ID: "createJobs", Method: "POST", Path: "/v1/jobs/batch"}
-	DeleteJob          = Operation{ID: "deleteJob", Method: "DELETE", Path: "/v1/jobs/{id}"}
-	GetJob             = Operation{ID: "getJob", Method: "GET", Path: "/v1/jobs/{id}"}
-	PatchJob           = Operation{ID: "patchJob", Method: "PATCH", Path: "/v1/jobs/{id}"}
-	ListAttempts       = Operation{ID: "listAttempts", Method: "GET", Path: "/v1/jobs/{id}/attempts"}
-	CancelJob          = Operation{ID: "cancelJob", Method: "POST", Path: "/v1/jobs/{id}/cancel"}
-	PauseJob           = Operation{ID: "pauseJob", Method: "POST", Path: "/v1/jobs/{id}/pause"}
-	RedriveJob         = Operation{ID: "redriveJob", Method: "POST", Path: "/v1/jobs/{id}/redrive"}
-	ResumeJob          = Operation{ID: "resumeJob", Method: "POST", Path: "/v1/jobs/{id}/resume"}
-	RunJobNow          = Operation{ID: "runJobNow", Method: "POST", Path: "/v1/jobs/{id}/run-now"}
-	ListLimits         = Operation{ID: "listLimits", Method: "GET", Path: "/v1/limits"}
-	DeleteLimit        = Operation{ID: "deleteLimit", Method: "DELETE", Path: "/v1/limits/{name}"}
-	GetLimit           = Operation{ID: "getLimit", Method: "GET", Path: "/v1/limits/{name}"}
-	PutLimit           = Operation{ID: "putLimit", Method: "PUT", Path: "/v1/limits/{name}"}
-	ListLimitKeys      = Operation{ID: "listLimitKeys", Method: "GET", Path: "/v1/limits/{name}/keys"}
-	GetDocument        = Operation{ID: "getDocument", Method: "GET", Path: "/v1/openapi.json"}
-	ListOperations     = Operation{ID: "listOperations", Method: "GET", Path: "/v1/operations"}
-	GetOperation       = Operation{ID: "getOperation", Method: "GET", Path: "/v1/operations/{id}"}
-	PauseOperation     = Operation{ID: "pauseOperation", Method: "POST", Path: "/v1/operations/{id}/pause"}
-	ProceedOperation   = Operation{ID: "proceedOperation", Method: "POST", Path: "/v1/operations/{id}/proceed"}
-	ResumeOperation    = Operation{ID: "resumeOperation", Method: "POST", Path: "/v1/operations/{id}/resume"}
-	StopOperation      = Operation{ID: "stopOperation", Method: "POST", Path: "/v1/operations/{id}/stop"}
-	ListPauses         = Operation{ID: "listPauses", Method: "GET", Path: "/v1/pauses"}
-	DeletePause        = Operation{ID: "deletePause", Method: "DELETE", Path: "/v1/pauses/{scope}"}
-	PutPause           = Operation{ID: "putPause", Method: "PUT", Path: "/v1/pauses/{scope}"}
-	ListProblems       = Operation{ID: "listProblems", Method: "GET", Path: "/v1/problems"}
-	GetProblem         = Operation{ID: "getProblem", Method: "GET", Path: "/v1/problems/{code}"}
-	GetReadiness       = Operation{ID: "getReadiness", Method: "GET", Path: "/v1/ready"}
-	ListRuns           = Operation{ID: "listRuns", Method: "GET", Path: "/v1/runs"}
-	CreateRun          = Operation{ID: "createRun", Method: "POST", Path: "/v1/runs"}
-	DeleteRun          = Operation{ID: "deleteRun", Method: "DELETE", Path: "/v1/runs/{id}"}
-	GetRun             = Operation{ID: "getRun", Method: "GET", Path: "/v1/runs/{id}"}
-	CancelRun          = Operation{ID: "cancelRun", Method: "POST", Path: "/v1/runs/{id}/cancel"}
-	ListRunEvents      = Operation{ID: "listRunEvents", Method: "GET", Path: "/v1/runs/{id}/events"}
-	GetRunGraph        = Operation{ID: "getRunGraph", Method: "GET", Path: "/v1/runs/{id}/graph"}
-	GetRunNode         = Operation{ID: "getRunNode", Method: "GET", Path: "/v1/runs/{id}/nodes/{node}"}
-	CompleteRunNode    = Operation{ID: "completeRunNode", Method: "POST", Path: "/v1/runs/{id}/nodes/{node}/complete"}
-	RetryRunNode       = Operation{ID: "retryRunNode", Method: "POST", Path: "/v1/runs/{id}/nodes/{node}/retry"}
-	SkipRunNode        = Operation{ID: "skipRunNode", Method: "POST", Path: "/v1/runs/{id}/nodes/{node}/skip"}
-	PauseRun           = Operation{ID: "pauseRun", Method: "POST", Path: "/v1/runs/{id}/pause"}
-	ResumeRun          = Operation{ID: "resumeRun", Method: "POST", Path: "/v1/runs/{id}/resume"}
-	RetryRun           = Operation{ID: "retryRun", Method: "POST", Path: "/v1/runs/{id}/retry"}
-	ListSchedules      = Operation{ID: "listSchedules", Method: "GET", Path: "/v1/schedules"}
-	PreviewCalendar    = Operation{ID: "previewCalendar", Method: "POST", Path: "/v1/schedules/preview"}
-	DeleteSchedule     = Operation{ID: "deleteSchedule", Method: "DELETE", Path: "/v1/schedules/{name}"}
-	GetSchedule        = Operation{ID: "getSchedule", Method: "GET", Path: "/v1/schedules/{name}"}
-	PatchSchedule      = Operation{ID: "patchSchedule", Method: "PATCH", Path: "/v1/schedules/{name}"}
-	PutSchedule        = Operation{ID: "putSchedule", Method: "PUT", Path: "/v1/schedules/{name}"}
-	CreateBackfill     = Operation{ID: "createBackfill", Method: "POST", Path: "/v1/schedules/{name}/backfills"}
-	DryRunSchedule     = Operation{ID: "dryRunSchedule", Method: "POST", Path: "/v1/schedules/{name}/dry-run"}
-	ListOccurrences    = Operation{ID: "listOccurrences", Method: "GET", Path: "/v1/schedules/{name}/occurrences"}
-	PauseSchedule      = Operation{ID: "pauseSchedule", Method: "POST", Path: "/v1/schedules/{name}/pause"}
-	PreviewSchedule    = Operation{ID: "previewSchedule", Method: "GET", Path: "/v1/schedules/{name}/preview"}
-	ResumeSchedule     = Operation{ID: "resumeSchedule", Method: "POST", Path: "/v1/schedules/{name}/resume"}
-	RunScheduleNow     = Operation{ID: "runScheduleNow", Method: "POST", Path: "/v1/schedules/{name}/run-now"}
-	ListTasks          = Operation{ID: "listTasks", Method: "GET", Path: "/v1/tasks"}
-	DeleteTask         = Operation{ID: "deleteTask", Method: "DELETE", Path: "/v1/tasks/{name}"}
-	GetTask            = Operation{ID: "getTask", Method: "GET", Path: "/v1/tasks/{name}"}
-	PutTask            = Operation{ID: "putTask", Method: "PUT", Path: "/v1/tasks/{name}"}
-	WhoAmI             = Operation{ID: "whoAmI", Method: "GET", Path: "/v1/whoami"}
+	ListDags             = Operation{ID: "listDags", Method: "GET", Path: "/v1/dags"}
+	ValidateDag          = Operation{ID: "validateDag", Method: "POST", Path: "/v1/dags/validate"}
+	DeleteDag            = Operation{ID: "deleteDag", Method: "DELETE", Path: "/v1/dags/{name}"}
+	GetDag               = Operation{ID: "getDag", Method: "GET", Path: "/v1/dags/{name}"}
+	PutDag               = Operation{ID: "putDag", Method: "PUT", Path: "/v1/dags/{name}"}
+	CreateDagRun         = Operation{ID: "createDagRun", Method: "POST", Path: "/v1/dags/{name}/runs"}
+	ListDagVersions      = Operation{ID: "listDagVersions", Method: "GET", Path: "/v1/dags/{name}/versions"}
+	ListDeadLetters      = Operation{ID: "listDeadLetters", Method: "GET", Path: "/v1/dead-letters"}
+	ListDeadLetterGroups = Operation{ID: "listDeadLetterGroups", Method: "GET", Path: "/v1/dead-letters/groups"}
+	PurgeDeadLetters     = Operation{ID: "purgeDeadLetters", Method: "POST", Path: "/v1/dead-letters/purge"}
+	RedriveDeadLetters   = Operation{ID: "redriveDeadLetters", Method: "POST", Path: "/v1/dead-letters/redrive"}
+	ListExclusions       = Operation{ID: "listExclusions", Method: "GET", Path: "/v1/exclusions"}
+	DeleteExclusion      = Operation{ID: "deleteExclusion", Method: "DELETE", Path: "/v1/exclusions/{name}"}
+	GetExclusion         = Operation{ID: "getExclusion", Method: "GET", Path: "/v1/exclusions/{name}"}
+	PutExclusion         = Operation{ID: "putExclusion", Method: "PUT", Path: "/v1/exclusions/{name}"}
+	GetHealth            = Operation{ID: "getHealth", Method: "GET", Path: "/v1/health"}
+	ListJobs             = Operation{ID: "listJobs", Method: "GET", Path: "/v1/jobs"}
+	CreateJob            = Operation{ID: "createJob", Method: "POST", Path: "/v1/jobs"}
+	CreateJobs           = Operation{ID: "createJobs", Method: "POST", Path: "/v1/jobs/batch"}
+	DeleteJob            = Operation{ID: "deleteJob", Method: "DELETE", Path: "/v1/jobs/{id}"}
+	GetJob               = Operation{ID: "getJob", Method: "GET", Path: "/v1/jobs/{id}"}
+	PatchJob             = Operation{ID: "patchJob", Method: "PATCH", Path: "/v1/jobs/{id}"}
+	ListAttempts         = Operation{ID: "listAttempts", Method: "GET", Path: "/v1/jobs/{id}/attempts"}
+	CancelJob            = Operation{ID: "cancelJob", Method: "POST", Path: "/v1/jobs/{id}/cancel"}
+	PauseJob             = Operation{ID: "pauseJob", Method: "POST", Path: "/v1/jobs/{id}/pause"}
+	RedriveJob           = Operation{ID: "redriveJob", Method: "POST", Path: "/v1/jobs/{id}/redrive"}
+	ResumeJob            = Operation{ID: "resumeJob", Method: "POST", Path: "/v1/jobs/{id}/resume"}
+	RunJobNow            = Operation{ID: "runJobNow", Method: "POST", Path: "/v1/jobs/{id}/run-now"}
+	ListLimits           = Operation{ID: "listLimits", Method: "GET", Path: "/v1/limits"}
+	DeleteLimit          = Operation{ID: "deleteLimit", Method: "DELETE", Path: "/v1/limits/{name}"}
+	GetLimit             = Operation{ID: "getLimit", Method: "GET", Path: "/v1/limits/{name}"}
+	PutLimit             = Operation{ID: "putLimit", Method: "PUT", Path: "/v1/limits/{name}"}
+	ListLimitKeys        = Operation{ID: "listLimitKeys", Method: "GET", Path: "/v1/limits/{name}/keys"}
+	GetDocument          = Operation{ID: "getDocument", Method: "GET", Path: "/v1/openapi.json"}
+	ListOperations       = Operation{ID: "listOperations", Method: "GET", Path: "/v1/operations"}
+	GetOperation         = Operation{ID: "getOperation", Method: "GET", Path: "/v1/operations/{id}"}
+	PauseOperation       = Operation{ID: "pauseOperation", Method: "POST", Path: "/v1/operations/{id}/pause"}
+	ProceedOperation     = Operation{ID: "proceedOperation", Method: "POST", Path: "/v1/operations/{id}/proceed"}
+	ResumeOperation      = Operation{ID: "resumeOperation", Method: "POST", Path: "/v1/operations/{id}/resume"}
+	StopOperation        = Operation{ID: "stopOperation", Method: "POST", Path: "/v1/operations/{id}/stop"}
+	ListPauses           = Operation{ID: "listPauses", Method: "GET", Path: "/v1/pauses"}
+	DeletePause          = Operation{ID: "deletePause", Method: "DELETE", Path: "/v1/pauses/{scope}"}
+	PutPause             = Operation{ID: "putPause", Method: "PUT", Path: "/v1/pauses/{scope}"}
+	ListProblems         = Operation{ID: "listProblems", Method: "GET", Path: "/v1/problems"}
+	GetProblem           = Operation{ID: "getProblem", Method: "GET", Path: "/v1/problems/{code}"}
+	GetReadiness         = Operation{ID: "getReadiness", Method: "GET", Path: "/v1/ready"}
+	ListRuns             = Operation{ID: "listRuns", Method: "GET", Path: "/v1/runs"}
+	CreateRun            = Operation{ID: "createRun", Method: "POST", Path: "/v1/runs"}
+	DeleteRun            = Operation{ID: "deleteRun", Method: "DELETE", Path: "/v1/runs/{id}"}
+	GetRun               = Operation{ID: "getRun", Method: "GET", Path: "/v1/runs/{id}"}
+	CancelRun            = Operation{ID: "cancelRun", Method: "POST", Path: "/v1/runs/{id}/cancel"}
+	ListRunEvents        = Operation{ID: "listRunEvents", Method: "GET", Path: "/v1/runs/{id}/events"}
+	GetRunGraph          = Operation{ID: "getRunGraph", Method: "GET", Path: "/v1/runs/{id}/graph"}
+	GetRunNode           = Operation{ID: "getRunNode", Method: "GET", Path: "/v1/runs/{id}/nodes/{node}"}
+	CompleteRunNode      = Operation{ID: "completeRunNode", Method: "POST", Path: "/v1/runs/{id}/nodes/{node}/complete"}
+	RetryRunNode         = Operation{ID: "retryRunNode", Method: "POST", Path: "/v1/runs/{id}/nodes/{node}/retry"}
+	SkipRunNode          = Operation{ID: "skipRunNode", Method: "POST", Path: "/v1/runs/{id}/nodes/{node}/skip"}
+	PauseRun             = Operation{ID: "pauseRun", Method: "POST", Path: "/v1/runs/{id}/pause"}
+	ResumeRun            = Operation{ID: "resumeRun", Method: "POST", Path: "/v1/runs/{id}/resume"}
+	RetryRun             = Operation{ID: "retryRun", Method: "POST", Path: "/v1/runs/{id}/retry"}
+	ListSchedules        = Operation{ID: "listSchedules", Method: "GET", Path: "/v1/schedules"}
+	PreviewCalendar      = Operation{ID: "previewCalendar", Method: "POST", Path: "/v1/schedules/preview"}
+	DeleteSchedule       = Operation{ID: "deleteSchedule", Method: "DELETE", Path: "/v1/schedules/{name}"}
+	GetSchedule          = Operation{ID: "getSchedule", Method: "GET", Path: "/v1/schedules/{name}"}
+	PatchSchedule        = Operation{ID: "patchSchedule", Method: "PATCH", Path: "/v1/schedules/{name}"}
+	PutSchedule          = Operation{ID: "putSchedule", Method: "PUT", Path: "/v1/schedules/{name}"}
+	CreateBackfill       = Operation{ID: "createBackfill", Method: "POST", Path: "/v1/schedules/{name}/backfills"}
+	DryRunSchedule       = Operation{ID: "dryRunSchedule", Method: "POST", Path: "/v1/schedules/{name}/dry-run"}
+	ListOccurrences      = Operation{ID: "listOccurrences", Method: "GET", Path: "/v1/schedules/{name}/occurrences"}
+	PauseSchedule        = Operation{ID: "pauseSchedule", Method: "POST", Path: "/v1/schedules/{name}/pause"}
+	PreviewSchedule      = Operation{ID: "previewSchedule", Method: "GET", Path: "/v1/schedules/{name}/preview"}
+	ResumeSchedule       = Operation{ID: "resumeSchedule", Method: "POST", Path: "/v1/schedules/{name}/resume"}
+	RunScheduleNow       = Operation{ID: "runScheduleNow", Method: "POST", Path: "/v1/schedules/{name}/run-now"}
+	ListTasks            = Operation{ID: "listTasks", Method: "GET", Path: "/v1/tasks"}
+	DeleteTask           = Operation{ID: "deleteTask", Method: "DELETE", Path: "/v1/tasks/{name}"}
+	GetTask              = Operation{ID: "getTask", Method: "GET", Path: "/v1/tasks/{name}"}
+	PutTask              = Operation{ID: "putTask", Method: "PUT", Path: "/v1/tasks/{name}"}
+	WhoAmI               = Operation{ID: "whoAmI", Method: "GET", Path: "/v1/whoami"}
 )
 
 // Operations lists all operations.
@@ -4556,6 +4728,7 @@ var Operations = []Operation{
 	CreateDagRun,
 	ListDagVersions,
 	ListDeadLetters,
+	ListDeadLetterGroups,
 	PurgeDeadLetters,
 	RedriveDeadLetters,
 	ListExclusions,
