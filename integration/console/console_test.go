@@ -152,6 +152,7 @@ func TestConsole_ServesItsUsers(t *testing.T) {
 		"shows of what runs what is known, and no lateness that is not": showsWhatRuns,
 		"pauses and resumes its refreshing":                             holdsStill,
 		"sums up what died of what, and what is paused":                 sumsUp,
+		"finds jobs by tag, code and the beginning of an id":            findsJobs,
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -654,6 +655,29 @@ func showsWhatRuns(t *testing.T, b *browser, r rest) {
 	}
 }
 
+func findsJobs(t *testing.T, b *browser, r rest) {
+	mine := r.post(`{"task":"echo","delay":"1h","tags":{"team":"a=b"}}`)
+	other := r.post(`{"task":"echo","delay":"1h","tags":{"team":"ops"}}`)
+	dead := r.post(`{"task":"echo","payload":{"fail":1},"retry":{"max_attempts":1}}`)
+	r.ended("/jobs/" + dead)
+	p := b.open(t, r.url+"/#/jobs")
+	p.shows(mine, other, dead)
+	only := func(id string) {
+		t.Helper()
+		p.await(`[...document.querySelectorAll('tbody a.id')].map((e) => e.title).join() === ` + quoted(id))
+	}
+	p.write("Tag, NAME=VALUE", "team=a=b")
+	p.press("Tab")
+	only(mine)
+	p.visit("#/jobs?code=echo_failed")
+	only(dead)
+	p.visit("#/jobs?id=" + strings.ToLower(other))
+	only(other)
+	p.shoot("jobs-found")
+	p.visit("#/jobs?id=01")
+	p.await("document.querySelector('[role=alert] code')")
+}
+
 func sumsUp(t *testing.T, b *browser, r rest) {
 	p := b.open(t, r.url+"/")
 	p.shows("No job has failed for good in the last 24 hours.")
@@ -775,8 +799,8 @@ func (r rest) views() map[string]string {
 	return map[string]string{
 		"overview": "#/", "jobs": "#/jobs", "job": "#/jobs/" + dead, "schedules": "#/schedules",
 		"schedule": "#/schedules/beat", "schedule-new": "#/schedules/new!", "schedule-edit": "#/schedules/morning/edit",
-		"job-new": "#/jobs/new!?like=" + dead, "tasks": "#/tasks", "task": "#/tasks/extract", "task-new": "#/tasks/new!",
-		"dags": "#/dags", "dag": "#/dags/etl",
+		"job-new": "#/jobs/new!?like=" + dead, "tasks": "#/tasks", "task": "#/tasks/extract",
+		"task-new": "#/tasks/new!", "dags": "#/dags", "dag": "#/dags/etl",
 		"run": "#/runs/" + run + "/refunds", "deadletters": "#/dead-letters", "pauses": "#/pauses",
 		"held": "#/jobs/" + held, "limits": "#/limits", "limit": "#/limits/github",
 	}

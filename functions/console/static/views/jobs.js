@@ -60,10 +60,17 @@ export const refilter = (room, query, name) => (e) => {
   location.replace(`#/${room}${next.size ? `?${next}` : ''}`)
 }
 
+// tagFilter is the filter that NAME=VALUE means; the API says what is wrong with one that has no =.
+export function tagFilter(text) {
+  const [name, ...value] = text.split('=')
+  return text ? { [`tag.${name.trim()}`]: value.join('=') } : {}
+}
+
 export function Jobs({ query, can }) {
   const after = query.after && new Date(query.after)
   const pages = usePages('/jobs', {
-    status: query.status, task: query.task, schedule: query.schedule,
+    status: query.status, task: query.task, schedule: query.schedule, code: query.code, id: query.id?.toUpperCase(),
+    ...tagFilter(query.tag || ''),
     created_after: after && !Number.isNaN(after.getTime()) ? after.toISOString() : undefined,
   })
   const field = (name, label, more) => html`<${Field} name=${name} label=${label} value=${query[name] || ''}
@@ -73,6 +80,7 @@ export function Jobs({ query, can }) {
     <div class="filters" role="search" aria-label="Filter jobs">
       ${field('status', 'Status', { options: [['', 'Any'], ...statuses.map((s) => [s, s.toLowerCase()])] })}
       ${field('task', 'Task')}${field('schedule', 'Schedule')}
+      ${field('tag', 'Tag, NAME=VALUE')}${field('code', 'Code of the reason')}${field('id', 'Id begins with')}
       ${field('after', 'Accepted after', { type: 'datetime-local' })}
       ${filtered && html`<a class="button" href="#/jobs">Clear filters</a>`}
       ${can('write') && html`<a class="button"
