@@ -14,6 +14,7 @@ import (
 	"punctual/functions/api/rest"
 	"punctual/functions/api/schedules"
 	"punctual/functions/api/spec"
+	statsapi "punctual/functions/api/stats"
 	"punctual/shared/contract"
 	"punctual/shared/target"
 	"punctual/shared/tenant"
@@ -48,6 +49,7 @@ func New(d Deps) http.Handler {
 	s.DagRuns = dags.New(core, s)
 	limitsapi.New(core)
 	operations.New(core)
+	statsapi.New(core)
 	admin.New(core, func() ([]byte, error) { return document(core.Router.OpenAPI()) })
 	return core.Router
 }

@@ -58,6 +58,8 @@ var schemaTexts = map[string]string{
 	"QuotaView":                "Use of a quota of the tenant.",
 	"RRuleCalendarRequest":     "Calendar by a recurrence rule of RFC 5545.",
 	"Range":                    "Stretch of time on which schedules do not run.",
+	"SeriesView":               "Counts of each step of a range, in lists of one length.",
+	"StatsView":                "Counts of what became of jobs, step by step.",
 	"RateView":                 "Maximum number of starts in any window of time.",
 	"ReadyAnswer":              "Readiness of the API, and how far its passes have come.",
 	"Reason":                   "Reason for a status.",

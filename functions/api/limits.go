@@ -20,6 +20,7 @@ import (
 	"punctual/shared/schema"
 	"punctual/shared/search"
 	"punctual/shared/span"
+	"punctual/shared/stats"
 	"punctual/shared/text"
 )
 
@@ -59,6 +60,8 @@ var limits = strings.NewReplacer(
 	"{=limit_rate}", strconv.Itoa(contract.MaxRatePerSecond),
 	"{=list_read}", text.SpelledTime(contract.MaxListRead, time.Second, "a second", "seconds"),
 	"{=move_days}", strconv.Itoa(calendar.MaxMoveDays),
+	"{=stats_days}", spec.Days(stats.MaxRange),
+	"{=stats_steps}", strconv.Itoa(stats.MaxSteps),
 	"{=zone_rules_days}", strconv.Itoa(int(contract.MaxZoneRulesAge/(24*time.Hour))),
 	"{=next_shown}", text.Spelled(schedules.NextShown),
 	"{=operation_errors}", strconv.Itoa(operation.MaxErrors),

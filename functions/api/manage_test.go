@@ -280,7 +280,7 @@ func TestDocument_NamesEveryRouteAndCode(t *testing.T) {
 		"GET /v1/limits/{name}/keys", "GET /v1/operations", "GET /v1/operations/{id}",
 		"GET /v1/openapi.json", "GET /v1/pauses", "GET /v1/problems",
 		"GET /v1/problems/{code}", "GET /v1/ready", "GET /v1/schedules", "GET /v1/schedules/{name}",
-		"GET /v1/schedules/{name}/occurrences", "GET /v1/schedules/{name}/preview", "GET /v1/tasks",
+		"GET /v1/schedules/{name}/occurrences", "GET /v1/schedules/{name}/preview", "GET /v1/stats", "GET /v1/tasks",
 		"GET /v1/tasks/{name}", "GET /v1/whoami", "PATCH /v1/jobs/{id}", "PATCH /v1/schedules/{name}",
 		"POST /v1/dead-letters/purge", "POST /v1/dead-letters/redrive", "POST /v1/jobs", "POST /v1/jobs/batch",
 		"POST /v1/jobs/{id}/cancel", "POST /v1/jobs/{id}/pause", "POST /v1/jobs/{id}/redrive",

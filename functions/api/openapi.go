@@ -124,6 +124,8 @@ var parameterBounds = fieldBounds{
 	"dead_before": spec.InstantForm,
 	"after":       spec.InstantForm,
 	"before":      spec.InstantForm,
+	"from":        spec.InstantForm,
+	"to":          spec.InstantForm,
 	"If-Match":    field.Matching(`^\*$|`+rest.MatchPattern.String(), 0), "Idempotency-Key": spec.KeyForm,
 	"code": field.OneOf(codes()),
 }

@@ -52,7 +52,7 @@ var methods = map[string]string{
 	"deletePause": "Resume", "listPauses": "Pauses", "putPause": "Pause",
 
 	"getDocument": "Document", "getHealth": "Health", "getProblem": "Problem", "getReadiness": "Readiness",
-	"listProblems": "Problems", "whoAmI": "WhoAmI",
+	"getStats": "Stats", "listProblems": "Problems", "whoAmI": "WhoAmI",
 }
 
 // served returns the operations of the document that the API serves.

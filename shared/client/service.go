@@ -107,3 +107,8 @@ func (c *Client) DeleteLimit(ctx context.Context, name string, only ...Condition
 func (c *Client) LimitKeys(ctx context.Context, name string) iter.Seq2[rest.LimitKeyView, error] {
 	return list[rest.LimitKeyView](ctx, c, rest.ListLimitKeys, Request{Path: []string{name}})
 }
+
+// Stats returns counts of what became of jobs, step by step of time. A nil range is the last 24 hours by the hour.
+func (c *Client) Stats(ctx context.Context, of *rest.GetStatsParams) (rest.StatsView, error) {
+	return Call[rest.StatsView](ctx, c, rest.GetStats, Request{Params: of})
+}

@@ -46,6 +46,7 @@ var _ interface {
 	RestoredTables
 	Recognizer
 	Forecasts
+	StatsReader
 } = (*Store)(nil)
 
 // Writes are writes of any items.

@@ -59,6 +59,8 @@ type Options struct {
 	Pumps  int // pollers of the report queue; 0: 2
 	// Deadlines is how often the sweeper also looks for deadlines that have passed; 0: only in its passes.
 	Deadlines time.Duration
+	// Stats is how often the counts of what became of jobs are added to the table; 0: there are none.
+	Stats     time.Duration
 	HTTPAllow []netip.Prefix
 	OwnPorts  []uint16
 	NoSignIn  bool // the API needs no token

@@ -2,6 +2,7 @@ package system
 
 import (
 	"context"
+	"errors"
 	"net/http"
 	"sync"
 
@@ -10,6 +11,7 @@ import (
 	"punctual/functions/promoter"
 	"punctual/functions/redrive"
 	"punctual/functions/search"
+	"punctual/functions/stats"
 	"punctual/functions/status"
 	"punctual/functions/stream"
 	"punctual/functions/sweeper"
@@ -30,6 +32,7 @@ type System struct {
 
 	worker *worker.Worker // nil when it is another process
 	index  *search.Stage  // nil: jobs are not indexed
+	counts *stats.Stage   // nil: nothing is counted
 	pumps  []func(context.Context)
 }
 
@@ -50,7 +53,7 @@ func Compose(p Ports, o Options) *System {
 		rest = api.New(api.Deps{
 			Base: base(p, "api"), Store: storeOf(p), Queues: p.Queues, Timers: p.Timers,
 			HTTPAllow: o.HTTPAllow, OwnPorts: o.OwnPorts, NoSignIn: o.NoSignIn, Unready: o.Unready,
-			Search: searchOf(p),
+			Search: searchOf(p), Counted: o.Stats > 0,
 		})
 	}
 	// The table's stream: sends what is near, or asks for its slice.
@@ -65,6 +68,13 @@ func Compose(p Ports, o Options) *System {
 			Base: base(at, "search"), Store: storeOf(at), Index: at.Search, Queue: at.Queues,
 		})
 		others = append(others, index.Changes)
+	}
+	// All changes of the table: what became of jobs, counted once the others are done with a change.
+	var counts *stats.Stage
+	if o.Stats > 0 {
+		at = p.of("stats")
+		counts = stats.New(stats.Deps{Store: storeOf(at), Base: base(at, "stats")})
+		others = append(others, counts.Changes)
 	}
 	// Each minute: slices that enter the horizon, and overdue slices.
 	at = p.of("promoter")
@@ -100,7 +110,7 @@ func Compose(p Ports, o Options) *System {
 		return pump{queues: p.Queues, stream: p.Stream, clock: p.Clock, log: p.Log("pump")}
 	}
 	source := pumpOf(p.of("source"))
-	s := &System{API: rest, Store: storeOf(p), worker: runner, index: index}
+	s := &System{API: rest, Store: storeOf(p), worker: runner, index: index, counts: counts}
 	s.pumps = append(s.pumps,
 		source.changes(onChange.Handle, others...),
 		source.minutes("promoter", func(ctx context.Context) error { _, err := promote.Handle(ctx, nil); return err }),
@@ -108,6 +118,9 @@ func Compose(p Ports, o Options) *System {
 		source.messages(contract.DispatchQueue, onDispatch.Handle),
 		source.messages(contract.RedriveQueue, onLetter.Handle),
 	)
+	if counts != nil {
+		s.pumps = append(s.pumps, source.every(o.Stats, "stats", counts.Flush))
+	}
 	if o.Deadlines > 0 {
 		s.pumps = append(s.pumps, source.every(o.Deadlines, "deadlines", sweep.Deadlines))
 	}
@@ -184,5 +197,8 @@ func (s *System) Run(ctx context.Context) error {
 	}
 	stop()
 	stages.Wait()
+	if s.counts != nil {
+		err = errors.Join(err, s.counts.Flush(context.WithoutCancel(ctx)))
+	}
 	return err
 }

@@ -26,8 +26,10 @@ type Deps struct {
 	process.Base
 	Store  Store
 	Search store.SearchReader // nil: jobs are not indexed
-	Queues decide.Queue
-	Timers message.Timers
+	// Counted says that what became of jobs is counted.
+	Counted bool
+	Queues  decide.Queue
+	Timers  message.Timers
 	// Deployment is the prefix in the names of its tenants' secrets; "": contract.DefaultPrefix
 	Deployment string
 	HTTPAllow  []netip.Prefix // special-purpose ranges that http jobs may reach; none: none
@@ -95,6 +97,7 @@ const (
 	TagOperations = "operations"
 	TagDags       = "dags"
 	TagRuns       = "runs"
+	TagStats      = "stats"
 	TagSystem     = "system"
 )
 

@@ -24,4 +24,5 @@ type Store interface {
 	store.Limits
 	store.Dags
 	store.RestoredTables
+	store.StatsReader
 }

@@ -67,7 +67,7 @@ var Catalogue = rest.Catalogue{
 			"of the batch that was accepted, from #0."),
 	explain(CodeUnknownLimit, 400, "Unknown limit", "Limits of work are defined by PUT /v1/limits/{name}."),
 	explain(CodeNotIndexed, 400, "Not indexed", "The deployment keeps no index of jobs (search=yes), which this "+
-		"filter needs; allowed names the filters that need none."),
+		"filter needs, or counts nothing; allowed names the filters that need none."),
 	explain(CodeInvalidFilter, 400, "Invalid filter", "The pointer names the filter; allowed states its form."),
 	explain(CodeNeverFires, 400, "Calendar never fires", "The calendar has no nominal time in the future."),
 	explain(CodeCycle, 400, "Graph has a cycle", "A node would wait for itself. Remove one of the dependencies."),

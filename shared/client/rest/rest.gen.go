@@ -730,6 +730,14 @@ const (
 	SkippedTimeReasonMissingHour SkippedTimeReason = "missing_hour"
 )
 
+// Defines values for StatsViewStep.
+const (
+	StatsViewStepN1D StatsViewStep = "1d"
+	StatsViewStepN1H StatsViewStep = "1h"
+	StatsViewStepN1M StatsViewStep = "1m"
+	StatsViewStepN5M StatsViewStep = "5m"
+)
+
 // Defines values for TaskRequestExecutor.
 const (
 	TaskRequestExecutorEcho   TaskRequestExecutor = "echo"
@@ -887,6 +895,14 @@ const (
 	ListOccurrencesParamsOutcomeRan        ListOccurrencesParamsOutcome = "ran"
 	ListOccurrencesParamsOutcomeSkipped    ListOccurrencesParamsOutcome = "skipped"
 	ListOccurrencesParamsOutcomeSuperseded ListOccurrencesParamsOutcome = "superseded"
+)
+
+// Defines values for GetStatsParamsStep.
+const (
+	GetStatsParamsStepN1D GetStatsParamsStep = "1d"
+	GetStatsParamsStepN1H GetStatsParamsStep = "1h"
+	GetStatsParamsStepN1M GetStatsParamsStep = "1m"
+	GetStatsParamsStepN5M GetStatsParamsStep = "5m"
 )
 
 // AttemptPage Page of a list.
@@ -3981,6 +3997,36 @@ type ScheduleView struct {
 // ScheduleViewOverlap Treatment of a run that is due while an earlier one has not ended
 type ScheduleViewOverlap string
 
+// SeriesView Counts of each step of a range, in lists of one length.
+type SeriesView struct {
+	// Created Number of jobs that were made in each step
+	Created []int64 `json:"created"`
+
+	// Dead Number of jobs that failed for good
+	Dead []int64 `json:"dead"`
+
+	// Expired Number of jobs that expired before they started
+	Expired []int64 `json:"expired"`
+
+	// FailedAttempts Number of attempts that failed, retried or not
+	FailedAttempts []int64 `json:"failed_attempts"`
+
+	// LatenessP50Ms Median of the milliseconds from due time to start; null where nothing started
+	LatenessP50Ms []*int64 `json:"lateness_p50_ms"`
+
+	// LatenessP99Ms 99th percentile of the same
+	LatenessP99Ms []*int64 `json:"lateness_p99_ms"`
+
+	// Skipped Number of jobs that were skipped
+	Skipped []int64 `json:"skipped"`
+
+	// Started Number of attempts that started. The start of one that takes long counts from its first heartbeat.
+	Started []int64 `json:"started"`
+
+	// Succeeded Number of jobs that succeeded
+	Succeeded []int64 `json:"succeeded"`
+}
+
 // SkippedTime Time at which a schedule does not run, and the reason.
 type SkippedTime struct {
 	// Exclusion Name of the exclusion
@@ -4003,6 +4049,23 @@ type SkippedTime struct {
 
 // SkippedTimeReason Reason code for skipping the time
 type SkippedTimeReason string
+
+// StatsView Counts of what became of jobs, step by step.
+type StatsView struct {
+	// From Start of the first step
+	//
+	// Examples: 2027-03-28T01:00:00.000Z
+	From time.Time `json:"from"`
+
+	// Series Counts of each step of a range, in lists of one length.
+	Series SeriesView `json:"series"`
+
+	// Step Length of a step
+	Step StatsViewStep `json:"step"`
+}
+
+// StatsViewStep Length of a step
+type StatsViewStep string
 
 // TaskPage Page of a list.
 type TaskPage struct {
@@ -4620,6 +4683,24 @@ type ResumeScheduleParams struct {
 	IfMatch *string `json:"If-Match,omitempty"`
 }
 
+// GetStatsParams defines parameters for GetStats.
+type GetStatsParams struct {
+	// From Start of the range; default: 24 hours before its end
+	From *time.Time `form:"from,omitempty" json:"from,omitempty"`
+
+	// To End of the range, which is not in it; default: now
+	To *time.Time `form:"to,omitempty" json:"to,omitempty"`
+
+	// Step Length of a step. Steps begin at whole minutes, hours or days of UTC; the first and last cover the ends of the range. A request has at most 1500 steps and 30 days.
+	Step *GetStatsParamsStep `form:"step,omitempty" json:"step,omitempty"`
+
+	// Task Filter: name of the task
+	Task *string `form:"task,omitempty" json:"task,omitempty"`
+}
+
+// GetStatsParamsStep defines parameters for GetStats.
+type GetStatsParamsStep string
+
 // ListTasksParams defines parameters for ListTasks.
 type ListTasksParams struct {
 	// Limit Maximum number of items of the page
@@ -4711,6 +4792,7 @@ var (
 	PreviewSchedule      = Operation{ID: "previewSchedule", Method: "GET", Path: "/v1/schedules/{name}/preview"}
 	ResumeSchedule       = Operation{ID: "resumeSchedule", Method: "POST", Path: "/v1/schedules/{name}/resume"}
 	RunScheduleNow       = Operation{ID: "runScheduleNow", Method: "POST", Path: "/v1/schedules/{name}/run-now"}
+	GetStats             = Operation{ID: "getStats", Method: "GET", Path: "/v1/stats"}
 	ListTasks            = Operation{ID: "listTasks", Method: "GET", Path: "/v1/tasks"}
 	DeleteTask           = Operation{ID: "deleteTask", Method: "DELETE", Path: "/v1/tasks/{name}"}
 	GetTask              = Operation{ID: "getTask", Method: "GET", Path: "/v1/tasks/{name}"}
@@ -4793,6 +4875,7 @@ var Operations = []Operation{
 	PreviewSchedule,
 	ResumeSchedule,
 	RunScheduleNow,
+	GetStats,
 	ListTasks,
 	DeleteTask,
 	GetTask,

@@ -24,6 +24,7 @@ var examples = map[string][]string{
 	"job resume": {"punctual job resume 01JQ7Z3W9V5K2M8X4T6B1N0C9D"},
 	"attempts":   {"punctual attempts 01JQ7Z3W9V5K2M8X4T6B1N0C9D"},
 	"tail":       {"punctual tail --task echo", "punctual tail --for 10s -o json"},
+	"stats":      {"punctual stats --last 1h --step 5m", "punctual stats --task echo --step 1d --last 240h -o json"},
 	"bench":      {"punctual bench -n 50", "punctual bench echo -n 1000 -c 16 --within 2m"},
 	"doctor":     {"punctual doctor", "punctual --context prod doctor"},
 

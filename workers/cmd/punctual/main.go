@@ -52,6 +52,7 @@ type commands struct {
 	Operation operations   `cmd:"" help:"List, show, pause, resume and stop operations, such as backfills."`
 	Pause     pauses       `cmd:"" help:"Pause a task or everything, and list the pauses."`
 	Resume    resume       `cmd:"" help:"Remove a pause of a task or of everything."`
+	Stats     jobStats     `cmd:"" help:"Count what became of jobs, step by step of time."`
 	Tail      tailJobs     `cmd:"" help:"Show jobs as they start, end and fail."`
 	Bench     bench        `cmd:"" help:"Measure how fast jobs are accepted and how late they start."`
 	Doctor    doctor       `cmd:"" help:"Check the API, its clock, its health and your token."`

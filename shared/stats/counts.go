@@ -1,0 +1,155 @@
+package stats
+
+import (
+	"slices"
+	"time"
+
+	"punctual/shared/item"
+	"punctual/shared/job"
+	"punctual/shared/tenant"
+)
+
+// Counts are how many jobs, or attempts, something has happened to.
+type Counts struct {
+	Created        int64
+	Started        int64 // attempts, and starts of an attempt whose worker was lost
+	Succeeded      int64
+	FailedAttempts int64
+	Dead           int64
+	Expired        int64
+	Skipped        int64
+	Lateness       Histogram // of those that started
+}
+
+// Add adds other counts.
+func (c *Counts) Add(more Counts) {
+	c.Created += more.Created
+	c.Started += more.Started
+	c.Succeeded += more.Succeeded
+	c.FailedAttempts += more.FailedAttempts
+	c.Dead += more.Dead
+	c.Expired += more.Expired
+	c.Skipped += more.Skipped
+	c.Lateness.add(more.Lateness)
+}
+
+// Series is whose counts they are.
+type Series struct {
+	Tenant tenant.ID
+	Task   string // "" for all tasks of the tenant
+}
+
+// Sum is what has been counted, by series and minute. The zero Sum is empty.
+type Sum map[Series]map[time.Time]Counts
+
+// Count counts what a change of a row says, where the row is that of a job. before is nil if there was none; now is
+// the time of what has none of its own.
+func (s *Sum) Count(before *job.Row, after job.Row, now time.Time) {
+	if !after.Kind().IsJob() {
+		return
+	}
+	at := func(when time.Time, c Counts) { s.count(after.Tenant, after.Task, when, c) }
+	started := func(when time.Time, latenessMS int64) {
+		at(when, Counts{Started: 1, Lateness: Histogram{bucketOf(latenessMS): 1}})
+	}
+	var was job.Row
+	if before == nil {
+		at(after.CreatedAt, Counts{Created: 1})
+	} else {
+		was = *before
+	}
+	// A start shows when the attempt has ended, or, of one that takes long, at its first heartbeat.
+	if !after.StartedAt.IsZero() && !after.StartedAt.Equal(was.StartedAt) {
+		started(after.StartedAt, after.LatenessMS)
+	}
+	for _, a := range after.Attempts[len(after.Attempts)-ended(was, after):] {
+		if !a.StartedAt.IsZero() && !a.StartedAt.Equal(was.StartedAt) && !a.StartedAt.Equal(after.StartedAt) {
+			started(a.StartedAt, a.LatenessMS)
+		}
+		switch {
+		case a.Outcome != string(job.OutcomeFailed):
+		case a.FinishedAt.IsZero(): // it never started
+			at(now, Counts{FailedAttempts: 1})
+		default:
+			at(a.FinishedAt, Counts{FailedAttempts: 1})
+		}
+	}
+	if after.Status.Final() && !was.Status.Final() {
+		at(after.FinishedAt, final(after.Status))
+	}
+}
+
+// ended returns how many of the attempts of the row after a change are not in the row before it.
+func ended(before, after job.Row) int {
+	var last int64
+	if n := len(before.Attempts); n > 0 {
+		last = before.Attempts[n-1].Position()
+	}
+	n := 0
+	for _, a := range after.Attempts {
+		if a.Position() > last {
+			n++
+		}
+	}
+	return n
+}
+
+func final(status job.Status) (c Counts) {
+	switch status {
+	case job.Succeeded:
+		c.Succeeded = 1
+	case job.Dead:
+		c.Dead = 1
+	case job.Expired:
+		c.Expired = 1
+	case job.Skipped:
+		c.Skipped = 1
+	}
+	return c
+}
+
+// count adds to the series of the task and to that of the tenant.
+func (s *Sum) count(t tenant.ID, task string, when time.Time, c Counts) {
+	minute := when.Truncate(time.Minute)
+	s.Add(Series{t, task}, minute, c)
+	s.Add(Series{t, ""}, minute, c)
+}
+
+// Add adds counts of a minute to a series.
+func (s *Sum) Add(series Series, minute time.Time, c Counts) {
+	if *s == nil {
+		*s = Sum{}
+	}
+	minutes := (*s)[series]
+	if minutes == nil {
+		minutes = map[time.Time]Counts{}
+		(*s)[series] = minutes
+	}
+	all := minutes[minute]
+	all.Add(c)
+	minutes[minute] = all
+}
+
+// counted are the attributes of a row of which one differs after each change that counts.
+var counted = []string{"status", "started_at", "attempts"}
+
+// Change counts what a record of the table's stream says. A row that cannot be read counts nothing.
+func (s *Sum) Change(c item.Change, now time.Time) {
+	if c.New == nil || job.IsGone(c.New) {
+		return
+	}
+	if c.Old != nil && !slices.ContainsFunc(counted, func(name string) bool { return c.Old[name] != c.New[name] }) {
+		return
+	}
+	after, err := job.ParseRow(c.New)
+	if err != nil {
+		return
+	}
+	if c.Old == nil {
+		s.Count(nil, after, now)
+		return
+	}
+	if before, err := job.ParseRow(c.Old); err == nil {
+		s.Count(&before, after, now)
+	}
+}
