@@ -55,6 +55,15 @@ const (
 	ReportFlushJobs  = 50
 )
 
+// Logs of attempts. A worker writes new lines once the oldest of them is LogFlushAfter old, so that readers are at most
+// 10 s behind with the time of the write and of a read.
+const (
+	LogFlushAfter = 9 * time.Second
+	LogHead       = 32 << 10 // first bytes of a start's lines that are kept
+	LogTail       = 32 << 10 // last bytes that are kept
+	MaxLogLine    = 8 << 10  // bytes of one line
+)
+
 // Dead letters.
 const (
 	DeadLetterVisibility    = 60 * time.Second

@@ -57,6 +57,11 @@ const (
 
 	WriteContentKeep = "content.keep"
 
+	WriteLogEmpty = "log.empty"
+	WriteLogKeep  = "log.keep"
+	WriteLogPage  = "log.page"
+	WriteLogStart = "log.start"
+
 	WriteUniqueKeep = "unique.keep"
 	WriteUniqueTake = "unique.take"
 

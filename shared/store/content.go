@@ -239,7 +239,11 @@ func (s *Store) KeepJob(ctx context.Context, k job.Key, until time.Time) error {
 			break
 		}
 	}
-	writes := []item.Write{job.KeepClaim(k, until)}
+	writes, err := s.keepLogs(ctx, k, until)
+	if err != nil {
+		return fmt.Errorf("keeping job %s: %w", k.ID, err)
+	}
+	writes = append(writes, job.KeepClaim(k, until))
 	for _, ref := range refs {
 		writes = append(writes, job.KeepContent(ref, until))
 	}
@@ -270,7 +274,7 @@ func (s *Store) forgetResult(ctx context.Context, r job.Row) error {
 
 // ForgetContents implements ContentWriter.
 func (s *Store) ForgetContents(ctx context.Context, r job.Row) error {
-	errs := []error{s.ForgetPayload(ctx, r), s.forgetResult(ctx, r)}
+	errs := append(s.forgetLogs(ctx, r), s.ForgetPayload(ctx, r), s.forgetResult(ctx, r))
 	first := r.ContentRef("")
 	// The end of the range: '$' follows '#'.
 	q := item.Query{Table: contract.Jobs, PK: first.PK, From: first.SK, To: string(r.ID) + "$", Consistent: true}

@@ -18,6 +18,7 @@ var _ interface {
 	UniqueKeys
 	Followers
 	Claims
+	LogReader
 	Contents
 	ResultWriter
 	ScheduleReader

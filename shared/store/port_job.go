@@ -66,7 +66,7 @@ type JobWriter interface {
 	PutRow(ctx context.Context, after job.Row, w item.Write) error
 	// WriteRow does one write of a row and returns the row as it then is. OldRow reads what was there from a refusal.
 	WriteRow(ctx context.Context, w item.Write) (job.Row, error)
-	// KeepJob lets the row of a job that has ended, its contents and its claim live until then. What lives longer, or
+	// KeepJob lets the row of a job that has ended, its contents, its logs and its claim live until then. What lives longer, or
 	// no longer exists, stays as it is. The row comes last: if it lives so long, so does everything.
 	KeepJob(ctx context.Context, k job.Key, until time.Time) error
 	// NoteOpen has the lists of its task find a job for as long as it may stay open without a time of its own. It
@@ -142,6 +142,14 @@ type ClaimReader interface {
 	Claims(ctx context.Context, keys []job.Key) ([]job.Claim, error)
 }
 
+// LogReader reads the logs of attempts.
+type LogReader interface {
+	// AttemptLog reads the log of an attempt from a position on, and returns the position after what it has read. A
+	// log that no line was written to is empty. Where an attempt was started more often than a few times, the text may
+	// end before the last start: then a read from next goes on.
+	AttemptLog(ctx context.Context, k job.Key, attempt, from int64) (text string, next int64, err error)
+}
+
 // Contents are what a job has outside its row: payload, labels, attempts, result.
 type Contents interface {
 	ContentReader
@@ -177,6 +185,7 @@ type ContentWriter interface {
 	// with the row.
 	ForgetPayload(ctx context.Context, r job.Row) error
 	// ForgetContents deletes the items and objects of a job whose row was deleted: payload, result, labels, attempts.
+	// It empties the logs of the attempts, up to that of the row; of the zero attempt there is none.
 	// What a failure leaves expires by itself.
 	ForgetContents(ctx context.Context, r job.Row) error
 }

@@ -46,6 +46,7 @@ type Blobs interface {
 // is safe for concurrent use.
 type Store struct {
 	table     Table
+	clock     clock.Clock
 	blobs     Blobs
 	noted     noted
 	taskNotes refs // notes of tasks that this process wrote
@@ -59,7 +60,7 @@ func By(c clock.Clock, t Table, b Blobs) *Store {
 	if c == nil {
 		c = clock.System{}
 	}
-	return &Store{table: present{t, c}, blobs: b}
+	return &Store{table: present{t, c}, clock: c, blobs: b}
 }
 
 // Row implements JobReader.
