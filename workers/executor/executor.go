@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"log/slog"
 	"time"
 
 	"punctual/shared/contract"
@@ -28,7 +29,15 @@ type Work struct {
 	MaxResult int
 	// Progress notes how far the work is; the last note rides the next heartbeat. Never nil.
 	Progress func(done, total int64, note string)
+	// Log writes lines that are kept with the attempt: of an executor what it did and when, never a body. Nil: they are
+	// dropped.
+	Log *slog.Logger
 }
+
+// log is Log, whether given or not.
+func (w Work) log() *slog.Logger { return cmp.Or(w.Log, silent) }
+
+var silent = slog.New(slog.DiscardHandler)
 
 // resolves reports whether a field names a secret if it looks like it.
 func (w Work) resolves(field string) bool { return w.Text == nil || !w.Text(field) }

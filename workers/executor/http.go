@@ -41,21 +41,27 @@ func (h httpExecutor) Run(ctx context.Context, w Work) (json.RawMessage, error) 
 	if err != nil {
 		return nil, err
 	}
+	log := callLog{w.log(), h.clock.Now(), h.clock, secrets}
+	log.sent(req)
 	answer, err := h.client.Do(req)
 	if err != nil {
 		failure := secrets.scrubbed(unanswered(ctx, err))
 		if last := new(url.Error); errors.As(err, &last) && last.URL != req.URL.String() && errors.Is(err, errRefused) {
 			failure = redirected(failure)
 		}
+		log.failed(failure)
 		return nil, failure
 	}
 	defer answer.Body.Close()
+	log.answered(req, answer)
 	if answer.StatusCode < 200 || answer.StatusCode > 299 {
 		return nil, failureOf(answer, h.clock.Now())
 	}
 	result, err := readResult(answer, secrets, w.Most())
 	if err != nil && !errors.Is(err, ErrShortened) {
-		return nil, unanswered(ctx, err)
+		err = unanswered(ctx, err)
+		log.failed(err)
+		return nil, err
 	}
 	return result, err
 }

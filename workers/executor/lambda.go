@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"unicode/utf8"
 
+	"punctual/shared/clock"
 	kind "punctual/shared/executor"
 	"punctual/shared/fault"
 	"punctual/shared/job"
@@ -14,9 +15,12 @@ import (
 )
 
 // lambda calls a function that is open to the tenant and answers with the function's answer.
-type lambda struct{ functions Invoker }
+type lambda struct {
+	functions Invoker
+	clock     clock.Clock
+}
 
-func newLambda(o Options) Executor { return lambda{functions: o.Functions} }
+func newLambda(o Options) Executor { return lambda{functions: o.Functions, clock: o.Clock} }
 
 // functionName is a name or an ARN, with or without a version or alias.
 var functionName = text.Pattern(`^[a-zA-Z0-9_:$-]{1,170}$`)
@@ -42,12 +46,21 @@ func (l lambda) Run(ctx context.Context, w Work) (json.RawMessage, error) {
 		return nil, notInvoked(ctx, err)
 	}
 
+	log := callLog{w.log(), l.clock.Now(), l.clock, nil}
+	log.Info("function invoked", "function", p.Function)
 	output, functionError, err := l.functions.Invoke(ctx, p.Function, p.Input)
 	switch {
 	case err != nil:
-		return nil, notInvoked(ctx, err)
+		err = notInvoked(ctx, err)
+		log.failed(err)
+		return nil, err
 	case functionError != "":
-		return nil, &Failure{Code: CodeFunctionFailed, Message: "the function failed" + errorType(output)}
+		failure := &Failure{Code: CodeFunctionFailed, Message: "the function failed" + errorType(output)}
+		log.Warn("function failed", "error", failure.Message, "took", log.took())
+		return nil, failure
+	}
+	log.Info("function answered", "took", log.took())
+	switch {
 	case len(output) == 0:
 		return nil, nil
 	case !utf8.Valid(output): // also within JSON, whose strings would be kept with other characters

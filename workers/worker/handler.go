@@ -91,7 +91,7 @@ func (r *Registry) Run(ctx context.Context, w executor.Work) (json.RawMessage, e
 	if !r.Knows(w.Task) {
 		return nil, &executor.Failure{Code: job.CodeUnknownTask, Message: r.unknown(w.Task), Permanent: true}
 	}
-	return r.handlers[w.Task].run(ctx, w)
+	return r.handlers[w.Task].run(withLog(ctx, w.Log), w)
 }
 
 // enter counts one more running attempt of the task; leave ends that. false: its limit is reached.

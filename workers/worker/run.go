@@ -47,6 +47,7 @@ type run struct {
 	cancel   context.CancelCauseFunc
 	done     chan ended
 	progress *progress
+	written  *logWriter
 	started  time.Time
 	lateness time.Duration
 	leaseEnd *time.Timer
@@ -102,6 +103,7 @@ func (w *Worker) execute(a *attempt) disposition {
 	r := &run{w: w, f: f, l: a.l, row: row, log: a.log, timed: timed, ctx: ctx, cancel: cancel,
 		done: make(chan ended, 1), progress: &progress{clock: w.clock.Now}}
 	r.started = w.clock.Now()
+	r.written = r.newLogWriter()
 	// A one-off is late from when it was accepted, if that was after its time. A schedule's job is late
 	// from its due time; but what the deployment is measured by does not count how late it was made.
 	possible := row.DueAt
@@ -132,6 +134,7 @@ func (r *run) work(payload []byte) executor.Work {
 	return executor.Work{
 		Key: r.f.key, Task: row.Task, HandlerKey: row.HandlerKey(), Attempt: r.f.attempt, Token: r.l.token,
 		DueAt: row.DueAt, NominalAt: row.NominalAt, Payload: payload, Progress: r.progress.note,
+		Log:  r.written.lines.logger(r.w.clock.Now),
 		Text: func(field string) bool { return !row.MayResolve(field) },
 	}
 }
@@ -190,6 +193,7 @@ func (r *run) watch() {
 	check := time.NewTimer(r.w.opts.CancelCheck)
 	defer check.Stop()
 	var giveUp <-chan time.Time // no longer waiting for the handler
+	var flush <-chan time.Time  // lines wait to be written
 	over, expired := r.w.over, r.timed.Done()
 	for {
 		select {
@@ -203,6 +207,13 @@ func (r *run) watch() {
 			if r.checkCancel() {
 				check.Reset(r.w.opts.CancelCheck)
 			}
+		case <-r.written.lines.grown:
+			if flush == nil {
+				flush = time.After(contract.LogFlushAfter)
+			}
+		case <-flush:
+			flush = nil
+			go r.written.running()
 		case <-expired:
 			expired = nil
 			giveUp = time.After(lateReturn)
@@ -311,9 +322,12 @@ func (r *run) extend(ctx context.Context) {
 
 func (r *run) startedAt() time.Time { return r.started.UTC().Truncate(time.Millisecond) }
 
-// conclude records how the attempt ended, if that is still for this worker to say.
+// conclude records how the attempt ended, if that is still for this worker to say. The last lines of its log are written
+// meanwhile.
 func (r *run) conclude(end ended) {
 	w, f := r.w, r.f
+	written := r.written.last()
+	defer func() { <-written }()
 	w.meter.Observe(telemetry.RunDuration, end.at.Sub(r.started), r.pool())
 	switch {
 	case r.lost:
@@ -338,7 +352,11 @@ func (r *run) conclude(end ended) {
 		o.FinishedAt = o.StartedAt // the wall clock was set back
 	}
 	f.node = r.row.InRun() || r.row.Limits != "" // nodes or jobs wait for its end
-	w.settle(f, r.l, o, r.log)
+	if w.record(f, r.l, o, r.log) {
+		freed := w.givePermits(f, r.l)
+		waitFor(written, logBefore)
+		w.ended(f, r.l.token, freed)
+	}
 }
 
 // broken is the entry of a start that ended with the drain of its worker.

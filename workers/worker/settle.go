@@ -13,12 +13,19 @@ import (
 	"punctual/shared/telemetry"
 )
 
-// settle records the outcome on the claim, reports it, and has the message deleted. An outcome
-// that names no worker is this one's.
+// settle records the outcome on the claim, reports it, and has the message deleted.
 func (w *Worker) settle(f *firing, l lease, o job.Outcome, log *slog.Logger) {
+	if w.record(f, l, o, log) {
+		w.ended(f, l.token, w.givePermits(f, l))
+	}
+}
+
+// record records the outcome on the claim. An outcome that names no worker is this one's. false: there is nothing to
+// report.
+func (w *Worker) record(f *firing, l lease, o job.Outcome, log *slog.Logger) bool {
 	o.Worker, o.Lost, o.Permits = cmp.Or(o.Worker, w.opts.Name), l.lost, l.permits
 	if len(o.Result) > contract.MaxClaimResult && !w.storeResult(f, l, &o, log) {
-		return
+		return false
 	}
 	write := job.RecordOutcome(f.key, f.attempt, l.token, o)
 	for failures := 0; ; failures++ {
@@ -34,22 +41,22 @@ func (w *Worker) settle(f *firing, l lease, o job.Outcome, log *slog.Logger) {
 			}
 			w.meter.Count(telemetry.ClaimsLost, 1)
 			log.Warn("lost the lease before the outcome was recorded")
-			return
+			return false
 		}
 		w.fault("recording an outcome", err)
 		if !fault.Retryable(err) && l.left() <= 0 {
 			log.Error("gave up recording an outcome; the attempt will be rerun", telemetry.Err, err)
-			return
+			return false
 		}
 		// For as long as it takes: unless another process has taken over, the condition still holds.
 		select {
 		case <-time.After(doubled(100*time.Millisecond, failures, 5*time.Second)):
 		case <-w.ctx.Done():
-			return
+			return false
 		}
 	}
 	w.reached(f)
-	w.ended(f, l.token, w.givePermits(f, l))
+	return true
 }
 
 // givePermits gives back the permits of an attempt whose outcome is recorded, and says for which limits others wait;
