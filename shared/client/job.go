@@ -5,6 +5,7 @@ import (
 	"crypto/rand"
 	"fmt"
 	"iter"
+	"net/http"
 	"slices"
 	"strconv"
 	"strings"
@@ -109,6 +110,70 @@ func (c *Client) Jobs(ctx context.Context, filter *rest.ListJobsParams) iter.Seq
 // Attempts iterates over the attempts of a job, oldest first.
 func (c *Client) Attempts(ctx context.Context, id string) iter.Seq2[rest.AttemptView, error] {
 	return list[rest.AttemptView](ctx, c, rest.ListAttempts, Request{Path: []string{id}})
+}
+
+// AttemptLog reads the log of an attempt, and returns the position after what it has read: with From of params it goes
+// on from there. Follow has it wait for a line.
+func (c *Client) AttemptLog(
+	ctx context.Context, id string, attempt int64, params *rest.GetAttemptLogParams,
+) (text string, next int64, err error) {
+	text, next, _, err = c.attemptLog(ctx, id, attempt, params)
+	return text, next, err
+}
+
+func (c *Client) attemptLog(
+	ctx context.Context, id string, attempt int64, params *rest.GetAttemptLogParams,
+) (text string, next int64, answered http.Header, err error) {
+	answered = http.Header{}
+	body, err := Call[[]byte](ctx, c, rest.GetAttemptLog, Request{
+		Path: []string{id, strconv.FormatInt(attempt, 10)}, Params: params, Answered: answered})
+	if err != nil {
+		return "", 0, nil, err
+	}
+	if next, err = strconv.ParseInt(answered.Get("Punctual-Log-Next"), 10, 64); err != nil {
+		return "", 0, nil, fmt.Errorf("reading the log of job %s: the answer has no Punctual-Log-Next: %w", id, err)
+	}
+	return string(body), next, answered, nil
+}
+
+// followLog is how long each request of FollowLog waits for a line.
+const followLog = "20s"
+
+// FollowLog iterates over the log of an attempt as it grows, each time over whole lines, until the attempt has ended. The
+// newest attempt of a job may be yet to start. The iteration ends after the first error.
+func (c *Client) FollowLog(ctx context.Context, id string, attempt int64) iter.Seq2[string, error] {
+	return func(yield func(string, error) bool) {
+		wait := followLog
+		for from, ended := int64(0), false; ; {
+			params := rest.GetAttemptLogParams{From: new(int(from))}
+			if !ended {
+				params.Follow = &wait
+			}
+			text, next, answered, err := c.attemptLog(ctx, id, attempt, &params)
+			switch {
+			case err != nil:
+				yield("", err)
+				return
+			case text != "":
+				if !yield(text, nil) {
+					return
+				}
+			case ended:
+				return
+			default:
+				j, err := c.Job(ctx, id)
+				if err != nil {
+					yield("", err)
+					return
+				}
+				if ended = Over(string(j.Status)) || j.Attempt > attempt; !ended && !pause(ctx, retryAfter(answered)) {
+					yield("", context.DeadlineExceeded)
+					return
+				}
+			}
+			from = next
+		}
+	}
 }
 
 // CancelJob cancels a job and returns it: CANCELLED when it had not started, else still RUNNING until it

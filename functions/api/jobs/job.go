@@ -91,6 +91,7 @@ func (s *Handler) jobRoutes() {
 	})
 	rest.GetPage(on, "/{id}/attempts", "listAttempts", "List the attempts of a job", s.listAttempts,
 		rest.Route{About: "Attempts that have ended, oldest first."})
+	s.logRoutes(on)
 }
 
 var (

@@ -72,12 +72,26 @@ func ReadNumber(name, s string, fallback, most int) (int, error) {
 	if s == "" {
 		return fallback, nil
 	}
-	n, err := strconv.Atoi(s)
+	n, err := readBetween(name, s, 1, int64(most))
+	return int(n), err
+}
+
+// ReadPosition is ReadNumber of a number from 0 to most, which is 0 if the parameter is empty.
+func ReadPosition(name, s string, most int64) (int64, error) {
+	if s == "" {
+		return 0, nil
+	}
+	return readBetween(name, s, 0, most)
+}
+
+func readBetween(name, s string, least, most int64) (int64, error) {
+	n, err := strconv.ParseInt(s, 10, 64)
 	if err != nil || strings.TrimLeft(s, "0123456789") != "" {
 		return 0, OneViolation(name, CodeInvalidValue, "a whole number", "%s is not a whole number", name)
 	}
-	if n < 1 || n > most {
-		return 0, OneViolation(name, CodeOutOfRange, Between("1", strconv.Itoa(most)), "%s is out of range", name)
+	if n < least || n > most {
+		return 0, OneViolation(name, CodeOutOfRange, Between(strconv.FormatInt(least, 10), strconv.FormatInt(most, 10)),
+			"%s is out of range", name)
 	}
 	return n, nil
 }

@@ -31,7 +31,7 @@ type Waits struct {
 
 // Prepare reads the parameter.
 func (in *Waits) Prepare(context.Context, tenant.Identity) (err error) {
-	in.Most, err = readWait(in.Wait)
+	in.Most, err = ReadWait("wait", in.Wait)
 	return err
 }
 

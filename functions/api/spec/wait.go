@@ -11,17 +11,17 @@ import (
 	"punctual/shared/tenant"
 )
 
-// readWait reads the parameter wait; "" is no wait.
-func readWait(s string) (time.Duration, error) {
+// ReadWait reads a parameter that says how long a request may wait; "" is no wait.
+func ReadWait(name, s string) (time.Duration, error) {
 	if s == "" {
 		return 0, nil
 	}
 	d, err := span.Parse(s)
 	if err != nil {
-		return 0, rest.OneViolation("wait", rest.CodeInvalidValue, span.Allowed, "%s", err.Error())
+		return 0, rest.OneViolation(name, rest.CodeInvalidValue, span.Allowed, "%s", err.Error())
 	}
 	if d > contract.MaxWait {
-		return 0, rest.OneViolation("wait", rest.CodeOutOfRange, "at most "+span.Format(contract.MaxWait),
+		return 0, rest.OneViolation(name, rest.CodeOutOfRange, "at most "+span.Format(contract.MaxWait),
 			"%s is too long to wait", span.Format(d))
 	}
 	return d, nil

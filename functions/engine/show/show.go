@@ -19,6 +19,7 @@ type Store interface {
 	store.JobReader
 	store.JobLists
 	store.ClaimReader
+	store.LogReader
 	store.ContentReader
 	store.PauseReader
 	store.LimitWaiters

@@ -4461,6 +4461,15 @@ type ListAttemptsParams struct {
 	Cursor *string `form:"cursor,omitempty" json:"cursor,omitempty"`
 }
 
+// GetAttemptLogParams defines parameters for GetAttemptLog.
+type GetAttemptLogParams struct {
+	// Follow Maximum wait for a line after from. On timeout, and at once when the attempt has ended or too many requests of the tenant wait, the answer is empty; 0s to 25s
+	Follow *string `form:"follow,omitempty" json:"follow,omitempty"`
+
+	// From Position of the first byte of the answer, as Punctual-Log-Next gave it; default: 0, the beginning
+	From *int `form:"from,omitempty" json:"from,omitempty"`
+}
+
 // ListLimitsParams defines parameters for ListLimits.
 type ListLimitsParams struct {
 	// Limit Maximum number of items of the page
@@ -4742,6 +4751,7 @@ var (
 	GetJob               = Operation{ID: "getJob", Method: "GET", Path: "/v1/jobs/{id}"}
 	PatchJob             = Operation{ID: "patchJob", Method: "PATCH", Path: "/v1/jobs/{id}"}
 	ListAttempts         = Operation{ID: "listAttempts", Method: "GET", Path: "/v1/jobs/{id}/attempts"}
+	GetAttemptLog        = Operation{ID: "getAttemptLog", Method: "GET", Path: "/v1/jobs/{id}/attempts/{n}/log"}
 	CancelJob            = Operation{ID: "cancelJob", Method: "POST", Path: "/v1/jobs/{id}/cancel"}
 	PauseJob             = Operation{ID: "pauseJob", Method: "POST", Path: "/v1/jobs/{id}/pause"}
 	RedriveJob           = Operation{ID: "redriveJob", Method: "POST", Path: "/v1/jobs/{id}/redrive"}
@@ -4825,6 +4835,7 @@ var Operations = []Operation{
 	GetJob,
 	PatchJob,
 	ListAttempts,
+	GetAttemptLog,
 	CancelJob,
 	PauseJob,
 	RedriveJob,
