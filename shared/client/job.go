@@ -139,8 +139,8 @@ func (c *Client) attemptLog(
 // followLog is how long each request of FollowLog waits for a line.
 const followLog = "20s"
 
-// FollowLog iterates over the log of an attempt as it grows, each time over whole lines, until the attempt has ended. The
-// newest attempt of a job may be yet to start. The iteration ends after the first error.
+// FollowLog iterates over the log of an attempt as it grows, each time over whole lines, until the attempt has ended.
+// The newest attempt of a job may be yet to start. The iteration ends after the first error.
 func (c *Client) FollowLog(ctx context.Context, id string, attempt int64) iter.Seq2[string, error] {
 	return func(yield func(string, error) bool) {
 		wait := followLog

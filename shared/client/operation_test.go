@@ -17,7 +17,8 @@ import (
 // methods names the method of Client for each operation of the document, by operationId.
 var methods = map[string]string{
 	"cancelJob": "CancelJob", "createJob": "CreateJob", "createJobs": "CreateJobs", "deleteJob": "DeleteJob",
-	"getAttemptLog": "AttemptLog", "getJob": "Job", "listAttempts": "Attempts", "listJobs": "Jobs", "patchJob": "PatchJob",
+	"getAttemptLog": "AttemptLog",
+	"getJob":        "Job", "listAttempts": "Attempts", "listJobs": "Jobs", "patchJob": "PatchJob",
 	"pauseJob": "PauseJob", "redriveJob": "RedriveJob", "resumeJob": "ResumeJob", "runJobNow": "RunJobNow",
 
 	"listDeadLetters": "DeadLetters", "listDeadLetterGroups": "DeadLetterGroups",
@@ -107,7 +108,8 @@ func matches(request, operation string) bool {
 	return regexp.MustCompile("^" + pattern + "$").MatchString(request)
 }
 
-// requestOf calls a method with "x" for each text and 0 for each number, and returns the method and the path of its request.
+// requestOf calls a method with "x" for each text and 0 for each number, and returns the method and the path of its
+// request.
 func requestOf(t *testing.T, name string) (request string) {
 	t.Helper()
 	c, err := client.New("http://localhost", client.WithHTTPClient(&http.Client{

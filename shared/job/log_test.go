@@ -191,7 +191,10 @@ func TestLog_SaysWhereAReaderGoesOn(t *testing.T) {
 	}
 	for from := range len(whole) + 3 {
 		text, next := to.read(logJob, 3, int64(from))
-		want := strings.TrimLeft(whole[min(from, len(whole)):], "\xa4") // the second byte of the ä
+		want := whole[min(from, len(whole)):]
+		if want != "" && want[0] == "ä"[1] {
+			want = want[1:] // half a character is left out
+		}
 		if text != want || next != int64(max(from, len(whole))) {
 			t.Fatalf("from %d: %d bytes up to %d, want %d", from, len(text), next, len(want))
 		}

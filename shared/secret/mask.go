@@ -20,9 +20,7 @@ func Mask(names []string, s string) string {
 	if named.hidesStrings() && resemblesSecret(s, named) {
 		return Masked
 	}
-	if strings.Contains(s, "=") || resemblesSecret(s, notSecret) {
-		s = maskWords(s)
-	}
+	s = maskWords(s)
 	if resemblesSecret(s, notSecret) { // of several words
 		return Masked
 	}
@@ -33,23 +31,28 @@ func Mask(names []string, s string) string {
 func maskWords(s string) string {
 	var b strings.Builder
 	before := ""
-	for word := range strings.SplitSeq(s, " ") {
-		if b.Len() > 0 || before != "" {
+	for n, word := range strings.Split(s, " ") {
+		if n > 0 {
 			b.WriteByte(' ')
 		}
 		shown := word
 		name, value, isPair := strings.Cut(word, "=")
 		switch {
-		case isPair && suspicious(name) && secrecyOf(name).hidesStrings() && utf8.RuneCountInString(value) >= Shortest &&
-			!wholeARN().MatchString(value):
+		case isPair && isSecretPair(name, value):
 			shown = name + "=" + Masked
-		case resemblesSecret(word, notSecret), before != "" && headerSecret(before+" "+word):
+		case resemblesSecret(word, notSecret), headerSecret(before + " " + word):
 			shown = Masked
 		}
 		b.WriteString(shown)
 		before = word
 	}
 	return b.String()
+}
+
+// isSecretPair reports whether a value under that name counts as a secret.
+func isSecretPair(name, value string) bool {
+	return suspicious(name) && secrecyOf(name).hidesStrings() && utf8.RuneCountInString(value) >= Shortest &&
+		!wholeARN().MatchString(value)
 }
 
 // InJSON reports whether a document of JSON has strings that look like secrets, below these names. A text that is no

@@ -66,8 +66,8 @@ type JobWriter interface {
 	PutRow(ctx context.Context, after job.Row, w item.Write) error
 	// WriteRow does one write of a row and returns the row as it then is. OldRow reads what was there from a refusal.
 	WriteRow(ctx context.Context, w item.Write) (job.Row, error)
-	// KeepJob lets the row of a job that has ended, its contents, its logs and its claim live until then. What lives longer, or
-	// no longer exists, stays as it is. The row comes last: if it lives so long, so does everything.
+	// KeepJob lets the row of a job that has ended, its contents, its logs and its claim live until then. What lives
+	// longer, or no longer exists, stays as it is. The row comes last: if it lives so long, so does everything.
 	KeepJob(ctx context.Context, k job.Key, until time.Time) error
 	// NoteOpen has the lists of its task find a job for as long as it may stay open without a time of its own. It
 	// comes before the write that lets the job wait for the end of a pause, or behind another.

@@ -151,7 +151,8 @@ func TestLog_OfAHostileHandlerIsBounded(t *testing.T) {
 		b.fire(r, 0)
 		b.sleep(2 * time.Minute)
 		text, _ := b.log(r, 1, 0)
-		if n := len(text); n > contract.LogHead+contract.LogTail+100 || n < contract.LogHead+contract.LogTail-2*contract.MaxLogLine {
+		const most = contract.LogHead + contract.LogTail
+		if n := len(text); n > most+100 || n < most-2*contract.MaxLogLine {
 			t.Errorf("the log has %d bytes", n)
 		}
 		if strings.Count(text, " bytes left out]\n") != 1 {
@@ -162,7 +163,8 @@ func TestLog_OfAHostileHandlerIsBounded(t *testing.T) {
 				t.Errorf("a line has %d bytes", len(line))
 			}
 		}
-		if strings.ContainsFunc(text, func(c rune) bool { return c != '\n' && !unicode.IsPrint(c) }) || !utf8.ValidString(text) {
+		hidden := func(c rune) bool { return c != '\n' && !unicode.IsPrint(c) }
+		if strings.ContainsFunc(text, hidden) || !utf8.ValidString(text) {
 			t.Error("the log has control characters")
 		}
 		if !strings.Contains(text, `\x00\x1b[31m\xff\u202e line\nbreak`) || !strings.HasSuffix(text, " INFO last\n") {
@@ -237,7 +239,8 @@ func TestLog_IsEmptiedWithItsJobAndKeptWithIt(t *testing.T) {
 		b.sleep(time.Second)
 		until := time.Now().Add(300 * 24 * time.Hour)
 		b.Must(b.Store.KeepJob(t.Context(), r.Key, until))
-		for _, ref := range []item.Ref{job.LogRef(r.Key, 1), (job.LogStart{Key: r.Key, Attempt: 1, Start: 1, Token: 1}).PageRef(0)} {
+		start := job.LogStart{Key: r.Key, Attempt: 1, Start: 1, Token: 1}
+		for _, ref := range []item.Ref{job.LogRef(r.Key, 1), start.PageRef(0)} {
 			i, err := b.World.Table().Get(t.Context(), ref)
 			b.Must(err)
 			if i.Int(contract.AttrExpiresAt) != until.Unix() {

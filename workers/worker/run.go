@@ -322,8 +322,8 @@ func (r *run) extend(ctx context.Context) {
 
 func (r *run) startedAt() time.Time { return r.started.UTC().Truncate(time.Millisecond) }
 
-// conclude records how the attempt ended, if that is still for this worker to say. The last lines of its log are written
-// meanwhile.
+// conclude records how the attempt ended, if that is still for this worker to say. The last lines of its log are
+// written meanwhile.
 func (r *run) conclude(end ended) {
 	w, f := r.w, r.f
 	written := r.written.last()

@@ -6,8 +6,8 @@ import (
 	"punctual/shared/job"
 )
 
-// AttemptLog reads the log of an attempt of a job from a position on. next is the position after the text; ended says that the
-// attempt of the row has ended, so no line follows. A text that is empty has the position that was asked for.
+// AttemptLog reads the log of an attempt of a job from a position on. next is the position after the text; ended says
+// that the attempt of the row has ended, so no line follows.
 func (s *Reader) AttemptLog(
 	ctx context.Context, r job.Row, attempt, from int64,
 ) (text string, next int64, ended bool, err error) {
