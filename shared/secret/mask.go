@@ -7,7 +7,7 @@ import (
 	"punctual/shared/document"
 )
 
-// Masked is what stands for a secret in a text.
+// Masked replaces a secret in a text.
 const Masked = "[secret]"
 
 // Mask replaces what looks like a secret in a text under these names, the outermost first: the whole text under the

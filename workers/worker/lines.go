@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"log/slog"
 	"slices"
-	"strings"
 	"sync"
 	"time"
 
@@ -203,16 +202,4 @@ func shownAny(names []string, v any) (s string) {
 		}
 	}
 	return secret.Mask(names, cutText(s))
-}
-
-// markOf is the first line of a start.
-func (r *run) markOf() string {
-	return fmt.Sprintf("%s INFO \"attempt %d began\" start=%d token=%d worker=%s\n",
-		r.started.UTC().Format("2006-01-02T15:04:05.000Z"), r.f.attempt, job.StartAfter(r.l.lost), r.l.token,
-		strings.Map(func(c rune) rune {
-			if c <= ' ' || c > '~' {
-				return '?'
-			}
-			return c
-		}, job.Cut(r.w.opts.Name, contract.MaxName)))
 }

@@ -15,8 +15,8 @@ const (
 	logTime = 5 * time.Second
 	// logLast bounds those of the last lines, after which the slot is free.
 	logLast = 2 * time.Second
-	// logBefore is how long the report of an attempt waits for its last lines, so that whoever sees the end can read
-	// them.
+	// logBefore is how long the report of an attempt waits for its last lines, so that readers who see the end can
+	// read them.
 	logBefore = 500 * time.Millisecond
 	// logRetry is when lines are written once more that could not be written.
 	logRetry = 200 * time.Millisecond
@@ -32,10 +32,9 @@ type logWriter struct {
 	turn  chan struct{} // has a value while no writes are under way
 }
 
-func (r *run) newLogWriter() *logWriter {
-	l := &logWriter{w: r.w, row: r.row, lines: newLines(r.markOf), turn: make(chan struct{}, 1),
-		pages: job.LogPages{Start: job.LogStart{Key: r.f.key, Attempt: r.f.attempt, Start: job.StartAfter(r.l.lost),
-			Token: r.l.token}}}
+func newLogWriter(w *Worker, row *job.Row, start job.LogStart, mark func() string) *logWriter {
+	l := &logWriter{w: w, row: row, lines: newLines(mark), turn: make(chan struct{}, 1),
+		pages: job.LogPages{Start: start}}
 	l.turn <- struct{}{}
 	return l
 }
@@ -75,7 +74,7 @@ func (l *logWriter) running() {
 	}
 }
 
-// last writes the last lines, and closes the channel that it returns when that is over.
+// last writes the last lines, and closes the channel that it returns when that has ended.
 func (l *logWriter) last() <-chan struct{} {
 	l.lines.end()
 	over := make(chan struct{})

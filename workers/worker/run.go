@@ -103,7 +103,8 @@ func (w *Worker) execute(a *attempt) disposition {
 	r := &run{w: w, f: f, l: a.l, row: row, log: a.log, timed: timed, ctx: ctx, cancel: cancel,
 		done: make(chan ended, 1), progress: &progress{clock: w.clock.Now}}
 	r.started = w.clock.Now()
-	r.written = r.newLogWriter()
+	r.written = newLogWriter(w, row, job.LogStart{Key: f.key, Attempt: f.attempt, Start: job.StartAfter(a.l.lost),
+		Token: a.l.token}, r.markOf)
 	// A one-off is late from when it was accepted, if that was after its time. A schedule's job is late
 	// from its due time; but what the deployment is measured by does not count how late it was made.
 	possible := row.DueAt
@@ -367,4 +368,16 @@ func (r *run) broken(end ended) job.Attempt {
 		LatenessMS: r.lateness.Milliseconds(), Outcome: job.OutcomeLost,
 		Error: &job.Reason{Code: job.CodeWorkerLost, Message: "the worker shut down before the attempt ended"},
 	}
+}
+
+// markOf is the first line of a start.
+func (r *run) markOf() string {
+	return fmt.Sprintf("%s INFO \"attempt %d began\" start=%d token=%d worker=%s\n",
+		r.started.UTC().Format("2006-01-02T15:04:05.000Z"), r.f.attempt, job.StartAfter(r.l.lost), r.l.token,
+		strings.Map(func(c rune) rune {
+			if c <= ' ' || c > '~' {
+				return '?'
+			}
+			return c
+		}, job.Cut(r.w.opts.Name, contract.MaxName)))
 }
