@@ -32,6 +32,7 @@ type Work struct {
 	Text      string `json:"text,omitempty"`      // text of its errors and its progress
 	Quarters  bool   `json:"quarters,omitempty"`  // see inQuarters
 	Owner     string `json:"owner,omitempty"`     // the tenant's secret
+	Lines     bool   `json:"lines,omitempty"`     // it writes a line to its log each second
 	Heals     int64  `json:"heals,omitempty"`     // a node fails for good only in generations up to this one; 0: in all
 }
 
@@ -132,6 +133,9 @@ func work(ctx context.Context, j worker.Job[Work]) error {
 		defer t.Stop()
 		for left := d; left > 0; left -= time.Second {
 			j.Progress(int64(d-left), int64(d), j.Payload.Text)
+			if j.Payload.Lines {
+				worker.Log(ctx).Info("working", "left", left)
+			}
 			select {
 			case <-ctx.Done():
 				return context.Cause(ctx)

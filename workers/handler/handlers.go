@@ -30,5 +30,6 @@ func greet(ctx context.Context, j worker.Job[Greeting]) (Greeted, error) {
 		return Greeted{}, worker.Permanent(errors.New("the payload names nobody to greet"))
 	}
 	j.Progress(1, 1, "greeting")
+	worker.Log(ctx).Info("greeting", "name", j.Payload.Name)
 	return Greeted{Text: "Hello, " + j.Payload.Name + "!", Key: j.Key}, ctx.Err()
 }

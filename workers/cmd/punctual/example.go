@@ -23,10 +23,12 @@ var examples = map[string][]string{
 	"job pause":  {"punctual job pause 01JQ7Z3W9V5K2M8X4T6B1N0C9D --reason 'the target is down'"},
 	"job resume": {"punctual job resume 01JQ7Z3W9V5K2M8X4T6B1N0C9D"},
 	"attempts":   {"punctual attempts 01JQ7Z3W9V5K2M8X4T6B1N0C9D"},
-	"tail":       {"punctual tail --task echo", "punctual tail --for 10s -o json"},
 	"stats":      {"punctual stats --last 1h --step 5m", "punctual stats --task echo --step 1d --last 240h -o json"},
-	"bench":      {"punctual bench -n 50", "punctual bench echo -n 1000 -c 16 --within 2m"},
-	"doctor":     {"punctual doctor", "punctual --context prod doctor"},
+	"logs": {"punctual logs 01JQ7Z3W9V5K2M8X4T6B1N0C9D -f",
+		"punctual logs 01JQ7Z3W9V5K2M8X4T6B1N0C9D --attempt 2"},
+	"tail":   {"punctual tail --task echo", "punctual tail --for 10s -o json"},
+	"bench":  {"punctual bench -n 50", "punctual bench echo -n 1000 -c 16 --within 2m"},
+	"doctor": {"punctual doctor", "punctual --context prod doctor"},
 
 	"apply": {"punctual apply -f punctual.yaml --dry-run", "punctual apply -f -"},
 

@@ -41,6 +41,7 @@ type commands struct {
 	Cancel    cancelJobs   `cmd:"" help:"Cancel jobs."`
 	Redrive   redriveJobs  `cmd:"" help:"Redrive dead jobs: create a new job for each."`
 	Attempts  listAttempts `cmd:"" help:"List the attempts of a job, oldest first."`
+	Logs      jobLogs      `cmd:"" help:"Show the lines that an attempt of a job has written."`
 	Job       jobs         `cmd:"" help:"Pause and resume single jobs."`
 	Apply     applyFile    `cmd:"" help:"Create or replace the resources of a YAML or JSON file, of all kinds."`
 	Task      tasks        `cmd:"" help:"List, show, create, replace and delete tasks."`

@@ -17,11 +17,11 @@ export class Refusal extends Error {
 }
 
 // call sends one request and returns what the answer says. query's empty values are left out; body is sent as JSON if
-// it is there; key is an Idempotency-Key, and match the version that may be changed.
+// it is there; key is an Idempotency-Key, match the version that may be changed, and plain takes an answer of text.
 export const call = async (method, path, request) => (await send(method, path, request)).said
 
 // send is call that returns {status, said}.
-export async function send(method, path, { query, body, signal, key, match } = {}) {
+export async function send(method, path, { query, body, signal, key, match, plain } = {}) {
   const asked = new URLSearchParams()
   for (const [name, value] of Object.entries(query || {})) {
     if (value !== undefined && value !== '') asked.set(name, value)
@@ -42,13 +42,14 @@ export async function send(method, path, { query, body, signal, key, match } = {
   tell({ ended: answer.status === 401 && signsIn() })
   const text = await answer.text()
   const json = (answer.headers.get('Content-Type') || '').includes('json')
-  const said = json && text ? read(text) : {}
-  if (answer.ok && text && !json) throw new Refusal(answer.status, { title: 'This is no answer of the API.' })
+  const said = json && text ? read(text) : plain ? text : {}
+  if (answer.ok && text && !json && !plain) throw new Refusal(answer.status, { title: 'This is no answer of the API.' })
   if (!answer.ok) throw new Refusal(answer.status, said, Number(answer.headers.get('Retry-After')) || 0)
   return { status: answer.status, said }
 }
 
 export const get = (path, query, signal) => call('GET', path, { query, signal })
+export const getText = (path, signal) => call('GET', path, { signal, plain: true })
 export const post = (path, body, signal) => call('POST', path, { body, signal })
 export const put = (path, body) => call('PUT', path, { body })
 export const remove = (path) => call('DELETE', path)

@@ -1,6 +1,6 @@
 // A job's life, as a timeline, and what may be done to it.
 import { html } from '../core/html.js'
-import { get, post, remove, seg, some } from '../core/api.js'
+import { get, getText, post, remove, seg, some } from '../core/api.js'
 import { now } from '../core/clock.js'
 import { useLive } from '../core/live.js'
 import { Facts, Json, Loaded, Reason, Time, jobTitle, length, look } from '../core/form.js'
@@ -70,10 +70,10 @@ export function Job({ id, can }) {
   const path = `/jobs/${seg(id)}`
   const live = useLive(async (signal) => {
     const [job, attempts] = await Promise.all([get(path, {}, signal), some(`${path}/attempts`, {}, { signal })])
-    const holds = held(job) ? await holdsOf(job, signal) : []
-    return { job, attempts: attempts.items, more: attempts.more, holds }
+    const [holds, log] = await Promise.all([held(job) ? holdsOf(job, signal) : [], logOf(job, path, signal)])
+    return { job, attempts: attempts.items, more: attempts.more, holds, log }
   }, [id])
-  const { job, attempts, more, holds } = live.data || {}
+  const { job, attempts, more, holds, log } = live.data || {}
   useTitle(jobTitle(job))
   return html`<${Loaded} of=${live}>${job && html`
     <div class="row"><${JobStatus} of=${job} />
@@ -87,7 +87,19 @@ export function Job({ id, can }) {
       <section aria-labelledby="facts"><h2 id="facts">Details</h2><${Facts} of=${factsOf(job)} />
         <${Json} label="Payload" value=${job.payload} /><${Json} label="Result" value=${job.result} />
         <${Json} label="Metadata" value=${job.metadata} /></section>
-    </div>`}<//>`
+    </div>
+    ${log && html`<section class="json" aria-labelledby="log"><h2 id="log">Log of attempt ${log.attempt}</h2>
+      <pre tabindex="0" aria-labelledby="log">${log.text}</pre></section>`}`}<//>`
+}
+
+// logOf returns the log of the newest attempt that has written one, or null.
+async function logOf(job, path, signal) {
+  for (let n = job.attempt; n > 0 && n > job.attempt - 2; n--) {
+    const text = await getText(`${path}/attempts/${n}/log`, signal).catch(() => '') // the job is shown all the same
+    if (typeof text === 'string' && text) return { attempt: n, text }
+    if (ended.has(job.status)) return null
+  }
+  return null
 }
 
 // ofTimes says whether a job is of a schedule's own times: the pause of a schedule does not hold a run on request.

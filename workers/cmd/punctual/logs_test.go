@@ -1,0 +1,28 @@
+package main
+
+import (
+	"strings"
+	"testing"
+)
+
+func TestLogs_AreShownAndFollowed(t *testing.T) {
+	t.Parallel()
+	id := name(t, "run", "greet", "-p", `{"name":"Ada"}`, "--wait")
+	const line = ` INFO greeting name=Ada`
+	for _, args := range [][]string{{id}, {id, "-f"}, {id, "--attempt", "1"}, {id, "-f", "--attempt", "1"}} {
+		if out := good(t, append([]string{"logs"}, args...)...); !strings.Contains(out, line) ||
+			!strings.Contains(out, `"attempt 1 began" start=1`) {
+			t.Errorf("logs %v: %s", args, out)
+		}
+	}
+	if got := object(t, "logs", id); got["job_id"] != id || !strings.Contains(got["log"].(string), line) {
+		t.Errorf("%v", got)
+	}
+	silent := name(t, "run", "echo", "--wait")
+	if s := typed(t.Context(), "", "logs", silent); s.code != exitDone || s.out != "" || !strings.Contains(s.errs, "no lines") {
+		t.Errorf("%+v", s)
+	}
+	bad(t, exitRefused, "no such attempt", "logs", id, "--attempt", "2")
+	bad(t, exitUsage, "--attempt", "logs", id, "--attempt", "-1")
+	bad(t, exitRefused, "not_found", "logs", "01JQ7Z3W9V5K2M8X4T6B1N0C9D")
+}
