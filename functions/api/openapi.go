@@ -92,6 +92,7 @@ var ownParameterBounds = map[string]fieldBounds{
 	"listRuns":        {"status": field.OneOf(dag.RunStatuses)},
 	"listJobs":        searchBounds.and(fieldBounds{"id": field.Matching(jobs.IDPrefixPattern, spec.JobIDLength)}),
 	"listDeadLetters": searchBounds,
+	"getAttemptLog":   {"from": field.WholeParameter(0, job.MaxLogPosition-1)},
 }
 
 // searchBounds are the bounds of parameters of a search.
@@ -105,7 +106,6 @@ var parameterBounds = fieldBounds{
 	"count":  field.All(field.WholeParameter(1, calendar.MaxPreview), field.Default(contract.PreviewDefault)),
 	"wait":   field.Lasting(0, contract.MaxWait),
 	"follow": field.Lasting(0, contract.MaxWait),
-	"from":   field.WholeParameter(0, job.MaxLogPosition-1),
 	"n":      field.WholeParameter(1, spec.MaxVersion),
 	"name":   spec.NameForm, "dag": spec.NameForm, "node": spec.NameForm, "task": spec.NameForm,
 	"schedule": spec.NameForm, "id": spec.IDForm,
