@@ -33,8 +33,8 @@ var Logged = []Story{
 	}},
 }
 
-// logIsWhole verifies that what is stored of each start begins with its mark, and that the log has these texts, unless a
-// fault has kept them from being written.
+// logIsWhole verifies that what is stored of each start begins with its mark, and that the log has these texts, unless
+// a fault has kept them from being written.
 func (w *Client) logIsWhole(id job.ID, attempt int64, texts ...string) {
 	k := job.Key{Tenant: w.tenant, ID: id}
 	w.ledger.mu.Lock()

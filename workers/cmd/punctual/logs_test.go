@@ -19,7 +19,8 @@ func TestLogs_AreShownAndFollowed(t *testing.T) {
 		t.Errorf("%v", got)
 	}
 	silent := name(t, "run", "echo", "--wait")
-	if s := typed(t.Context(), "", "logs", silent); s.code != exitDone || s.out != "" || !strings.Contains(s.errs, "no lines") {
+	s := typed(t.Context(), "", "logs", silent)
+	if s.code != exitDone || s.out != "" || !strings.Contains(s.errs, "no lines") {
 		t.Errorf("%+v", s)
 	}
 	bad(t, exitRefused, "no such attempt", "logs", id, "--attempt", "2")
