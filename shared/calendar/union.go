@@ -82,6 +82,22 @@ func (u Union) Without(positions []bool) Union {
 	return u
 }
 
+// Left returns the union with that many runs left of each calendar, by its position; 0 is none, and a negative number,
+// or a position that is not in the list, is no bound besides the calendar's own.
+func (u Union) Left(left []int64) Union {
+	parts, spent := slices.Clone(u.parts), make([]bool, len(u.parts))
+	for n := range min(len(parts), len(left)) {
+		switch {
+		case left[n] == 0:
+			spent[n] = true
+		case left[n] > 0:
+			parts[n].maxRuns = int(left[n])
+		}
+	}
+	u.parts = parts
+	return u.Without(spent)
+}
+
 // Naming reports of each calendar, by its position, whether it has that nominal time.
 func (u Union) Naming(nominal time.Time) []bool {
 	names := make([]bool, len(u.parts))
@@ -159,6 +175,9 @@ func first(heads []head) Occurrence {
 // After yields the times strictly after after, in their order, without end if no calendar has one. It does not know
 // past runs: the caller applies MaxRuns.
 func (u Union) After(after time.Time) iter.Seq[Occurrence] { return u.walk(after, false) }
+
+// AfterRuns is After with no more times of a calendar than its MaxRuns, as if none of them had run.
+func (u Union) AfterRuns(after time.Time) iter.Seq[Occurrence] { return u.walk(after, true) }
 
 // Next returns the first time of After; false if there is none.
 func (u Union) Next(after time.Time) (Occurrence, bool) {

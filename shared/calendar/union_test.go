@@ -6,6 +6,7 @@ import (
 	"math/rand/v2"
 	"reflect"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 )
@@ -272,6 +273,47 @@ func TestParseAll_BoundsAListAsOneCalendar(t *testing.T) {
 		if got := errors.As(err, &bad); got != (c.want != "") || got && (bad.Pointer() != c.want || bad.Code !=
 			CodeOutOfRange) {
 			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
+
+func TestUnion_RunsWhatIsLeftOfEachCalendar(t *testing.T) {
+	t.Parallel()
+	u, err := ParseAll([]Spec{{Cron: new("0 * * * *"), MaxRuns: new(5)}, {Cron: new("10 * * * *")},
+		{Cron: new("20 * * * *"), MaxRuns: new(2)}}, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	after := at("2027-03-01T00:05:00Z")
+	for want, left := range map[string][]int64{
+		"10 20 00 10 20 00 10 00": nil,
+		"10 20 00 10 20 10 10 10": {1, -1, 2},
+		"10 20 10 10 10 10 10 10": {0, -1, 1},
+		"10 20 00 10 00 10 10 10": {2, -1, 1},
+		"00 00":                   {2, 0, 0},
+	} {
+		var got []string
+		for o := range u.Left(left).AfterRuns(after) {
+			if got = append(got, o.NominalAt.Format("04")); len(got) == 8 {
+				break
+			}
+		}
+		if strings.Join(got, " ") != want {
+			t.Errorf("with %v left: %v, want %s", left, got, want)
+		}
+	}
+}
+
+func TestLocation_KnowsTheZonesOfCalendars(t *testing.T) {
+	t.Parallel()
+	zone, err := Location("Europe/Berlin")
+	if err != nil || at("2027-03-28T01:00:00Z").In(zone).Format("15:04") != "03:00" {
+		t.Errorf("Berlin: %v, %v", zone, err)
+	}
+	for _, name := range []string{"", "Local", "europe/berlin", "../UTC"} {
+		wrong := new(Error)
+		if _, err := Location(name); !errors.As(err, &wrong) || wrong.Code != CodeInvalidValue {
+			t.Errorf("%q: %v", name, err)
 		}
 	}
 }

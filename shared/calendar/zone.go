@@ -27,6 +27,15 @@ func zoneFiles() map[string]*zip.File { return inUse().files }
 
 const zoneAllowed = `an IANA name such as "Europe/Berlin" or "UTC"`
 
+// Location returns the time zone of an IANA name, by the rules that calendars use. The error is an [*Error].
+func Location(name string) (*time.Location, error) {
+	z, err := findZone("timezone", name)
+	if err != nil {
+		return nil, err
+	}
+	return z.loc, nil
+}
+
 // findZone returns the zone of an IANA name, with exact spelling.
 func findZone(field, name string) (*zone, *Error) { return inUse().find(field, name) }
 

@@ -66,6 +66,9 @@ type ScheduleLists interface {
 	Recorded(
 		ctx context.Context, k schedule.Key, from, before time.Time, descending bool, limit int, cursor string,
 	) (entries []schedule.Entry, next string, err error)
+	// RunsMade reads how many runs of each calendar were counted, by the position of the schedule and that of the
+	// calendar. Where there is no max_runs, none is counted.
+	RunsMade(ctx context.Context, schedules []schedule.Schedule) ([][]int64, error)
 }
 
 // Exclusions are tenants' lists of days that schedules leave out.

@@ -198,6 +198,33 @@ func (s *Store) RunsOf(
 	return items[0] != nil, full, nil
 }
 
+// RunsMade implements ScheduleLists.
+func (s *Store) RunsMade(ctx context.Context, schedules []schedule.Schedule) ([][]int64, error) {
+	made := make([][]int64, len(schedules))
+	var refs []item.Ref
+	var to []*int64
+	for i, c := range schedules {
+		most := c.MaxRuns()
+		made[i] = make([]int64, len(most))
+		for n, m := range most {
+			if m > 0 {
+				refs, to = append(refs, c.RunsRef(n)), append(to, &made[i][n])
+			}
+		}
+	}
+	for lot := range slices.Chunk(refs, ReadAtOnce) {
+		items, err := s.table.GetMany(ctx, lot)
+		if err != nil {
+			return nil, err
+		}
+		for n, i := range items {
+			*to[n] = i.Int("runs")
+		}
+		to = to[len(lot):]
+	}
+	return made, nil
+}
+
 // WriteSchedule implements ScheduleWriter.
 func (s *Store) WriteSchedule(ctx context.Context, w item.Write) (schedule.Schedule, error) {
 	i, err := s.table.Write(ctx, w)
