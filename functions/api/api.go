@@ -8,6 +8,7 @@ import (
 
 	"punctual/functions/api/admin"
 	"punctual/functions/api/dags"
+	forecastapi "punctual/functions/api/forecast"
 	"punctual/functions/api/jobs"
 	limitsapi "punctual/functions/api/limits"
 	"punctual/functions/api/operations"
@@ -50,6 +51,7 @@ func New(d Deps) http.Handler {
 	limitsapi.New(core)
 	operations.New(core)
 	statsapi.New(core)
+	forecastapi.New(core)
 	admin.New(core, func() ([]byte, error) { return document(core.Router.OpenAPI()) })
 	return core.Router
 }

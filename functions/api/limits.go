@@ -6,11 +6,13 @@ import (
 	"time"
 
 	"punctual/functions/api/admin"
+	forecastapi "punctual/functions/api/forecast"
 	"punctual/functions/api/jobs"
 	limitsapi "punctual/functions/api/limits"
 	"punctual/functions/api/rest"
 	"punctual/functions/api/schedules"
 	"punctual/functions/api/spec"
+	"punctual/functions/engine/ahead"
 	"punctual/functions/engine/show"
 	"punctual/shared/calendar"
 	"punctual/shared/contract"
@@ -30,6 +32,8 @@ var limits = strings.NewReplacer(
 	"{=ahead_years}", strconv.Itoa(rest.YearsAhead),
 	"{=batch_jobs}", strconv.Itoa(contract.MaxBatchJobs),
 	"{=batch_mib}", strconv.Itoa(contract.MaxBatchBody>>20),
+	"{=calm_default}", strconv.Itoa(forecastapi.CalmDefault),
+	"{=calm_most}", strconv.Itoa(forecastapi.CalmMost),
 	"{=catch_up_cap}", strconv.Itoa(schedule.DefaultCatchUp.Cap),
 	"{=catch_up_after}", span.Format(schedule.DefaultAfter),
 	"{=catch_up_window}", span.Format(schedule.DefaultCatchUp.Window),
@@ -43,6 +47,9 @@ var limits = strings.NewReplacer(
 	"{=dry_run_s}", text.InUnits(schedules.DryRunTime, time.Second, ""),
 	"{=dry_run_listed}", strconv.Itoa(calendar.ComparedListed),
 	"{=finished_days}", spec.Days(contract.FinishedKept),
+	"{=forecast_days}", spec.Days(ahead.Span),
+	"{=forecast_rows}", strconv.Itoa(ahead.MostRows/1000)+",000",
+	"{=forecast_times}", strconv.Itoa(ahead.MostTimes/1_000_000)+" million",
 	"{=cancel_s}", text.InUnits(contract.CancelCheckEvery+time.Second, time.Second, ""),
 	"{=in_flight_read}", strconv.Itoa(show.InFlightRead),
 	"{=item_kib}", strconv.Itoa(contract.MaxItem>>10),

@@ -279,7 +279,7 @@ func TestDocument_NamesEveryRouteAndCode(t *testing.T) {
 		"GET /v1/jobs/{id}", "GET /v1/jobs/{id}/attempts",
 		"GET /v1/jobs/{id}/attempts/{n}/log", "GET /v1/limits", "GET /v1/limits/{name}",
 		"GET /v1/limits/{name}/keys", "GET /v1/operations", "GET /v1/operations/{id}",
-		"GET /v1/openapi.json", "GET /v1/pauses", "GET /v1/problems",
+		"GET /v1/forecast", "GET /v1/forecast/calm", "GET /v1/openapi.json", "GET /v1/pauses", "GET /v1/problems",
 		"GET /v1/problems/{code}", "GET /v1/ready", "GET /v1/schedules", "GET /v1/schedules/{name}",
 		"GET /v1/schedules/{name}/occurrences", "GET /v1/schedules/{name}/preview", "GET /v1/stats", "GET /v1/tasks",
 		"GET /v1/tasks/{name}", "GET /v1/whoami", "PATCH /v1/jobs/{id}", "PATCH /v1/schedules/{name}",

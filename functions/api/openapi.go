@@ -10,6 +10,7 @@ import (
 
 	"punctual/functions/api/dags"
 	"punctual/functions/api/field"
+	forecastapi "punctual/functions/api/forecast"
 	"punctual/functions/api/jobs"
 	"punctual/functions/api/rest"
 	"punctual/functions/api/schedules"
@@ -93,6 +94,9 @@ var ownParameterBounds = map[string]fieldBounds{
 	"listJobs":        searchBounds.and(fieldBounds{"id": field.Matching(jobs.IDPrefixPattern, spec.JobIDLength)}),
 	"listDeadLetters": searchBounds,
 	"getAttemptLog":   {"from": field.WholeParameter(0, job.MaxLogPosition-1)},
+	"getForecast":     {"step": field.Lasting(forecastapi.MinStep, forecastapi.MaxStep)},
+	"listCalmMinutes": {"count": field.All(field.WholeParameter(1, forecastapi.CalmMost),
+		field.Default(forecastapi.CalmDefault))},
 }
 
 // searchBounds are the bounds of parameters of a search.
@@ -129,6 +133,8 @@ var parameterBounds = fieldBounds{
 	"before":      spec.InstantForm,
 	"from":        spec.InstantForm,
 	"to":          spec.InstantForm,
+	"between":     field.Matching(forecastapi.BetweenPattern, 0),
+	"timezone":    spec.ZoneForm,
 	"If-Match":    field.Matching(`^\*$|`+rest.MatchPattern.String(), 0), "Idempotency-Key": spec.KeyForm,
 	"code": field.OneOf(codes()),
 }

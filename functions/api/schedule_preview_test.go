@@ -93,7 +93,7 @@ func TestPreview_FlagsSpecialTimes(t *testing.T) {
 		},
 		"what an exclusion moves": {
 			`{"calendar":{"cron":"0 9 6 * *","exclude":["weekends"]},"after":"2027-03-01T00:00:00Z","count":1}`,
-			`{"items":[{"nominal_at":"2027-03-08T09:00:00.000Z","due_at":"2027-03-08T09:00:00.000Z","local":"2027-03-08T09:00:00Z","flags":["moved_later"]}]}`,
+			`{"items":[{"nominal_at":"2027-03-08T09:00:00.000Z","due_at":"2027-03-08T09:00:00.000Z","local":"2027-03-08T09:00:00Z","flags":["moved_later"],"load":0}]}`,
 		},
 		"two day fields": {
 			`{"calendar":{"cron":"0 0 13 * 5"},"after":"2026-02-10T00:00:00Z","count":2}`,
@@ -103,7 +103,7 @@ func TestPreview_FlagsSpecialTimes(t *testing.T) {
 		},
 		"a calendar that ends": {
 			`{"calendar":{"dates":["2027-03-02T00:00:00Z","2027-02-01T00:00:00+01:00"]}}`,
-			`{"items":[{"nominal_at":"2027-03-02T00:00:00.000Z","due_at":"2027-03-02T00:00:00.000Z","local":"2027-03-02T00:00:00Z","flags":[]}]}`,
+			`{"items":[{"nominal_at":"2027-03-02T00:00:00.000Z","due_at":"2027-03-02T00:00:00.000Z","local":"2027-03-02T00:00:00Z","flags":[],"load":0}]}`,
 		},
 	} {
 		if r := b.want(t, 200, "POST", "/v1/schedules/preview", c.body); strings.TrimSpace(r.text) != c.want {

@@ -93,6 +93,11 @@ QUERY = {
     "dead_before": in_days(1),
     "created_after": in_days(-1),
     "created_before": in_days(1),
+    "from": in_days(1),
+    "to": in_days(2),
+    "step": always("1h"),
+    "between": always("01:00-05:00"),
+    "timezone": always("Europe/Berlin"),
 }
 
 

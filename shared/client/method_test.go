@@ -364,3 +364,20 @@ func ExampleClient_PutSchedule_calendars() {
 	fmt.Println(view.Calendar.Cron == nil, *view.Calendars[0].Timezone, *view.Calendars[1].Every)
 	// Output: true Europe/Berlin 24h0m0s
 }
+
+func TestClient_Forecasts(t *testing.T) {
+	t.Parallel()
+	c, ctx := connect(), t.Context()
+	from := time.Now()
+	f, err := c.Forecast(ctx, from, from.Add(2*time.Hour), "30m")
+	if err != nil || f.Step != "30m" || len(f.Starts) < 4 || f.From.After(from) {
+		t.Errorf("%+v %v", f, err)
+	}
+	calm, err := c.CalmMinutes(ctx, rest.ListCalmMinutesParams{Between: new("01:00-05:00"), Count: new(3)})
+	if err != nil || len(calm) != 3 || calm[0].At.UTC().Hour() < 1 || calm[0].At.UTC().Hour() >= 5 {
+		t.Errorf("%+v %v", calm, err)
+	}
+	if _, err := c.Forecast(ctx, from, from, "30m"); err == nil {
+		t.Error("an empty period has a forecast")
+	}
+}

@@ -40,6 +40,8 @@ var methods = map[string]string{
 	"deleteLimit": "DeleteLimit", "getLimit": "Limit", "listLimits": "Limits", "listLimitKeys": "LimitKeys",
 	"putLimit": "PutLimit",
 
+	"getForecast": "Forecast", "listCalmMinutes": "CalmMinutes",
+
 	"deleteDag": "DeleteDag", "getDag": "Dag", "listDagVersions": "DagVersions", "listDags": "Dags",
 	"putDag": "PutDag", "validateDag": "ValidateDag", "createDagRun": "RunDag",
 

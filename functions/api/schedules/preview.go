@@ -8,6 +8,7 @@ import (
 	"punctual/functions/api/field"
 	"punctual/functions/api/rest"
 	"punctual/functions/api/spec"
+	"punctual/functions/engine/ahead"
 	"punctual/functions/engine/amend"
 	"punctual/shared/calendar"
 	"punctual/shared/contract"
@@ -33,6 +34,7 @@ type occurrenceTime struct {
 	DueAt     rest.Instant `json:"due_at" doc:"Nominal time with the delay by the spread"`
 	Local     string       `json:"local" doc:"Nominal time in the time zone of the calendar"`
 	Flags     []string     `json:"flags" doc:"Peculiarities of the time. change_over_day: the clock changes on this local day; missing_hour: the time replaces a wall time that the clock skips; repeated_hour: the clock shows this wall time twice; moved_later, moved_earlier: the time was moved from an excluded day."`
+	Load      *int         `json:"load,omitempty" doc:"Number of starts that the forecast expects in the minute of due_at, those of a schedule that exists included; only in previews, and absent for a time that is past or more than {=forecast_days} days ahead"`
 }
 
 // skippedTime shows a time at which the calendar runs nothing.
@@ -79,6 +81,9 @@ func (s *Handler) previewDraft(ctx context.Context, who tenant.Identity, _ *rest
 		return nil, r.Wrong
 	}
 	out := preview(p.Calendar.For(schedule.Key{Tenant: who.Tenant, Name: name}.ID(), after), after, count)
+	if err := s.withLoads(ctx, who.Tenant, out.Body.Items); err != nil {
+		return nil, err
+	}
 	if now := s.Now(); p.Calendar.Check(now) != nil {
 		out.Body.Notes = append(slices.Clip(out.Body.Notes), "The calendar has no time after now, "+
 			now.UTC().Format(time.RFC3339)+"; a schedule with it is refused.")
@@ -115,6 +120,9 @@ func (s *Handler) previewSchedule(ctx context.Context, who tenant.Identity, in *
 		return nil, asProblem(err)
 	}
 	out := preview(c, after, min(count, found.RunsLeft()))
+	if err := s.withLoads(ctx, who.Tenant, out.Body.Items); err != nil {
+		return nil, err
+	}
 	if p := found.Paused; p != nil && !p.Over(s.Now()) {
 		out.Body.Notes = append(slices.Clip(out.Body.Notes), "The schedule is paused: it does not run at these times "+
 			"before the pause ends.")
@@ -138,11 +146,29 @@ func preview(c calendar.Union, after time.Time, count int) *previewAnswer {
 	return out
 }
 
+// withLoads adds to the times what the forecast expects then. It makes no forecast that none of them is in.
+func (s *Handler) withLoads(ctx context.Context, t tenant.ID, times []occurrenceTime) error {
+	now := s.Now()
+	if !slices.ContainsFunc(times, func(v occurrenceTime) bool { return ahead.Covers(v.DueAt.Time, now) }) {
+		return nil
+	}
+	load, err := s.Ahead.Load(ctx, t)
+	if err != nil {
+		return err
+	}
+	for n, v := range times {
+		if starts, ok := load.At(v.DueAt.Time, now); ok {
+			times[n].Load = &starts
+		}
+	}
+	return nil
+}
+
 func viewTimes(times []calendar.Occurrence) []occurrenceTime {
 	views := make([]occurrenceTime, len(times))
 	for i, o := range times {
-		views[i] = occurrenceTime{rest.At(o.NominalAt), rest.At(o.DueAt), o.Local,
-			append([]string{}, o.Flags...)}
+		views[i] = occurrenceTime{NominalAt: rest.At(o.NominalAt), DueAt: rest.At(o.DueAt), Local: o.Local,
+			Flags: append([]string{}, o.Flags...)}
 	}
 	return views
 }

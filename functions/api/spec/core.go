@@ -7,6 +7,7 @@ import (
 	"punctual/functions/api/rest"
 	"punctual/functions/engine"
 	"punctual/functions/engine/accept"
+	"punctual/functions/engine/ahead"
 	"punctual/functions/engine/amend"
 	"punctual/functions/engine/arm"
 	"punctual/functions/engine/decide"
@@ -58,6 +59,7 @@ type Core struct {
 	Engine  *engine.Engine
 	Runs    *engine.Runs // of Engine
 	Read    *show.Reader
+	Ahead   *ahead.Forecaster
 	Editor  *amend.Editor // of schedules
 	Jobs    *edit.Editor
 	Submit  *submit.Submitter
@@ -73,6 +75,7 @@ func NewCore(d Deps) *Core {
 		RateLimit: d.RateLimit})
 	c.Runs = c.Engine.Runs
 	c.Read = &show.Reader{Base: d.Base, Store: d.Store, Nodes: c.Runs.Nodes, Search: d.Search}
+	c.Ahead = ahead.New(d.Base, d.Store)
 	wake := arm.Waker{Queue: d.Queues, Timers: d.Timers, Clock: d.Clock, Log: d.Log}
 	c.Editor = &amend.Editor{Store: d.Store, Engine: c.Engine, Read: c.Read, Wake: wake, Entropy: c.Entropy,
 		Log: d.Log, Quota: d.ScheduleQuota}
@@ -98,6 +101,7 @@ const (
 	TagDags       = "dags"
 	TagRuns       = "runs"
 	TagStats      = "stats"
+	TagForecast   = "forecast"
 	TagSystem     = "system"
 )
 

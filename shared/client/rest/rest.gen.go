@@ -1243,6 +1243,26 @@ type CalendarView struct {
 	Timezone *string `json:"timezone,omitempty"`
 }
 
+// CalmAnswer Minutes with the least load.
+type CalmAnswer struct {
+	// Items Minutes with the fewest expected starts, fewest first
+	Items []CalmView `json:"items"`
+}
+
+// CalmView Minute and its load.
+type CalmView struct {
+	// At Start of the minute
+	//
+	// Examples: 2027-03-28T01:00:00.000Z
+	At time.Time `json:"at"`
+
+	// Load Number of expected starts in the minute
+	Load int64 `json:"load"`
+
+	// Local Start of the minute in the time zone
+	Local string `json:"local"`
+}
+
 // CanaryView Outcome of the first jobs of an operation.
 type CanaryView struct {
 	// Failed Number of jobs that have failed
@@ -1966,6 +1986,23 @@ type ExplanationPage struct {
 
 	// NextCursor Cursor of the next page; null at the end. A page can be short, even empty, and have a cursor.
 	NextCursor *string `json:"next_cursor"`
+}
+
+// ForecastView Starts of jobs that are expected.
+type ForecastView struct {
+	// From Start of the first step
+	//
+	// Examples: 2027-03-28T01:00:00.000Z
+	From time.Time `json:"from"`
+
+	// Peak Step of a forecast with the most starts.
+	Peak PeakView `json:"peak"`
+
+	// Starts Number of expected starts in each step. Of a step that has begun, the part that is past counts nothing.
+	Starts []int64 `json:"starts"`
+
+	// Step Length of a step
+	Step string `json:"step"`
 }
 
 // GraphNodeView Node of the drawing of a run.
@@ -2811,6 +2848,9 @@ type OccurrenceTime struct {
 	// Flags Peculiarities of the time. change_over_day: the clock changes on this local day; missing_hour: the time replaces a wall time that the clock skips; repeated_hour: the clock shows this wall time twice; moved_later, moved_earlier: the time was moved from an excluded day.
 	Flags []string `json:"flags"`
 
+	// Load Number of starts that the forecast expects in the minute of due_at, those of a schedule that exists included; only in previews, and absent for a time that is past or more than 7 days ahead
+	Load *int64 `json:"load,omitempty"`
+
 	// Local Nominal time in the time zone of the calendar
 	Local string `json:"local"`
 
@@ -3049,6 +3089,17 @@ type PauseViewMissed string
 type PausingRequest struct {
 	// Reason Reason for the pause.
 	Reason *string `json:"reason,omitempty"`
+}
+
+// PeakView Step of a forecast with the most starts.
+type PeakView struct {
+	// At Start of the first step with the most expected starts
+	//
+	// Examples: 2027-03-28T01:00:00.000Z
+	At time.Time `json:"at"`
+
+	// Starts Number of expected starts in that step
+	Starts int64 `json:"starts"`
 }
 
 // PreviewAnswer Next times of a calendar.
@@ -4359,6 +4410,30 @@ type ListExclusionsParams struct {
 	Cursor *string `form:"cursor,omitempty" json:"cursor,omitempty"`
 }
 
+// GetForecastParams defines parameters for GetForecast.
+type GetForecastParams struct {
+	// From Start of the period; default: now
+	From *time.Time `form:"from,omitempty" json:"from,omitempty"`
+
+	// To End of the period, itself excluded; default: a day after from, or as far ahead as a forecast goes
+	To *time.Time `form:"to,omitempty" json:"to,omitempty"`
+
+	// Step Length of a step: whole minutes that divide a day, from 1m to 1d; default: 1h. The period is widened to whole steps, which begin at multiples of the step after midnight, UTC.; 1m to 1d
+	Step *string `form:"step,omitempty" json:"step,omitempty"`
+}
+
+// ListCalmMinutesParams defines parameters for ListCalmMinutes.
+type ListCalmMinutesParams struct {
+	// Between Stretch of the local day in which the minutes begin, its end excluded; it passes midnight if its end is before its start; default: the whole day
+	Between *string `form:"between,omitempty" json:"between,omitempty"`
+
+	// Timezone Name of the IANA time zone of between and local; default: UTC
+	Timezone *string `form:"timezone,omitempty" json:"timezone,omitempty"`
+
+	// Count Number of minutes to list, up to 100; default: 5
+	Count *int `form:"count,omitempty" json:"count,omitempty"`
+}
+
 // ListJobsParams defines parameters for ListJobs.
 type ListJobsParams struct {
 	// Limit Maximum number of items of the page
@@ -4743,6 +4818,8 @@ var (
 	DeleteExclusion      = Operation{ID: "deleteExclusion", Method: "DELETE", Path: "/v1/exclusions/{name}"}
 	GetExclusion         = Operation{ID: "getExclusion", Method: "GET", Path: "/v1/exclusions/{name}"}
 	PutExclusion         = Operation{ID: "putExclusion", Method: "PUT", Path: "/v1/exclusions/{name}"}
+	GetForecast          = Operation{ID: "getForecast", Method: "GET", Path: "/v1/forecast"}
+	ListCalmMinutes      = Operation{ID: "listCalmMinutes", Method: "GET", Path: "/v1/forecast/calm"}
 	GetHealth            = Operation{ID: "getHealth", Method: "GET", Path: "/v1/health"}
 	ListJobs             = Operation{ID: "listJobs", Method: "GET", Path: "/v1/jobs"}
 	CreateJob            = Operation{ID: "createJob", Method: "POST", Path: "/v1/jobs"}
@@ -4827,6 +4904,8 @@ var Operations = []Operation{
 	DeleteExclusion,
 	GetExclusion,
 	PutExclusion,
+	GetForecast,
+	ListCalmMinutes,
 	GetHealth,
 	ListJobs,
 	CreateJob,

@@ -325,6 +325,7 @@ func (c previewSchedule) Run(s *shell) error {
 	return list(s, times, 0, due,
 		column[previewedTime]{"DUE", due},
 		column[previewedTime]{"LOCAL", func(p previewedTime) string { return p.Local }},
+		column[previewedTime]{"LOAD", func(p previewedTime) string { return countOrNone(p.Load) }},
 		column[previewedTime]{"FLAGS", func(p previewedTime) string { return strings.Join(p.Flags, " ") }},
 		column[previewedTime]{"SKIPPED", func(p previewedTime) string { return p.skipped }})
 }
