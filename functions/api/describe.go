@@ -60,6 +60,7 @@ var schemaTexts = map[string]string{
 	"ProblemError":             "Error in a request.",
 	"ProgressView":             "Progress that the handler of a job has reported.",
 	"QuotaView":                "Use of a quota of the tenant.",
+	"QueueView":                "Queue of a pool and a priority.",
 	"RRuleCalendarRequest":     "Calendar by a recurrence rule of RFC 5545.",
 	"Range":                    "Stretch of time on which schedules do not run.",
 	"SeriesView":               "Counts of each step of a range, in lists of one length.",
@@ -82,6 +83,8 @@ var schemaTexts = map[string]string{
 	"UniqueView":               "Key that one open job of the tenant holds at a time.",
 	"ValidateAnswer":           "Shape of a valid dag.",
 	"WhoamiAnswer":             "Identity of the caller.",
+	"WorkerView":               "Worker, and what it does.",
+	"WorkersAnswer":            "Workers and queues.",
 	"ZoneRulesView":            "Time zone rules in use.",
 }
 

@@ -87,5 +87,7 @@ var limits = strings.NewReplacer(
 	"{=tag_value}", strconv.Itoa(contract.MaxTagValue),
 	"{=tags}", strconv.Itoa(contract.MaxTags),
 	"{=unique_key}", strconv.Itoa(contract.MaxUniqueKey),
+	"{=worker_gone_min}", text.InUnits(contract.WorkerGoneAfter, time.Minute, ""),
+	"{=worker_seen_s}", text.InUnits(contract.WorkerSeenEvery, time.Second, ""),
 	"{=waiters}", strconv.Itoa(show.MaxWaiters/1000)+",000",
 )

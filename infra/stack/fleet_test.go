@@ -250,7 +250,7 @@ func TestWorkerRole_AllowsExactlyWhatWorkersCall(t *testing.T) {
 			"dynamodb:GetItem Tablejobs", "dynamodb:GetItem Tableclaims", "dynamodb:PutItem Tableclaims",
 			"dynamodb:UpdateItem Tableclaims", "dynamodb:Query Tableclaims", "dynamodb:BatchGetItem Tableclaims",
 			"dynamodb:GetItem Tableschedules", "dynamodb:GetItem Tableruns",
-			"dynamodb:Query Tabletasks", "dynamodb:GetItem Tabletasks", "dynamodb:DescribeTable Tablejobs",
+			"dynamodb:Query Tabletasks", "dynamodb:GetItem Tabletasks", "dynamodb:PutItem Tabletasks", "dynamodb:DescribeTable Tablejobs",
 			"dynamodb:DescribeTable Tableclaims", "dynamodb:DescribeTable Tableschedules",
 			"dynamodb:DescribeTable Tableruns",
 			"s3:GetObject Payloads", "s3:ListBucket Payloads", "s3:PutObject Payloads/jobs/*/result#*",

@@ -201,7 +201,7 @@ func parts() []part {
 					{contract.Schedules, []string{""}}, {contract.Tasks, []string{""}},
 					{contract.Runs, []string{""}}, {contract.Dags, []string{""}},
 				},
-				counts: true,
+				counts: true, asks: contract.FiringQueues(),
 			},
 		},
 		{

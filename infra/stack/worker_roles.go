@@ -27,7 +27,8 @@ func (d Data) grantWorkers(role awsiam.IRole, prefix, pool string) {
 	d.Tables.GrantItems(role, contract.Runs, construct.Get)
 	d.Tables.GrantItems(role, contract.Tasks, construct.Get) // what an operator lets run
 	d.Tables.GrantIdentify(role, contract.Guarded...)
-	d.Tables.GrantQuery(role, contract.Tasks, "") // pauses
+	d.Tables.GrantQuery(role, contract.Tasks, "")                             // pauses
+	d.Tables.GrantUnder(role, contract.Tasks, "system#worker", construct.Put) // that it works
 	d.Bucket.GrantRead(role)
 	d.Bucket.GrantList(role)
 	d.Bucket.GrantPutResults(role)

@@ -48,7 +48,8 @@ func live(t *testing.T, into *ledger, do func(t *testing.T, w *bench)) {
 		sys := system.Compose(system.Ports{Of: func(stage string) system.Ports {
 			return w.did.ports(w.World, stage)
 		}, Table: w.World.Table(), Blobs: w.World.Blobs()},
-			system.Options{Shards: 1, NoAPI: true, Worker: worker.Options{Name: "w", Slots: 20, Pools: contract.Pools},
+			system.Options{Shards: 1, NoAPI: true, Worker: worker.Options{Name: "w", Slots: 20, Pools: contract.Pools,
+				Seen: true},
 				Registry: registry})
 		ctx, stop := context.WithCancel(t.Context())
 		done := make(chan error, 1)

@@ -193,6 +193,9 @@ var stories = []struct {
 		a.Call("PUT", "/schedules/few", object{"calendar": object{"every": "1m", "max_runs": 3},
 			"job": object{"task": "echo"}})
 		a.Call("GET", "/schedules", nil)
+		for _, path := range []string{"/forecast?step=15m", "/forecast/calm", "/workers"} {
+			a.Call("GET", path, nil)
+		}
 		a.Call("POST", "/schedules/preview", object{"calendar": object{"every": "1m", "exclude": []string{"never"}},
 			"count": 2})
 		time.Sleep(time.Hour)

@@ -19,6 +19,11 @@ func (c *Client) Readiness(ctx context.Context) (rest.ReadyAnswer, error) {
 	return Call[rest.ReadyAnswer](ctx, c, rest.GetReadiness, Request{})
 }
 
+// Workers returns the workers of the deployment, and how full the queues are. It needs the scope admin.
+func (c *Client) Workers(ctx context.Context) (rest.WorkersAnswer, error) {
+	return Call[rest.WorkersAnswer](ctx, c, rest.ListWorkers, Request{})
+}
+
 // WhoAmI returns the tenant, the subject and the scopes of the token.
 func (c *Client) WhoAmI(ctx context.Context) (rest.WhoamiAnswer, error) {
 	return Call[rest.WhoamiAnswer](ctx, c, rest.WhoAmI, Request{})

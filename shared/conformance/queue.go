@@ -372,6 +372,7 @@ func receiving() []exercise[message.Queues] {
 				eventually(t, func() string {
 					got, err := qs.Depth(t.Context(), work)
 					must(t, err)
+					got.OldestAt = time.Time{} // not every queue says it
 					if got != want {
 						return fmt.Sprintf("the depth is %+v, want %+v", got, want)
 					}

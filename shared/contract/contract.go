@@ -48,6 +48,16 @@ const (
 	EffectiveAfter   = 2 * time.Second        // a pause or delete is effective this long after its answer
 )
 
+// Workers note that they work, each with a put of one small item.
+const (
+	// WorkerSeenEvery is how often: 86,400 write units in a month for each worker and pool.
+	WorkerSeenEvery = 30 * time.Second
+	// WorkerGoneAfter is how long a worker is listed that notes nothing any more: three notes may fail.
+	WorkerGoneAfter = 2 * time.Minute
+	// WorkerKept is after how long the table may forget such a note.
+	WorkerKept = time.Hour
+)
+
 // Reports. A worker flushes them at whichever comes first.
 const (
 	ReportFlushEvery = 100 * time.Millisecond

@@ -136,6 +136,20 @@ func (q *queue) taken(w *World, now time.Time, most int, visibility time.Duratio
 	return out, dead, w.log.write(facts)
 }
 
+// oldest is when the oldest visible message became visible, zero if there is none.
+func (q *queue) oldest() time.Time {
+	for _, l := range q.ready[q.head:] {
+		if l == nil || l.gone {
+			continue
+		}
+		if l.visibleAt.After(l.sentAt) {
+			return l.visibleAt
+		}
+		return l.sentAt
+	}
+	return time.Time{}
+}
+
 // pop removes the oldest visible message from ready, nil if there is none.
 func (q *queue) pop() *stored {
 	for q.head < len(q.ready) {

@@ -82,13 +82,36 @@ func TestQueues_BehaveAsSQS(t *testing.T) {
 		})
 	})
 
+	t.Run("a depth says since when the oldest visible message waits", func(t *testing.T) {
+		t.Parallel()
+		bubble(t, memory.Options{}, func(t *testing.T, w *memory.World) {
+			sent := time.Now()
+			send(t, w, work, "a", "b")
+			must(t, w.Queues().Send(t.Context(), work, message.Outgoing{Body: "c", Delay: time.Minute}))
+			time.Sleep(10 * time.Second)
+			if d := depth(t, w, work); !d.OldestAt.Equal(sent) {
+				t.Errorf("two wait: %+v", d)
+			}
+			for _, d := range receive(t, w, work, 0) {
+				must(t, w.Queues().Delete(t.Context(), work, d.Receipt))
+			}
+			if d := depth(t, w, work); !d.OldestAt.IsZero() || d.Delayed != 1 {
+				t.Errorf("one is delayed: %+v", d)
+			}
+			time.Sleep(time.Hour)
+			if d := depth(t, w, work); !d.OldestAt.Equal(sent.Add(time.Minute)) {
+				t.Errorf("the delay is over: %+v", d)
+			}
+		})
+	})
+
 	t.Run("the newest receipt deletes a message whose visibility timeout is over", func(t *testing.T) {
 		t.Parallel()
 		bubble(t, memory.Options{}, func(t *testing.T, w *memory.World) {
 			send(t, w, work, "a", "b")
 			got := receive(t, w, work, 0)
 			time.Sleep(contract.Lease)
-			if d := depth(t, w, work); d != (message.Depth{Visible: 2}) {
+			if d := depth(t, w, work); d.Visible != 2 || d.InFlight != 0 || !d.OldestAt.Equal(time.Now()) {
 				t.Fatalf("the depth is %+v", d)
 			}
 			must(t, w.Queues().Delete(t.Context(), work, got[0].Receipt))

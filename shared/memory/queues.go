@@ -402,7 +402,8 @@ func (qs *Queues) Depth(ctx context.Context, name string) (message.Depth, error)
 	qs.world.queueCall(0)
 	q.mu.Lock()
 	q.ripen(qs.world.now())
-	d := message.Depth{Visible: q.visible, InFlight: q.inFlight, Delayed: len(q.later) - q.inFlight}
+	d := message.Depth{Visible: q.visible, InFlight: q.inFlight, Delayed: len(q.later) - q.inFlight,
+		OldestAt: q.oldest()}
 	q.mu.Unlock()
 	return d, f.after(c)
 }

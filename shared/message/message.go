@@ -123,7 +123,12 @@ type Delivery struct {
 }
 
 // Depth is what a queue holds; every number is approximate.
-type Depth struct{ Visible, InFlight, Delayed int }
+type Depth struct {
+	Visible, InFlight, Delayed int
+	// OldestAt is when the oldest visible message became visible; zero if there is none, or where the queue does not
+	// say it.
+	OldestAt time.Time
+}
 
 // Unsent is returned by a send of several when some entries were not taken, after retries.
 type Unsent struct {

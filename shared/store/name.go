@@ -42,6 +42,9 @@ const (
 	WriteTaskNote   = "task.note"
 	WriteTaskPut    = "task.put"
 
+	WriteWorkerEnd = "worker.end"
+	WriteWorkerSee = "worker.see"
+
 	WriteWaitingGive = "waiting.give"
 	WriteWaitingTake = "waiting.take"
 )

@@ -168,8 +168,8 @@ func (s *server) serve(ctx context.Context) error {
 		Clock: s.clock, Log: s.log, Meter: meter,
 	}, system.Options{
 		HTTPAllow: loopback, OwnPorts: []uint16{uint16(addr.Port)}, NoSignIn: true, Registry: registry,
-		Worker: worker.Options{Name: "laptop", Pools: []string{"short", "long"}, Drain: s.Drain,
-			CancelCheck: time.Second},
+		Worker: worker.Options{Name: "laptop", Pools: []string{"short", "long"}, Drain: s.Drain, Seen: true,
+			Version: worker.BuildVersion(), CancelCheck: time.Second},
 		Unready: s.unready, Alone: true, Deadlines: time.Second, Stats: 5 * time.Second,
 	})
 	if err := sys.DefineHandlers(context.Background(), tenant.Local, registry); err != nil {

@@ -55,3 +55,6 @@ func (all intakes) reached() {
 		in.reached()
 	}
 }
+
+// pool is the pool of the intake.
+func (in *intake) pool() string { return in.sources[0].pool }

@@ -32,6 +32,10 @@ type Options struct {
 	// shutting down are waited for, because a broken-off one may take messages out of sight;
 	// so this must stay under 5 s for messages to be back that soon. Default 4 s.
 	Poll time.Duration
+	// Version is what the worker says it is in the list of workers; "" for unknown.
+	Version string
+	// Seen says whether the worker notes each contract.WorkerSeenEvery that it works, so that it is listed.
+	Seen bool
 	// CancelCheck is how often a running attempt looks for a cancel between its heartbeats, which bring one too.
 	// Default contract.CancelCheckEvery. Each costs half a read unit; in one process it is free, and may be shorter.
 	CancelCheck time.Duration

@@ -23,6 +23,7 @@ type Store interface {
 	store.PermitGiver
 	store.PermitTaker
 	store.UniqueKeys
+	store.WorkerNotes
 	store.RestoredTables
 	store.Writes
 }

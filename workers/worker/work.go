@@ -36,6 +36,11 @@ func (w *Worker) Run(ctx context.Context) error {
 	flushing.Go(w.reports.run)
 	w.log.Info("started working", "pools", w.opts.Pools, "slots", w.opts.Slots)
 
+	if w.opts.Seen {
+		ended := w.noteSeen()
+		defer ended()
+	}
+
 	<-ctx.Done()
 	w.drain(&polling)
 

@@ -135,7 +135,7 @@ func (w *Worker) Gauge() {
 		if !w.polls.receives(in.sources, now) {
 			continue
 		}
-		w.meter.Gauge(telemetry.SlotsBusy, float64(in.taken()), telemetry.Dim{Key: "pool", Value: in.sources[0].pool})
+		w.meter.Gauge(telemetry.SlotsBusy, float64(in.taken()), telemetry.Dim{Key: "pool", Value: in.pool()})
 	}
 }
 

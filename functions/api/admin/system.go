@@ -25,6 +25,7 @@ func New(core *spec.Core, document func() ([]byte, error)) *Handler {
 	h.taskRoutes()
 	h.pauseRoutes()
 	h.systemRoutes()
+	h.workerRoutes()
 	return h
 }
 

@@ -25,4 +25,5 @@ type Store interface {
 	store.Dags
 	store.RestoredTables
 	store.StatsReader
+	store.WorkerList
 }

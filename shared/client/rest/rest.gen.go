@@ -3203,6 +3203,24 @@ type ProgressView struct {
 	Total *int64 `json:"total,omitempty"`
 }
 
+// QueueView Queue of a pool and a priority.
+type QueueView struct {
+	// Delayed Number of starts in the queue whose time has not come
+	Delayed int64 `json:"delayed"`
+
+	// OldestS Age in seconds of the oldest start that a worker can take; null if there is none, and always on AWS, where CloudWatch has it
+	OldestS *int64 `json:"oldest_s"`
+
+	// Pool Pool of the queue
+	Pool string `json:"pool"`
+
+	// Priority Priority of the queue
+	Priority string `json:"priority"`
+
+	// Waiting Number of starts in the queue that a worker can take now
+	Waiting int64 `json:"waiting"`
+}
+
 // QuotaView Use of a quota of the tenant.
 type QuotaView struct {
 	// Limit Maximum, beyond which requests are answered 429
@@ -4310,6 +4328,46 @@ type WhoamiAnswer struct {
 	Tenant string `json:"tenant"`
 }
 
+// WorkerView Worker, and what it does.
+type WorkerView struct {
+	// Busy Number of slots in use at the newest note
+	Busy int64 `json:"busy"`
+
+	// Draining Whether it takes no new work because it is about to end
+	Draining bool `json:"draining"`
+
+	// Pool Pool that it serves; a worker of several pools is listed once for each
+	Pool string `json:"pool"`
+
+	// SeenAt Time of its newest note
+	//
+	// Examples: 2027-03-28T01:00:00.000Z
+	SeenAt time.Time `json:"seen_at"`
+
+	// Slots Number of attempts that it runs at a time
+	Slots int64 `json:"slots"`
+
+	// StartedAt Time at which it started
+	//
+	// Examples: 2027-03-28T01:00:00.000Z
+	StartedAt time.Time `json:"started_at"`
+
+	// Version Version or commit of its program; empty if it is not known
+	Version string `json:"version"`
+
+	// Worker Name of the worker, as attempts show it
+	Worker string `json:"worker"`
+}
+
+// WorkersAnswer Workers and queues.
+type WorkersAnswer struct {
+	// Items Workers, by pool and then by name
+	Items []WorkerView `json:"items"`
+
+	// Queues Queues of the pools, by priority, critical first
+	Queues []QueueView `json:"queues"`
+}
+
 // ZoneRulesView Time zone rules in use.
 type ZoneRulesView struct {
 	// Old Whether the rules are more than 120 days old, so that time zones may have changed since
@@ -4885,6 +4943,7 @@ var (
 	GetTask              = Operation{ID: "getTask", Method: "GET", Path: "/v1/tasks/{name}"}
 	PutTask              = Operation{ID: "putTask", Method: "PUT", Path: "/v1/tasks/{name}"}
 	WhoAmI               = Operation{ID: "whoAmI", Method: "GET", Path: "/v1/whoami"}
+	ListWorkers          = Operation{ID: "listWorkers", Method: "GET", Path: "/v1/workers"}
 )
 
 // Operations lists all operations.
@@ -4971,6 +5030,7 @@ var Operations = []Operation{
 	GetTask,
 	PutTask,
 	WhoAmI,
+	ListWorkers,
 }
 
 // Getter for additional properties for EchoPayload. Returns the specified

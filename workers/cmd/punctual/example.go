@@ -52,6 +52,8 @@ var examples = map[string][]string{
 	"forecast show": {"punctual forecast", "punctual forecast --to 2027-04-03T00:00:00Z --step 1d"},
 	"forecast calm": {"punctual forecast calm --between 01:00-05:00 --timezone Europe/Berlin"},
 
+	"workers": {"punctual workers", "punctual workers --queues"},
+
 	"operation ls":     {"punctual operation ls"},
 	"operation get":    {"punctual operation get 01JQ7Z3W9V5K2M8X4T6B1N0C9D --wait"},
 	"operation pause":  {"punctual operation pause 01JQ7Z3W9V5K2M8X4T6B1N0C9D"},

@@ -79,15 +79,8 @@ func (c listCalm) Run(s *shell) error {
 	if err != nil {
 		return err
 	}
-	minutes := func(yield func(rest.CalmView, error) bool) {
-		for _, m := range found {
-			if !yield(m, nil) {
-				return
-			}
-		}
-	}
 	at := func(m rest.CalmView) string { return instant(&m.At) }
-	return list(s, minutes, 0, at,
+	return list(s, given(found), 0, at,
 		column[rest.CalmView]{"AT", at},
 		column[rest.CalmView]{"LOCAL", func(m rest.CalmView) string { return m.Local }},
 		column[rest.CalmView]{"LOAD", func(m rest.CalmView) string { return count(m.Load) }})

@@ -51,6 +51,7 @@ type commands struct {
 	Dead      deadLetters  `cmd:"" help:"List, redrive and purge dead jobs, which have used all their attempts."`
 	Limit     limits       `cmd:"" help:"List, set, show and delete limits of work, and see the use of their keys."`
 	Forecast  forecasts    `cmd:"" help:"Show the starts of jobs that are expected, and the calm minutes."`
+	Workers   listWorkers  `cmd:"" help:"List the workers, and how full the queues are."`
 	Operation operations   `cmd:"" help:"List, show, pause, resume and stop operations, such as backfills."`
 	Pause     pauses       `cmd:"" help:"Pause a task or everything, and list the pauses."`
 	Resume    resume       `cmd:"" help:"Remove a pause of a task or of everything."`

@@ -61,6 +61,7 @@ func main() {
 		Registry: registry, Base: process.Base{Clock: clock.System{}, Log: log, Meter: meter},
 	}, worker.Options{
 		Name: name, Pools: []string{env.Pool}, Slots: env.Slots, Drain: time.Duration(env.DrainSeconds) * time.Second,
+		Version: worker.BuildVersion(), Seen: true,
 	})
 
 	go flush(w, meter, os.Stdout)
