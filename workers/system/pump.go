@@ -114,13 +114,13 @@ func (p pump) changes(handle func(context.Context,
 				continue
 			}
 			last, ok := p.records(context.WithoutCancel(ctx), changes, handle)
-			for _, other := range others {
-				if ok {
-					last, ok = p.all(context.WithoutCancel(ctx), changes, other)
-				}
+			done := upTo(changes, last)
+			for _, other := range others { // each gets what those before it have done, so that no record is left out
+				n := p.all(context.WithoutCancel(ctx), done, other)
+				done, ok = done[:n], ok && n == len(done)
 			}
-			if last != "" {
-				after = last
+			if len(done) > 0 {
+				after = done[len(done)-1].Seq
 			}
 			if ok {
 				failures = 0
@@ -160,20 +160,28 @@ func (p pump) records(ctx context.Context, changes []item.Change,
 	return done, true
 }
 
-// all calls a consumer of all changes and returns the number of the last record that is done. A change that fails for
-// good is reported and counts as done.
-func (p pump) all(ctx context.Context, changes []item.Change, other onChanges) (done string, ok bool) {
+// upTo returns the changes up to a record; "" is before all of them.
+func upTo(changes []item.Change, last string) []item.Change {
+	n := len(changes)
+	for n > 0 && changes[n-1].Seq != last {
+		n--
+	}
+	return changes[:n]
+}
+
+// all calls a consumer of all changes and returns how many of them are done. A change that fails for good is reported
+// and counts as done.
+func (p pump) all(ctx context.Context, changes []item.Change, other onChanges) (done int) {
 	for n, err := range other(ctx, changes) {
 		switch {
 		case fault.Retryable(err):
 			p.log.Error("a change failed and will be repeated", telemetry.Err, err)
-			return done, false
+			return n
 		case err != nil:
 			p.log.Error("a change failed", telemetry.Err, err)
 		}
-		done = changes[n].Seq
 	}
-	return done, true
+	return len(changes)
 }
 
 // minutes runs a pass at once and then at the start of every minute.
