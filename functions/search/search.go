@@ -54,7 +54,7 @@ func New(d Deps) *Stage {
 	return &Stage{
 		Deps:    d,
 		dags:    cache.New[run.Key](cache.Options[string]{Age: dagAge, Most: dagsKept, Now: d.Clock.Now}),
-		records: batch.Runner{Stage: telemetry.StageSearch, Log: d.Log, Meter: d.Meter},
+		records: batch.Runner{Stage: "search", Log: d.Log, Meter: d.Meter},
 	}
 }
 

@@ -66,7 +66,6 @@ const (
 	PassSwept        = "swept"
 	PassForecast     = "forecast"
 	StageStream      = "stream"
-	StageSearch      = "search"
 	StageDispatch    = "dispatch"
 	StageStatus      = "status"
 	StageRedrive     = "redrive"
