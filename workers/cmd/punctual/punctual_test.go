@@ -580,7 +580,7 @@ func TestCommand_SaysWhatIsWrongWithItsSurroundings(t *testing.T) {
 		{[]string{"--url", wiki.URL, "ls"}, exitUnreached, "is the address right?"},
 		{[]string{"--url", expired.URL, "--token", "old", "ls"}, exitForbidden, "has expired"},
 		{[]string{"--url", expired.URL, "--token", "old", "doctor"}, exitForbidden, "PUNCTUAL_TOKEN"},
-		{[]string{"bogus"}, exitUsage, "there is no command bogus; see punctual --help"},
+		{[]string{"frobnicate"}, exitUsage, "there is no command frobnicate; see punctual --help"},
 		{[]string{"schedule", "why", "nightly", "now"}, exitUsage, "argument now; see punctual schedule why --help"},
 		{[]string{"schedule"}, exitUsage, "see punctual schedule --help"},
 		{[]string{"ls", "-o", "xml"}, exitUsage, "--output"},
