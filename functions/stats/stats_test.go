@@ -114,7 +114,8 @@ func TestWindow_AddsAtItsEnd(t *testing.T) {
 		if b.created(jobtest.Tenant, "") != 0 || len(state) != 2 {
 			b.Errorf("%d were added before the end; the state is %v", b.created(jobtest.Tenant, ""), state)
 		}
-		if state = b.stage.Window(b.Context(), state, nil, true); len(state) != 0 || b.created(jobtest.Tenant, "") != 10 {
+		state = b.stage.Window(b.Context(), state, nil, true)
+		if len(state) != 0 || b.created(jobtest.Tenant, "") != 10 {
 			b.Errorf("%d at the end; the state is %v", b.created(jobtest.Tenant, ""), state)
 		}
 	})

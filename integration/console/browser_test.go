@@ -387,7 +387,8 @@ func (p *tab) settled() {
 func named(name string) string {
 	return `[...(document.querySelector('dialog[open]') || document).querySelectorAll(
 		'button, a, input, select, textarea, summary')].find((e) => e.checkVisibility() && [
-		e.getAttribute('aria-label'), e.textContent, e.labels?.[0]?.firstChild?.textContent].some((x) => x?.trim() === ` + quoted(name) + `))`
+		e.getAttribute('aria-label'), e.textContent, e.labels?.[0]?.firstChild?.textContent].some(
+			(x) => x?.trim() === ` + quoted(name) + `))`
 }
 
 // click clicks, by the mouse, on what a person would call so.

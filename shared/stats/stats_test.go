@@ -50,7 +50,9 @@ func TestCount_FollowsFromTheRowBeforeAndAfter(t *testing.T) {
 		r.Attempt, r.StartedAt, r.LatenessMS = 2, started, 40
 		r.Attempts = []job.Attempt{attempt(1, failed, started, 40)}
 	})
-	lost := ended(job.Succeeded, attempt(1, job.OutcomeLost, started.Add(-time.Second), 40), attempt(1, good, started, 40))
+	succeeded := ended(job.Succeeded, attempt(1, good, started, 40))
+	lost := ended(job.Succeeded,
+		attempt(1, job.OutcomeLost, started.Add(-time.Second), 40), attempt(1, good, started, 40))
 	lost.Attempts[0].Start = 1
 	for name, c := range map[string]struct {
 		before *job.Row
@@ -60,13 +62,14 @@ func TestCount_FollowsFromTheRowBeforeAndAfter(t *testing.T) {
 		"a new job":                {nil, fresh, Counts{Created: 1}},
 		"an edit":                  {&fresh, row(func(r *job.Row) { r.Version = 2 }), Counts{}},
 		"the first heartbeat":      {&fresh, running, Counts{Started: 1, Lateness: late}},
-		"a success":                {&fresh, ended(job.Succeeded, attempt(1, good, started, 40)), Counts{Started: 1, Succeeded: 1, Lateness: late}},
-		"one whose start is known": {&running, ended(job.Succeeded, attempt(1, good, started, 40)), Counts{Succeeded: 1}},
+		"a success":                {&fresh, succeeded, Counts{Started: 1, Succeeded: 1, Lateness: late}},
+		"one whose start is known": {&running, succeeded, Counts{Succeeded: 1}},
 		"a retry":                  {&fresh, retried, Counts{Started: 1, FailedAttempts: 1, Lateness: late}},
 		"death at the second attempt": {&retried,
 			ended(job.Dead, retried.Attempts[0], attempt(2, failed, started.Add(time.Minute), 40)),
 			Counts{Started: 1, FailedAttempts: 1, Dead: 1, Lateness: late}},
-		"a lost start before the one that ended": {&fresh, lost, Counts{Started: 2, Succeeded: 1, Lateness: Histogram{bucketOf(40): 2}}},
+		"a lost start before the one that ended": {&fresh, lost,
+			Counts{Started: 2, Succeeded: 1, Lateness: Histogram{bucketOf(40): 2}}},
 		"death without a start": {&fresh, ended(job.Dead, job.Attempt{Attempt: 1, Outcome: string(failed)}),
 			Counts{FailedAttempts: 1, Dead: 1}},
 		"a job that expires":      {&fresh, ended(job.Expired), Counts{Expired: 1}},
@@ -116,7 +119,8 @@ func TestSpans_HoldWhatWasAdded(t *testing.T) {
 		for range rapid.IntRange(1, 4).Draw(t, "sums") {
 			var s Sum
 			for range rapid.IntRange(1, 8).Draw(t, "changes") {
-				minute, c := noon.Add(time.Duration(rapid.IntRange(0, 12).Draw(t, "minute"))*time.Minute), counts.Draw(t, "counts")
+				minute := noon.Add(time.Duration(rapid.IntRange(0, 12).Draw(t, "minute")) * time.Minute)
+				c := counts.Draw(t, "counts")
 				s.Add(of, minute, c)
 				all := want[minute]
 				all.Add(c)

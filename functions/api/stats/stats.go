@@ -31,9 +31,9 @@ func New(core *spec.Core) *Handler {
 	h := &Handler{core}
 	on := rest.Resource{Router: h.Router, Tag: spec.TagStats, Path: "/v1/stats"}
 	rest.Get(on, "", "getStats", "Count what became of jobs", h.get, rest.Route{
-		About: "Counts what became of jobs, for all jobs or those of a task, in steps that cover the range. Counts are " +
-			"close: they may be 1% off, percentiles 5%, and the newest are missing for some seconds, on AWS for up to " +
-			"two minutes. They are kept for {=stats_days} days.",
+		About: "Counts what became of jobs, for all jobs or those of a task, in steps that cover the range. Counts " +
+			"are close: they may be 1% off, percentiles 5%, and the newest are missing for some seconds, on AWS for " +
+			"up to two minutes. They are kept for {=stats_days} days.",
 	})
 	return h
 }

@@ -16,7 +16,8 @@ func TestStats_ShowWhatBecameOfJobs(t *testing.T) {
 	good(t, "run", task, "--in", "1h", "--payload", `{"url":"https://example.com"}`)
 	var found rest.StatsView
 	for range 30 { // the counts of a laptop are added every five seconds
-		if err := json.Unmarshal([]byte(good(t, "stats", "--task", task, "--step", "1d", "-o", "json")), &found); err != nil {
+		out := good(t, "stats", "--task", task, "--step", "1d", "-o", "json")
+		if err := json.Unmarshal([]byte(out), &found); err != nil {
 			t.Fatal(err)
 		}
 		if found.Series.Created[len(found.Series.Created)-1] > 0 {
@@ -26,8 +27,8 @@ func TestStats_ShowWhatBecameOfJobs(t *testing.T) {
 	}
 	out := good(t, "stats", "--task", task, "--last", "1m", "--step", "1d", "--wide")
 	rows := strings.Split(strings.TrimSpace(out), "\n")
-	if last := strings.Fields(rows[len(rows)-1]); !strings.HasPrefix(rows[0], "FROM") || last[1] != "1" || last[2] != "0" ||
-		last[len(last)-1] != "-" {
+	last := strings.Fields(rows[len(rows)-1])
+	if !strings.HasPrefix(rows[0], "FROM") || last[1] != "1" || last[2] != "0" || last[len(last)-1] != "-" {
 		t.Errorf("%s", out)
 	}
 	if out := good(t, "stats", "--last", "3m", "--step", "1m"); strings.Count(out, "\n") < 4 {
