@@ -19,11 +19,11 @@ const logPath = "/{id}/attempts/{n}/log"
 func (s *Handler) logRoutes(on rest.Resource) {
 	rest.Get(on, logPath, "getAttemptLog", "Read the log of an attempt", s.getLog, rest.Route{
 		About: "Lines that the attempt has written: time, level, message and attributes. Of each start of the " +
-			"attempt, which begins with a line that says so, the first {=log_kib} KiB and the last {=log_kib} KiB are " +
-			"kept; a line says how many bytes between them are left out. An attempt without lines has an empty log. " +
-			"While the " +
-			"attempt runs, the log is at most {=log_s} s behind. To follow it, repeat the request with the value of " +
-			"Punctual-Log-Next as from, until the job shows that the attempt has ended and the answer is empty.",
+			"attempt, which begins with a line that says so, the first {=log_kib} KiB and the last {=log_kib} KiB " +
+			"are kept; a line says how many bytes between them are left out. An attempt without lines has an empty " +
+			"log. While the attempt runs, the log is at most {=log_s} s behind. To follow it, repeat the request " +
+			"with the value of Punctual-Log-Next as from, until the job shows that the attempt has ended and the " +
+			"answer is empty.",
 	})
 	content := map[string]*huma.MediaType{"text/plain": {Schema: &huma.Schema{Type: huma.TypeString}}}
 	s.Router.OpenAPI().Paths[on.Path+logPath].Get.Responses[strconv.Itoa(http.StatusOK)].Content = content
