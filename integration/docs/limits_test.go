@@ -83,6 +83,7 @@ func limits() []table {
 			{"snooze", "from " + of(contract.MinSnooze)},
 			{"tags", fmt.Sprintf("%d, names to %d and values to %d characters", contract.MaxTags, contract.MaxTagKey,
 				contract.MaxTagValue)},
+			{"tags of one filter", fmt.Sprint(contract.MaxSearchTags)},
 			{"`metadata`", size(contract.MaxMetadata) + " of compact JSON"},
 			{"`Idempotency-Key`", n(contract.MaxIdempotencyKey) + " characters, kept " + of(contract.IdempotencyKept)},
 			{"`limits` of work", fmt.Sprintf("%d, with keys to %d characters; an expression for a key to %d",
