@@ -22,6 +22,7 @@ var idle = []struct{ role, action, reason string }{
 	{"dispatch", "sqs:*Message", "Lambda takes the messages for it"},
 	{"status", "sqs:*Message", "Lambda takes the messages for it"},
 	{"redrive", "sqs:*", "Lambda takes the messages for it, and MiniStack has no console redrive to hide one for"},
+	{"api-read", "sqs:GetQueue*", "the list of workers reads how full the queues are: nobody asks for it here"},
 	{"worker", "lambda:*", "a function of a tenant's, tagged as such, to be invoked: none is deployed here"},
 	{"worker", "sqs:ListQueueTags", "a queue of a tenant's, tagged as such, to be sent to: none is deployed here"},
 	{"worker", "secretsmanager:*", "a secret of a tenant's, to sign requests with: none is deployed here"},
