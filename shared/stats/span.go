@@ -59,15 +59,7 @@ func (a Addition) Minutes() (map[time.Time]Counts, error) {
 // Additions returns what adds the sum to the stored spans.
 func (s Sum) Additions() (all []Addition) {
 	for series, minutes := range s {
-		spans := map[time.Time]map[string]int64{}
-		for minute, c := range minutes {
-			at := minute.Truncate(SpanOf)
-			if spans[at] == nil {
-				spans[at] = map[string]int64{}
-			}
-			c.encode(spans[at], minuteOf(minute))
-		}
-		for at, adds := range spans {
+		for at, adds := range spans(minutes) {
 			for _, w := range addsTo(series, at, adds) {
 				all = append(all, Addition{series, w})
 			}
@@ -76,8 +68,18 @@ func (s Sum) Additions() (all []Addition) {
 	return all
 }
 
-// minuteOf is the number of a minute in its span.
-func minuteOf(minute time.Time) int { return int(minute.Sub(minute.Truncate(SpanOf)) / time.Minute) }
+// spans returns what counts of minutes add to the attributes of each span.
+func spans(minutes map[time.Time]Counts) map[time.Time]map[string]int64 {
+	all := map[time.Time]map[string]int64{}
+	for minute, c := range minutes {
+		at := minute.Truncate(SpanOf)
+		if all[at] == nil {
+			all[at] = map[string]int64{}
+		}
+		c.encode(all[at], int(minute.Sub(at)/time.Minute))
+	}
+	return all
+}
 
 func (c Counts) encode(to map[string]int64, minute int) {
 	prefix := strconv.Itoa(minute)

@@ -16,16 +16,8 @@ import (
 func (s Sum) State() map[string]string {
 	state := map[string]string{}
 	for series, minutes := range s {
-		spans := map[string]map[string]int64{}
-		for minute, c := range minutes {
-			key := SpanKey(minute)
-			if spans[key] == nil {
-				spans[key] = map[string]int64{}
-			}
-			c.encode(spans[key], minuteOf(minute))
-		}
-		for key, adds := range spans {
-			state[Partition(series)+" "+key] = string(text.MustJSON(adds))
+		for at, adds := range spans(minutes) {
+			state[Partition(series)+" "+SpanKey(at)] = string(text.MustJSON(adds))
 		}
 	}
 	return state
