@@ -87,6 +87,9 @@ func limited(names ...string) func(int) story.Object {
 	return func(int) story.Object { return story.Object{"limits": list} }
 }
 
+// difference begins the name of a figure that two counts make: one of jobs with an option, and one of jobs without.
+const difference = "more for a job "
+
 // more returns what a job with the option takes more than one without.
 func (o option) more(t *testing.T) used {
 	t.Helper()
@@ -126,7 +129,7 @@ func optionRows(t *testing.T, counted map[string]float64) string {
 		for what, n := range map[string]float64{"write units": u.write, "read units": u.read,
 			"queue requests": u.queue} {
 			if o.apart == 0 { // what waits meets others, and takes a little more or less each time
-				counted["more for a job "+o.name+": "+what] = n
+				counted[difference+o.name+": "+what] = n
 			}
 		}
 		fmt.Fprintf(&rows, "| %s | %.1f | %.1f | %.1f | %.1f |\n", o.name, u.write, u.read, u.queue,
