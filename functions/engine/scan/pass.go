@@ -249,7 +249,7 @@ func (p Pass) visit(ctx context.Context, slices []horizon.Slice, visit Visit) []
 	for i, s := range slices {
 		g.Go(func() error {
 			errs[i] = fault.Guard(func() error { return visit(ctx, s) })
-			if errs[i] != nil {
+			if errs[i] != nil && !errors.Is(ctx.Err(), context.Canceled) { // the end of a process is no fault
 				p.Log.ErrorContext(ctx, "slice failed and will be retried", "slice", s.String(), telemetry.Err,
 					errs[i].Error())
 			}

@@ -1,10 +1,13 @@
 package scan_test
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"slices"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -237,6 +240,25 @@ func TestPass_WalksSlices(t *testing.T) {
 			b.Errorf("%+v, and the shard stands at %s", walked, b.Mark(store.Swept, 0))
 		}
 	})
+}
+
+func TestRevisit_LogsNoFaultWhereTheProcessEnds(t *testing.T) {
+	t.Parallel()
+	for ends, want := range map[bool]int{true: 0, false: 1} {
+		ctx, end := context.WithCancel(t.Context())
+		var log bytes.Buffer
+		pass := scan.Pass{Log: slog.New(slog.NewTextHandler(&log, nil))}
+		pass.Revisit(ctx, []horizon.Slice{{}}, func(context.Context, horizon.Slice) error {
+			if ends {
+				end()
+			}
+			return errors.New("x")
+		})
+		if n := strings.Count(log.String(), "slice failed"); n != want {
+			t.Errorf("ends %v: %q", ends, log.String())
+		}
+		end()
+	}
 }
 
 func TestRotate_BeginsWithAnotherEntryEachMinuteAlsoBefore1970(t *testing.T) {

@@ -6,12 +6,11 @@ import (
 	"errors"
 	"fmt"
 	"iter"
-	"maps"
 	"regexp"
 	"slices"
-	"strconv"
 	"time"
 
+	"punctual/shared/client"
 	"punctual/shared/client/rest"
 )
 
@@ -23,14 +22,26 @@ type deadLetters struct {
 }
 
 type listDead struct {
-	Task  string `help:"Name of the task whose jobs are shown."`
-	Limit int    `default:"20" help:"Maximum number of entries; 0 lists all."`
+	Task     string            `help:"Name of the task whose jobs are shown."`
+	Schedule string            `help:"Name of the schedule whose jobs are shown."`
+	Dag      string            `help:"Name of the dag whose nodes' jobs are shown."`
+	Code     string            `help:"Code of the error with which the jobs died."`
+	Group    string            `help:"Group of the jobs, from dead groups."`
+	Tag      map[string]string `help:"Tag of the jobs, NAME=VALUE; up to three."`
+	After    typedTime         `help:"Earliest time of death: of today such as 11:26, or a date with a zone."`
+	Before   typedTime         `help:"Time before which the jobs died."`
+	Limit    int               `default:"20" help:"Maximum number of entries; 0 lists all."`
 }
 
 // Run lists the dead letters.
 func (c listDead) Run(s *shell) error {
 	id := func(d rest.DeadLetter) string { return d.JobID }
-	all := ofTask(s, c.Task, s.client.DeadLetters(s.ctx, &rest.ListDeadLettersParams{Task: ptr(c.Task)}))
+	filter := &rest.ListDeadLettersParams{Task: ptr(c.Task), Schedule: ptr(c.Schedule), Dag: ptr(c.Dag),
+		Code: ptr(c.Code), Group: ptr(c.Group), Tags: tagFilter(c.Tag)}
+	if err := s.times(bound{&filter.DeadAfter, c.After}, bound{&filter.DeadBefore, c.Before}); err != nil {
+		return err
+	}
+	all := ofTask(s, c.Task, s.client.DeadLetters(s.ctx, filter))
 	return list(s, all, c.Limit, id,
 		column[rest.DeadLetter]{"JOB", id},
 		column[rest.DeadLetter]{"TASK", func(d rest.DeadLetter) string { return d.Task }},
@@ -41,71 +52,89 @@ func (c listDead) Run(s *shell) error {
 }
 
 type groupDead struct {
-	Task  string `help:"Name of the task whose jobs are shown."`
-	Limit int    `default:"1000" help:"Maximum number of dead jobs to count, newest first; 0 counts all."`
-}
-
-// deadGroup is the dead letters of one task with one cause.
-type deadGroup struct {
-	Count   int       `json:"count"`
-	Task    string    `json:"task"`
-	Code    string    `json:"code"`
-	Message string    `json:"message,omitempty"` // with … for what differs between them: numbers and ids
-	Oldest  time.Time `json:"oldest"`
-	Newest  time.Time `json:"newest"`
-	Example string    `json:"example"` // the newest job
+	Task  string    `help:"Name of the task whose jobs are counted."`
+	After typedTime `help:"Earliest time of death: of today such as 11:26, or a date with a zone."`
+	Limit int       `default:"1000" help:"Maximum number of jobs to count where there is no index of jobs; 0 counts all."`
 }
 
 // varying is what differs in the messages of one cause: ids, addresses and numbers.
 var varying = regexp.MustCompile(`[0-9A-Za-z]*[0-9][0-9A-Za-z]*`)
 
-// Run counts the dead letters.
+// Run shows the groups of dead letters, which it counts itself where the deployment has no index of jobs.
 func (c groupDead) Run(s *shell) error {
-	groups := map[[3]string]*deadGroup{}
-	seen := 0
-	dead := ofTask(s, c.Task, s.client.DeadLetters(s.ctx, &rest.ListDeadLettersParams{Task: ptr(c.Task)}))
-	for d, err := range dead {
+	var after *time.Time
+	if err := s.times(bound{&after, c.After}); err != nil {
+		return err
+	}
+	var groups []rest.GroupView
+	for g, err := range s.client.DeadLetterGroups(s.ctx, &rest.ListDeadLetterGroupsParams{DeadAfter: after}) {
+		if errors.Is(err, client.NotIndexed) {
+			if groups, err = c.count(s, after); err != nil {
+				return err
+			}
+			break
+		}
 		if err != nil {
 			return err
 		}
-		if c.Limit > 0 && seen == c.Limit {
-			_, _ = fmt.Fprintf(s.err, "of the newest %d; --limit looks at more\n", seen)
-			break
+		if c.Task == "" || g.Task == c.Task {
+			groups = append(groups, g)
 		}
-		seen++
-		var code, message string
-		if d.StatusReason != nil {
-			code, message = d.StatusReason.Code, varying.ReplaceAllString(of(d.StatusReason.Message), "…")
-		}
-		key := [3]string{d.Task, code, message}
-		g := groups[key]
-		if g == nil { // the newest comes first
-			g = &deadGroup{Task: d.Task, Code: code, Message: message, Newest: d.DeadAt, Example: d.JobID}
-			groups[key] = g
-		}
-		g.Count++
-		g.Oldest = d.DeadAt
 	}
-	sorted := slices.SortedFunc(maps.Values(groups), func(a, b *deadGroup) int {
-		return cmp.Or(cmp.Compare(b.Count, a.Count), b.Newest.Compare(a.Newest))
-	})
-	all := func(yield func(*deadGroup, error) bool) {
-		for _, g := range sorted {
+	example := func(g rest.GroupView) string { return g.ExampleJobID }
+	all := func(yield func(rest.GroupView, error) bool) {
+		for _, g := range groups {
 			if !yield(g, nil) {
 				return
 			}
 		}
 	}
-	example := func(g *deadGroup) string { return g.Example }
-	return list(s, all, 0, example,
-		column[*deadGroup]{"COUNT", func(g *deadGroup) string { return strconv.Itoa(g.Count) }},
-		column[*deadGroup]{"TASK", func(g *deadGroup) string { return g.Task }},
-		column[*deadGroup]{"OLDEST", func(g *deadGroup) string { return instant(&g.Oldest) }},
-		column[*deadGroup]{"NEWEST", func(g *deadGroup) string { return instant(&g.Newest) }},
-		column[*deadGroup]{"SUCH AS", example},
-		column[*deadGroup]{"WHY", func(g *deadGroup) string {
+	return list(s, ofTask(s, c.Task, all), 0, example,
+		column[rest.GroupView]{"COUNT", func(g rest.GroupView) string { return count(g.Count) }},
+		column[rest.GroupView]{"TASK", func(g rest.GroupView) string { return g.Task }},
+		column[rest.GroupView]{"OLDEST", func(g rest.GroupView) string { return instant(&g.FirstAt) }},
+		column[rest.GroupView]{"NEWEST", func(g rest.GroupView) string { return instant(&g.LastAt) }},
+		column[rest.GroupView]{"SUCH AS", example},
+		column[rest.GroupView]{"GROUP", func(g rest.GroupView) string { return g.Group }},
+		column[rest.GroupView]{"WHY", func(g rest.GroupView) string {
 			return reason(&rest.Reason{Code: g.Code, Message: ptr(g.Message)})
 		}})
+}
+
+// count groups the newest dead letters, without the names of groups and counts by hour.
+func (c groupDead) count(s *shell, after *time.Time) ([]rest.GroupView, error) {
+	groups := map[[3]string]*rest.GroupView{}
+	seen := 0
+	for d, err := range s.client.DeadLetters(s.ctx, &rest.ListDeadLettersParams{Task: ptr(c.Task), DeadAfter: after}) {
+		if err != nil {
+			return nil, err
+		}
+		if c.Limit > 0 && seen == c.Limit {
+			_, _ = fmt.Fprintf(s.err, "of the newest %d; --limit counts more\n", seen)
+			break
+		}
+		seen++
+		var code, message string
+		if d.StatusReason != nil {
+			code, message = d.StatusReason.Code, of(d.StatusReason.Message)
+		}
+		key := [3]string{d.Task, code, varying.ReplaceAllString(message, "…")}
+		g := groups[key]
+		if g == nil { // the newest comes first
+			g = &rest.GroupView{Task: d.Task, Code: code, Message: message, LastAt: d.DeadAt, ExampleJobID: d.JobID}
+			groups[key] = g
+		}
+		g.Count++
+		g.FirstAt = d.DeadAt
+	}
+	var sorted []rest.GroupView
+	for _, g := range groups {
+		sorted = append(sorted, *g)
+	}
+	slices.SortFunc(sorted, func(a, b rest.GroupView) int {
+		return cmp.Or(cmp.Compare(b.Count, a.Count), b.LastAt.Compare(a.LastAt))
+	})
+	return sorted, nil
 }
 
 // which are the dead jobs that a verb is for.

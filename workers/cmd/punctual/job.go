@@ -182,12 +182,37 @@ type listJobs struct {
 	Task     string `help:"Name of the task whose jobs are shown."`
 	Schedule string `help:"Name of the schedule whose jobs are shown."`
 	Limit    int    `default:"20" help:"Maximum number of entries; 0 lists all."`
+
+	Dag      string            `help:"Name of the dag whose nodes' jobs are shown."`
+	RunID    string            `help:"Identifier of the run whose nodes' jobs are shown."`
+	Pool     string            `help:"Pool of the jobs to list."`
+	Priority string            `help:"Priority of the jobs to list."`
+	Code     string            `help:"Code of the reason for the status."`
+	Group    string            `help:"Group of dead jobs, as the API lists them."`
+	ID       string            `help:"Beginning of the identifier, 6 characters or more."`
+	Tag      map[string]string `help:"Tag of the jobs to list, NAME=VALUE; up to three."`
+	Order    string            `help:"Order of the list: newest or oldest."`
+
+	CreatedAfter   typedTime `group:"times" help:"Earliest creation: of today such as 11:26, or a date with a zone."`
+	CreatedBefore  typedTime `group:"times" help:"Time before which the jobs were created."`
+	DueAfter       typedTime `group:"times" help:"Earliest due time."`
+	DueBefore      typedTime `group:"times" help:"Time before which the jobs are due."`
+	FinishedAfter  typedTime `group:"times" help:"Earliest end."`
+	FinishedBefore typedTime `group:"times" help:"Time before which the jobs ended."`
 }
 
 // Run lists the jobs.
 func (c listJobs) Run(s *shell) error {
 	filter := &rest.ListJobsParams{Status: ptr(rest.ListJobsParamsStatus(strings.ToUpper(c.Status))),
-		Task: ptr(c.Task), Schedule: ptr(c.Schedule)}
+		Task: ptr(c.Task), Schedule: ptr(c.Schedule), Dag: ptr(c.Dag), RunID: ptr(c.RunID),
+		Pool: ptr(rest.ListJobsParamsPool(c.Pool)), Priority: ptr(rest.ListJobsParamsPriority(c.Priority)),
+		Code: ptr(c.Code), Group: ptr(c.Group), ID: ptr(c.ID), Order: ptr(rest.ListJobsParamsOrder(c.Order)),
+		Tags: tagFilter(c.Tag)}
+	if err := s.times(bound{&filter.CreatedAfter, c.CreatedAfter}, bound{&filter.CreatedBefore, c.CreatedBefore},
+		bound{&filter.DueAfter, c.DueAfter}, bound{&filter.DueBefore, c.DueBefore},
+		bound{&filter.FinishedAfter, c.FinishedAfter}, bound{&filter.FinishedBefore, c.FinishedBefore}); err != nil {
+		return err
+	}
 	return list(s, ofTask(s, c.Task, s.client.Jobs(s.ctx, filter)), c.Limit, jobID, jobColumns...)
 }
 

@@ -99,7 +99,7 @@ func TestCommand_NamesTheNearestVerbAndFlag(t *testing.T) {
 	for typo, meant := range map[string]string{
 		"shedule": `did you mean "schedule"?`, "task lst": `did you mean one of "ls"`,
 		"dag evnts": `did you mean "events"?`, "operation proced x": `did you mean "proceed"?`,
-		"ls --taks echo": `did you mean "--task"?`,
+		"ls --tasks echo": `did you mean "--task"?`,
 	} {
 		bad(t, exitUsage, meant, strings.Fields(typo)...)
 	}
