@@ -153,6 +153,7 @@ func TestConsole_ServesItsUsers(t *testing.T) {
 		"pauses and resumes its refreshing":                             holdsStill,
 		"sums up what died of what, and what is paused":                 sumsUp,
 		"finds jobs by tag, code and the beginning of an id":            findsJobs,
+		"shows the last day, the next one, and the workers":             showsADay,
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -694,6 +695,43 @@ func sumsUp(t *testing.T, b *browser, r rest) {
 	p.shoot("overview-sum")
 	p.click("echo: echo_failed")
 	p.await("location.hash === '#/dead-letters'")
+}
+
+func showsADay(t *testing.T, b *browser, r rest) {
+	p := b.open(t, r.url+"/")
+	p.shows("No job was made, started or ended in the last 24 hours.", "No start is expected in the next 24 hours.")
+	for fail := range 2 {
+		r.ended("/jobs/" + r.post(fmt.Sprintf(`{"task":"echo","payload":{"fail":%d},"retry":{"max_attempts":1}}`, fail)))
+	}
+	r.ask("PUT", "/schedules/often", `{"calendar":{"every":"10m"},"job":{"task":"echo"}}`)
+	r.post(`{"task":"echo","payload":{"sleep":"25s"},"priority":"high"}`)
+	counted := func() bool { // the newest counts are missing for some seconds
+		dead := r.ask("GET", "/stats", "")["series"].(map[string]any)["dead"].([]any)
+		return dead[len(dead)-1] == 1.0 || dead[max(len(dead)-2, 0)] == 1.0
+	}
+	for end := time.Now().Add(patience); !counted() && time.Now().Before(end); {
+		time.Sleep(100 * time.Millisecond)
+	}
+	p = b.open(t, r.url+"/")
+	p.shows("1 failed for good", "1 succeeded", "late, the slowest 1%")
+	p.await(`/^1[345]\d starts expected; most from \d\d:\d\d, with 6\.$/.test(
+		document.querySelector('[aria-labelledby=next] p').textContent)`)
+	bars := p.eval(`[...document.querySelectorAll('[aria-labelledby=past] svg')].map((e) => e.getAttribute('aria-label') +
+		': ' + e.querySelectorAll('rect:not(.step):not([height="0"])').length).join(', ')`)
+	const want = "Jobs failed for good in each of the last 24 hours: 1"
+	if !strings.Contains(bars.(string), want) {
+		t.Errorf("the chart has the bars %v, want %s", bars, want)
+	}
+	p.shows("Workers and queues", "of 25")
+	p.await(`[...document.querySelectorAll('[aria-labelledby=workers] tbody th')].map((e) => e.textContent.trim())
+		.join().includes('critical,high,normal,low')`)
+	p.shoot("overview-day")
+	p.resize(390, true)
+	p.click("As a table")
+	p.click("Each worker")
+	p.await("document.querySelectorAll('[aria-labelledby=past] tbody tr').length === 24")
+	p.fits("overview-day-390")
+	p.shoot("overview-day-390")
 }
 
 func holdsStill(t *testing.T, b *browser, r rest) {

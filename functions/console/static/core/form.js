@@ -1,5 +1,5 @@
 // Small forms of things: times, statuses, lengths, problems, JSON.
-import { html } from './html.js'
+import { html, useState } from './html.js'
 import { now as serverNow } from './clock.js'
 import { useClock } from './live.js'
 import { shown } from './shown.js'
@@ -121,6 +121,12 @@ export const Empty = ({ title, children }) => html`<div class="empty">
 export function Loaded({ of, children }) {
   return html`<${Refused} error=${of.error} />
     ${of.data ? children : !of.error && html`<p class="mute" aria-busy="true">Loading…</p>`}`
+}
+
+// Folded draws what children() returns once it is opened.
+export function Folded({ label, children }) {
+  const [open, set] = useState(false)
+  return html`<details onToggle=${(e) => set(e.target.open)}><summary>${label}</summary>${open && children()}</details>`
 }
 
 export function Json({ value, label }) {

@@ -1,4 +1,4 @@
-// What runs, waits and fails; the firings of the next hour; how far the passes have come.
+// What runs, waits and fails; the last day and the next one; how far the passes have come.
 import { html } from '../core/html.js'
 import { get, ready, seg, some } from '../core/api.js'
 import { now } from '../core/clock.js'
@@ -6,6 +6,7 @@ import { useLive } from '../core/live.js'
 import { Counts, Empty, Facts, Loaded, Status, Time, minute, plural } from '../core/form.js'
 import { Table } from '../core/table.js'
 import { groupsOf } from '../core/cause.js'
+import { Next, Past, Workers } from './day.js'
 import { jobColumns } from './jobs.js'
 
 const hour = 3_600_000
@@ -126,7 +127,7 @@ function Held({ of }) {
     ${of.items.length > 6 && html`<p class="small"><a href="#/pauses">All pauses</a></p>`}`
 }
 
-export function Overview() {
+export function Overview({ can }) {
   const live = useLive(async (signal) => {
     const jobs = (status) => some('/jobs', { status }, { signal })
     const runs = (status) => some('/runs', { status }, { most: status === 'FAILED' ? 8 : 200, signal })
@@ -154,8 +155,10 @@ export function Overview() {
       <${Tile} to="#/dags?status=HELD" name="runs held" of=${d.held} tone="warn" />
       <${Tile} to="#/pauses" name="paused" of=${d.pauses} tone="warn" />
     </div>
-    <section class="card" aria-labelledby="hour"><h2 id="hour">Firings of the next hour, per minute</h2>
-      <${Loaded} of=${next}>${next.data && html`<${Firings} of=${next.data} />`}<//></section>
+    <div class="halves"><${Past} /><div><${Next} />
+      <section class="card" aria-labelledby="hour"><h2 id="hour">Firings of the next hour, per minute</h2>
+        <${Loaded} of=${next}>${next.data && html`<${Firings} of=${next.data} />`}<//></section></div></div>
+    ${can('admin') && html`<${Workers} />`}
     <div class="halves">
       <section><h2>Running now</h2>${d.running.items.length === 0 ? html`<${Empty} title="Nothing runs right now." />`
         : html`<${Table} caption="Running now" rows=${d.running.items.slice(0, 8)} id=${(j) => j.job_id} columns=${[
