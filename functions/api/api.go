@@ -16,6 +16,7 @@ import (
 	"punctual/functions/api/schedules"
 	"punctual/functions/api/spec"
 	statsapi "punctual/functions/api/stats"
+	"punctual/functions/api/webhooks"
 	"punctual/shared/contract"
 	"punctual/shared/target"
 	"punctual/shared/tenant"
@@ -52,6 +53,7 @@ func New(d Deps) http.Handler {
 	operations.New(core)
 	statsapi.New(core)
 	forecastapi.New(core)
+	webhooks.New(core)
 	admin.New(core, func() ([]byte, error) { return document(core.Router.OpenAPI()) })
 	return core.Router
 }

@@ -45,6 +45,10 @@ var schemaTexts = map[string]string{
 	"JobView":                  "Job. Fields without a value are absent.",
 	"LimitKeyView":             "Use of a key of a limit.",
 	"LimitUse":                 "Limit of work under which a job counts.",
+	"DeliveryView":             "Job that delivers an event. Fields without a value are absent.",
+	"DisabledView":             "Reason for which Punctual has disabled a webhook.",
+	"FilterView":               "Selection of events.",
+	"WebhookView":              "Webhook: an address that is sent events.",
 	"LimitView":                "Limit of work.",
 	"LimitWait":                "Limit of work for which a job waits.",
 	"MovedOccurrence":          "Nominal time whose due time an edit moves.",
@@ -91,7 +95,8 @@ var schemaTexts = map[string]string{
 // statedIn names the request whose fields describe the equal fields of an answer, where it is not the answer's own
 // name with Request in place of View.
 var statedIn = map[string]string{
-	"DagNodeView": "NodeRequest", "DeadLetter": "JobRequest", "Range": "ExclusionRangeRequest",
+	"DagNodeView": "NodeRequest", "DeadLetter": "JobRequest", "DeliveryView": "JobRequest",
+	"Range":         "ExclusionRangeRequest",
 	"RunNodeDetail": "NodeRequest", "RunNodeView": "NodeRequest", "SchedulePauseView": "PauseRequest",
 }
 
@@ -141,6 +146,7 @@ var tags = []*huma.Tag{
 	{Name: spec.TagExclusions, Description: "Exclusions: days and stretches of time on which schedules do not run."},
 	{Name: spec.TagLimits, Description: "Limits of work: how many jobs of a key run at a time, and start in a time."},
 	{Name: spec.TagForecast, Description: "Forecast of the starts of jobs."},
+	{Name: spec.TagWebhooks, Description: "Webhooks: addresses that are sent events."},
 	{Name: spec.TagDags, Description: "Dags: graphs of jobs that depend on each other."},
 	{Name: spec.TagRuns, Description: "Runs of dags, and operations on them."},
 	{Name: spec.TagTasks, Description: "Tasks: settings that jobs share."},

@@ -51,6 +51,8 @@ func slowBodies(bytes int) map[string]slowBody {
 	secrets := many(func(int) string { return `"aaaaaaaa"` }, size-longName-100)
 	all := map[string]slowBody{
 		"one field many times": job(`{` + many(func(int) string { return `"a":1` }, size) + `}`),
+		"a webhook with many events": {"PUT", "/v1/webhooks/x", `{"url":"https://example.com","events":[` +
+			many(func(int) string { return `"job.*"` }, size) + `]}`},
 		"limits with unknown fields": {"PUT", "/v1/limits/x", `{` +
 			many(func(i int) string { return fmt.Sprintf(`"fie%dld":1`, i) }, size) + `}`},
 		"many limits of a job": job(`{"task":"echo","limits":[` +
@@ -351,7 +353,7 @@ func TestLists_EndAPageBeforeItIsTooLarge(t *testing.T) {
 		b.want(t, 201, "PUT", "/v1/schedules/"+name, `{"job":{"task":"echo"},"calendar":{"dates":[`+list(1000,
 			func(i int) string { return fmt.Sprintf(`"2027-04-01T%02d:%02d:00.000Z"`, i/60, i%60) })+`]}}`)
 	}
-	for path, own := range map[string]int{"/v1/tasks": items + 3, "/v1/schedules": items} {
+	for path, own := range map[string]int{"/v1/tasks": items + 4, "/v1/schedules": items} {
 		seen := map[string]bool{}
 		for next := "?limit=200"; next != ""; {
 			r := b.want(t, 200, "GET", path+next, "")

@@ -13,6 +13,7 @@ import (
 	"punctual/functions/api/schedules"
 	"punctual/functions/api/spec"
 	"punctual/functions/engine/ahead"
+	"punctual/functions/engine/notify"
 	"punctual/functions/engine/show"
 	"punctual/shared/calendar"
 	"punctual/shared/contract"
@@ -24,6 +25,7 @@ import (
 	"punctual/shared/span"
 	"punctual/shared/stats"
 	"punctual/shared/text"
+	"punctual/shared/webhook"
 )
 
 // limits puts the limits into the texts of the OpenAPI document. Routes and struct tags name a limit as
@@ -89,5 +91,9 @@ var limits = strings.NewReplacer(
 	"{=unique_key}", strconv.Itoa(contract.MaxUniqueKey),
 	"{=worker_gone_min}", text.InUnits(contract.WorkerGoneAfter, time.Minute, ""),
 	"{=worker_seen_s}", text.InUnits(contract.WorkerSeenEvery, time.Second, ""),
+	"{=webhooks}", strconv.Itoa(contract.MaxWebhooks),
+	"{=webhook_tags}", strconv.Itoa(webhook.MaxTags),
+	"{=webhook_age_s}", text.InUnits(notify.Age, time.Second, ""),
+	"{=webhook_failing_days}", spec.Days(webhook.FailingMost),
 	"{=waiters}", strconv.Itoa(show.MaxWaiters/1000)+",000",
 )

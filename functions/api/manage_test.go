@@ -48,7 +48,7 @@ func TestTasks_AreDefinedReplacedListedAndDeleted(t *testing.T) {
 	for _, name := range []string{"a", "ech", "echo2", "zz", "i"} {
 		b.want(t, 201, "PUT", "/v1/tasks/"+name, `{"executor":"go"}`)
 	}
-	want := []string{"a", "call", "ech", "echo", "echo2", "http", "i", "lambda", "zz"}
+	want := []string{"a", "call", "ech", "echo", "echo2", "http", "i", "lambda", "webhook", "zz"}
 	for _, limit := range []string{"1", "2", "3", "4", "100"} {
 		if got := flat(b.pages(t, "/v1/tasks?limit="+limit, "name")); !slices.Equal(got, want) {
 			t.Errorf("in pages of %s: %v", limit, got)
@@ -294,6 +294,9 @@ func TestDocument_NamesEveryRouteAndCode(t *testing.T) {
 		"POST /v1/schedules/{name}/run-now",
 		"PUT /v1/exclusions/{name}", "PUT /v1/limits/{name}", "PUT /v1/pauses/{scope}", "PUT /v1/schedules/{name}",
 		"PUT /v1/tasks/{name}",
+		"DELETE /v1/webhooks/{name}", "GET /v1/webhooks", "GET /v1/webhooks/{name}",
+		"GET /v1/webhooks/{name}/deliveries", "POST /v1/webhooks/{name}/deliveries/{id}/redeliver",
+		"POST /v1/webhooks/{name}/test", "PUT /v1/webhooks/{name}",
 	}
 	want = append(want, dagAndRunRoutes...)
 	slices.Sort(want)

@@ -83,10 +83,24 @@ func (f fieldBounds) and(more fieldBounds) fieldBounds {
 var bounds = map[string]fieldBounds{
 	"JobView": shownBounds.and(fieldBounds{"run_if": field.OneOf(dag.Rules)}), "DeadLetter": shownBounds,
 	"Problem": {"code": field.OneOf(codes())}, "ProblemError": {"code": field.OneOf(codes())},
-	"TaskView": shownBounds.and(fieldBounds{"executor": field.OneOf(executor.Names())}), "JobTemplateView": shownBounds,
+	"TaskView": shownBounds.and(fieldBounds{
+		"executor": field.OneOf(append(executor.Names(), executor.Webhook)),
+	}),
+	"JobTemplateView":   shownBounds,
+	"DeliveryView":      shownBounds.and(fieldBounds{"run_if": field.OneOf(dag.Rules)}),
+	"WebhookRequest":    webhookBounds,
 	"PauseView":         {"scope": scopeForm, "missed": field.OneOf(spec.MissedValues)},
 	"SchedulePauseView": {"missed": field.OneOf(spec.MissedValues)},
 }
+
+// webhookBounds are those of a payload of the http executor.
+var webhookBounds = func() fieldBounds {
+	f := fieldBounds{}
+	for name, words := range executor.WebhookBounds() {
+		f[name] = narrowed(words)
+	}
+	return f
+}()
 
 // ownParameterBounds replace parameterBounds where an operation gives a parameter another meaning.
 var ownParameterBounds = map[string]fieldBounds{

@@ -98,6 +98,7 @@ func limits() []table {
 			{"`max_result` of a task", "from " + size(contract.MinMaxResult) + " to " + size(contract.MaxResult)},
 			{"results that one expression reads", size(contract.MaxResultsRead) + " together"},
 			{"error's message and code", size(contract.MaxErrorMessage) + " and " + size(contract.MaxErrorCode)},
+			{"webhooks of a tenant", n(contract.MaxWebhooks)},
 			{"message to a queue (executor `sqs`)", n(executor.MaxMessage) + " bytes"},
 			{"names of tasks, schedules, dags, nodes", n(contract.MaxName) + " of `a-z A-Z 0-9 _ -`"},
 			{"`payload_schema` of a task", size(schema.MaxText)},

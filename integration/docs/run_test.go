@@ -396,6 +396,9 @@ func shell(t *testing.T, dir, script string, env ...string) (string, error) {
 
 var served = regexp.MustCompile(`http://(127\.0\.0\.1:\d+)`)
 
+// signingSecret is the example of the published specification of Standard Webhooks, by which pages sign.
+const signingSecret = "PUNCTUAL_SECRET_HOOKS=whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw"
+
 // serve starts a laptop's server of a page's own, and returns its address.
 func serve(t *testing.T, server string) string {
 	t.Helper()
@@ -403,7 +406,7 @@ func serve(t *testing.T, server string) string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	cmd.Dir = t.TempDir()
+	cmd.Dir, cmd.Env = t.TempDir(), append(cmd.Environ(), signingSecret)
 	out, err := cmd.StdoutPipe()
 	if err != nil {
 		t.Fatal(err)

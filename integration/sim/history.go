@@ -210,7 +210,7 @@ func (w *World) starts(p *process, t tenant.ID, j worker.Job[Work]) *run {
 	if at := w.cancelAnswered(k); !at.IsZero() && at.Before(row.DueAt.Add(-2*w.o.Skew)) && w.o.Hazards.LastSecond {
 		bad("a cancel was answered %s before it was due", row.DueAt.Sub(at))
 	}
-	if reason := w.pausedBy(t, now); reason != "" {
+	if reason := w.pausedBy(t, now); reason != "" && !row.Delivery() {
 		bad("%s", reason)
 	}
 	if j.Payload.Owner != "" && j.Payload.Owner != secretOf(t) {

@@ -12,19 +12,20 @@ import (
 
 // Story is something that people do with jobs, and how it must end, whatever fails in between.
 type Story struct {
-	Name    string
-	Workers int
-	Held    bool          // a pause makes runs late on purpose
-	Recurs  bool          // it is about a schedule
-	Crowded bool          // it has so many jobs that the race detector skips it
-	Alone   bool          // not for two tenants at once: it affects both, or makes several jobs at once
-	Calm    bool          // not in random weather: the story says why
-	Redo    time.Duration // how long it takes to repeat what a crash has undone; 0: hardly any time
-	Pumps   int
-	Cores   int
-	Trouble bool        // it is one of Troubles
-	Plan    func() Plan // faults that belong to the story; nil: none
-	Play    func(*Client) (end func())
+	Name     string
+	Workers  int
+	Held     bool          // a pause makes runs late on purpose
+	Recurs   bool          // it is about a schedule
+	Crowded  bool          // it has so many jobs that the race detector skips it
+	Alone    bool          // not for two tenants at once: it affects both, or makes several jobs at once
+	Calm     bool          // not in random weather: the story says why
+	Redo     time.Duration // how long it takes to repeat what a crash has undone; 0: hardly any time
+	Pumps    int
+	Cores    int
+	Webhooks bool        // events are announced to webhooks
+	Trouble  bool        // it is one of Troubles
+	Plan     func() Plan // faults that belong to the story; nil: none
+	Play     func(*Client) (end func())
 }
 
 // delay is what one fault may cost: a visibility timeout or grace period of three minutes, a minute

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"punctual/functions/engine"
+	kind "punctual/shared/executor"
 	"punctual/shared/fault"
 	"punctual/shared/item"
 	"punctual/shared/job"
@@ -24,6 +25,7 @@ import (
 	"punctual/shared/store"
 	"punctual/shared/telemetry"
 	"punctual/shared/tenant"
+	"punctual/workers/executor"
 	"punctual/workers/system"
 	"punctual/workers/worker"
 )
@@ -44,6 +46,7 @@ type Options struct {
 	Restart    time.Duration // how long after a crash another process starts; 0: 1 s
 	Late       time.Duration // how much later than decided a write may take effect
 	Cores      int           // processes of each stage; 0: 1
+	Webhooks   bool          // events are announced to webhooks
 	Hazards    Hazards       // what chaos does besides
 	Disturbed  bool          // a fault comes on top of the story's own: it verifies no exact times
 }
@@ -69,6 +72,7 @@ type World struct {
 	bad        []string
 	born       map[string]int // number of processes, by stage
 	at         string         // the stream's checkpoint
+	downUntil  time.Time      // no endpoint of a webhook works before
 	replay     bool           // the checkpoint was set back
 	pauses     []hold
 	away       map[string]bool // stages that reach nothing
@@ -292,7 +296,7 @@ func (w *World) startCore() {
 	ports := system.Ports{Log: w.log, Of: func(stage string) system.Ports { return w.newProcess(stage).ports() }}
 	var cores []*system.System
 	for range w.o.Cores {
-		o := system.Options{Shards: w.o.Shards, Pumps: w.o.Pumps, NoWorker: true, NoAPI: true}
+		o := system.Options{Shards: w.o.Shards, Pumps: w.o.Pumps, NoWorker: true, NoAPI: true, Webhooks: w.o.Webhooks}
 		cores = append(cores, system.Compose(ports, o))
 	}
 	w.mu.Lock()
@@ -320,10 +324,11 @@ func (w *World) startWorker() {
 	w.workers = append(w.workers, p)
 	w.mu.Unlock()
 	started := worker.New(worker.Deps{
-		Queues:   ports.Queues,
-		Store:    store.New(ports.Table, ports.Blobs),
-		Registry: w.registry(p),
-		Base:     proc.Base{Clock: p.clock, Log: w.log("worker")},
+		Queues:    ports.Queues,
+		Store:     store.New(ports.Table, ports.Blobs),
+		Registry:  w.registry(p),
+		Executors: map[string]executor.Executor{kind.Webhook: deliveries{w, p}},
+		Base:      proc.Base{Clock: p.clock, Log: w.log("worker")},
 	}, worker.Options{Name: p.name, Slots: slots, Poll: 4 * time.Second})
 	w.running.Go(func() {
 		if err := started.Run(ctx); err != nil {

@@ -41,6 +41,9 @@ var methods = map[string]string{
 	"putLimit": "PutLimit",
 
 	"getForecast": "Forecast", "listCalmMinutes": "CalmMinutes",
+	"deleteWebhook": "DeleteWebhook", "getWebhook": "Webhook", "listWebhooks": "Webhooks",
+	"putWebhook": "PutWebhook", "testWebhook": "TestWebhook", "listDeliveries": "Deliveries",
+	"redeliver": "Redeliver",
 
 	"deleteDag": "DeleteDag", "getDag": "Dag", "listDagVersions": "DagVersions", "listDags": "Dags",
 	"putDag": "PutDag", "validateDag": "ValidateDag", "createDagRun": "RunDag",

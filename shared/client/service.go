@@ -117,3 +117,46 @@ func (c *Client) LimitKeys(ctx context.Context, name string) iter.Seq2[rest.Limi
 func (c *Client) Stats(ctx context.Context, of *rest.GetStatsParams) (rest.StatsView, error) {
 	return Call[rest.StatsView](ctx, c, rest.GetStats, Request{Params: of})
 }
+
+// Webhooks iterates over the webhooks by name.
+func (c *Client) Webhooks(ctx context.Context) iter.Seq2[rest.WebhookView, error] {
+	return list[rest.WebhookView](ctx, c, rest.ListWebhooks, Request{})
+}
+
+// Webhook returns a webhook, [NotFound] if there is none.
+func (c *Client) Webhook(ctx context.Context, name string) (rest.WebhookView, error) {
+	return Call[rest.WebhookView](ctx, c, rest.GetWebhook, Request{Path: []string{name}})
+}
+
+// PutWebhook creates or replaces a webhook: whatever its version is, or by [IfVersion] one version only.
+func (c *Client) PutWebhook(
+	ctx context.Context, name string, w rest.WebhookRequest, only ...Condition,
+) (rest.WebhookView, error) {
+	return Call[rest.WebhookView](ctx, c, rest.PutWebhook, Request{
+		Path: []string{name}, Params: rest.PutWebhookParams{IfMatch: ifMatch(only)}, Body: w})
+}
+
+// DeleteWebhook deletes a webhook; deliveries that are open are still tried.
+func (c *Client) DeleteWebhook(ctx context.Context, name string, only ...Condition) error {
+	_, err := Call[struct{}](ctx, c, rest.DeleteWebhook, Request{
+		Path: []string{name}, Params: rest.DeleteWebhookParams{IfMatch: ifMatch(only)}})
+	return err
+}
+
+// TestWebhook sends a test event to a webhook, and returns the job that delivers it.
+func (c *Client) TestWebhook(ctx context.Context, name string) (rest.JobView, error) {
+	return Call[rest.JobView](ctx, c, rest.TestWebhook, Request{Path: []string{name}})
+}
+
+// Deliveries iterates over the jobs that deliver events to a webhook, newest first: those that match a filter, nil for
+// all.
+func (c *Client) Deliveries(
+	ctx context.Context, name string, filter *rest.ListDeliveriesParams,
+) iter.Seq2[rest.DeliveryView, error] {
+	return list[rest.DeliveryView](ctx, c, rest.ListDeliveries, Request{Path: []string{name}, Params: filter})
+}
+
+// Redeliver sends the event of a delivery once more, and returns the job that does.
+func (c *Client) Redeliver(ctx context.Context, name, delivery string) (rest.JobView, error) {
+	return Call[rest.JobView](ctx, c, rest.Redeliver, Request{Path: []string{name, delivery}})
+}

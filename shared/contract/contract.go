@@ -122,6 +122,7 @@ const (
 	MaxLimitKey       = 128 // characters of the key of a limit of work
 	MaxLimitTemplate  = 1024
 	MaxUniqueKey      = 256     // characters of the unique key of a job
+	MaxWebhooks       = 20      // of a tenant
 	MaxRunning        = 10_000  // jobs of a key that a limit of work lets run at a time
 	MaxRateCount      = 100_000 // starts of a key in a window
 	MaxRatePerSecond  = 500     // what one item of the table can count
@@ -197,6 +198,8 @@ const (
 	DefaultShards = 64 // slices of one minute; it only ever grows
 	DeadShards    = 4
 	ParkShards    = 8
+	// DeliveryShards spread the deliveries to one webhook in the group index: each bears a thousand writes a second.
+	DeliveryShards = 4
 )
 
 // Pools and priorities, in the order in which a worker polls them.

@@ -37,6 +37,9 @@ const (
 // after the first. The stream shows the consumer only such rows when the table lets them go.
 var ContentMarks = []string{"payload_in", "result_in", "tagged"}
 
+// FinalStatuses are the statuses of jobs that have ended: the filter of what announces events.
+var FinalStatuses = []string{"SUCCEEDED", "DEAD", "CANCELLED", "SKIPPED", "EXPIRED"}
+
 // AttrAttempt is the attribute of a row's attempt, from 1.
 const AttrAttempt = "attempt"
 

@@ -84,23 +84,27 @@ func checkHTTP(r Reader, v Value, s Site) {
 	if v, ok := f["method"]; ok {
 		r.OneOf(v, CodeInvalidValue, HTTPMethods)
 	}
-	clear := inClear(r, f["url"], s.HTTPAllow)
-	if v, ok := f["headers"]; ok {
-		checkHeaders(r, v, s, clear)
-	}
 	if v, ok := f["auth"]; ok {
 		auth := r.Object(v, authFields)
 		if b, ok := auth["bearer"]; ok {
-			sentSecret(r, b, s, clear)
+			sentSecret(r, b, s, inClear(r, f["url"], s.HTTPAllow))
 		} else if auth != nil {
 			r.Missing(v.Pointer, "bearer")
 		}
+	}
+	checkRequest(r, f, v.Pointer, s)
+}
+
+// checkRequest checks what a call has besides its method, its body and its bearer token.
+func checkRequest(r Reader, f map[string]Value, in string, s Site) {
+	if v, ok := f["headers"]; ok {
+		checkHeaders(r, v, s, inClear(r, f["url"], s.HTTPAllow))
 	}
 	if v, ok := f["sign_with"]; ok {
 		secret(r, v, s)
 	}
 	if u, ok := f["url"]; !ok {
-		r.Missing(v.Pointer, "url")
+		r.Missing(in, "url")
 	} else if text, ok := r.Text(u); ok {
 		checkURL(r, u, text, s)
 	}

@@ -28,6 +28,8 @@ func (r *Row) writeComputed(c *item.Codec) {
 	group, groupSort := "", ""
 	if of := r.Schedule(); of != "" {
 		group, groupSort = GroupKey(r.Tenant, of), GroupSort(r.OccurredAt())
+	} else if r.Delivery() {
+		group, groupSort = r.deliveryGroup()
 	}
 	deadShard := ""
 	if !r.DeadAt.IsZero() {
@@ -54,6 +56,7 @@ func (r *Row) stateAttributes(c *item.Codec) {
 	c.Instant("created_at", &r.CreatedAt)
 	c.Instant("expiry_at", &r.ExpiryAt)
 	c.Text("owes", (*string)(&r.PendingEffects))
+	c.Text("webhook", &r.Webhook)
 	c.Text("parents", &r.Parents)
 	c.Flag("followed", &r.Followed)
 	c.Text("root", (*string)(&r.RootID))

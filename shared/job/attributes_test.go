@@ -33,7 +33,7 @@ func full() Row {
 		r.Unique = Unique{Key: "invoice-42", Until: UntilStarted, OnConflict: ConflictReplace}
 
 		r.ScheduleID, r.Epoch, r.Rule, r.ManualOf = "schedule", 15, "l,3600,60,100,allow", "manual"
-		r.Backfill = "operation"
+		r.Backfill, r.Webhook = "operation", "ops"
 		r.Dag, r.DagVersion = "dag", 16
 		r.RootID, r.RedriveOf, r.RedrivenBy = "root", "of", "by"
 

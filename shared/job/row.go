@@ -121,6 +121,7 @@ type Row struct {
 	WakeUp
 	PendingEffects PendingEffects
 
+	Webhook  string // the webhook to which the job delivers an event; "" for any other job
 	Parents  string // the jobs that it comes after, and its rule: JSON, written by package dag; "" for none
 	Followed bool   // other jobs come after it
 
@@ -178,6 +179,13 @@ func (r Row) Schedule() string {
 	}
 	return r.ScheduleID
 }
+
+// Delivery reports whether the job delivers an event to a webhook. Its own end is no event, it obeys no pause but that
+// of its task, and lists show it only where its task is asked for.
+func (r Row) Delivery() bool { return r.Webhook != "" }
+
+// ShownIn reports whether a list of the jobs of a task, "" for all tasks, shows the job as far as deliveries go.
+func (r Row) ShownIn(task string) bool { return !r.Delivery() || task == r.Task }
 
 // Manual says that a caller asked for it, and that it belongs to no nominal time.
 func (r Row) Manual() bool { return r.ManualOf != "" && r.Backfill == "" }

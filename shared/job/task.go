@@ -2,6 +2,7 @@ package job
 
 import (
 	"encoding/json"
+	"slices"
 	"strings"
 	"time"
 
@@ -54,7 +55,7 @@ func BuiltInTasks() []Task {
 			Timeout: contract.DefaultTimeout, Retry: DefaultRetry, Version: 1, BuiltIn: true,
 		})
 	}
-	return tasks
+	return append(tasks, deliveryTask)
 }
 
 // TasksKey is the partition of a tenant's tasks.
@@ -173,6 +174,19 @@ func ParsePause(i item.Item) (Pause, error) {
 
 // Pauses are all that apply to one tenant, those for everyone included.
 type Pauses []Pause
+
+// HoldRow returns the pause that holds a job now: false if none does. A delivery obeys the pause of its task and no
+// other, so that events reach a tenant that has paused everything.
+func (ps Pauses) HoldRow(r Row, now time.Time) (Pause, bool) {
+	if !r.Delivery() {
+		return ps.Hold(r.Task, now)
+	}
+	own := func(p Pause) bool { return p.Scope == PauseTaskPrefix+r.Task && !p.Ended(now) }
+	if n := slices.IndexFunc(ps, own); n >= 0 {
+		return ps[n], true
+	}
+	return Pause{}, false
+}
 
 // Hold returns the pause that holds a task now: false if none does.
 func (ps Pauses) Hold(task string, now time.Time) (Pause, bool) {

@@ -466,7 +466,7 @@ func RedriveOf(r Row, now time.Time) Row {
 	n := Row{
 		Key: Key{Tenant: r.Tenant, ID: RedriveID(r)}, Status: Scheduled, Version: 1, Attempt: 1,
 		DueAt: now, NominalAt: r.NominalAt, CreatedAt: now, Settings: r.Settings,
-		RootID: r.HandlerKey(), RedriveOf: r.ID, WakeUp: WakeUp{Shard: r.Shard},
+		RootID: r.HandlerKey(), RedriveOf: r.ID, Webhook: r.Webhook, WakeUp: WakeUp{Shard: r.Shard},
 		Payload: r.Payload, PayloadIn: r.PayloadIn, PayloadSize: r.PayloadSize, Labelled: r.Labelled,
 	}
 	if r.PayloadIn != InRow {

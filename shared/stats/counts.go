@@ -48,7 +48,7 @@ func (s *Sum) Count(before *job.Row, after job.Row, now time.Time) {
 	if !after.Kind().IsJob() {
 		return
 	}
-	at := func(when time.Time, c Counts) { s.count(after.Tenant, after.Task, when, c) }
+	at := func(when time.Time, c Counts) { s.count(after, when, c) }
 	started := func(when time.Time, latenessMS int64) {
 		at(when, Counts{Started: 1, Lateness: Histogram{bucketOf(latenessMS): 1}})
 	}
@@ -108,11 +108,13 @@ func final(status job.Status) (c Counts) {
 	return c
 }
 
-// count adds to the series of the task and to that of the tenant.
-func (s *Sum) count(t tenant.ID, task string, when time.Time, c Counts) {
+// count adds to the series of the task and to that of the tenant, where a delivery of an event is none of its jobs.
+func (s *Sum) count(r job.Row, when time.Time, c Counts) {
 	minute := when.Truncate(time.Minute)
-	s.Add(Series{t, task}, minute, c)
-	s.Add(Series{t, ""}, minute, c)
+	s.Add(Series{r.Tenant, r.Task}, minute, c)
+	if r.ShownIn("") {
+		s.Add(Series{r.Tenant, ""}, minute, c)
+	}
 }
 
 // Add adds counts of a minute to a series.

@@ -90,6 +90,15 @@ func TestCount_FollowsFromTheRowBeforeAndAfter(t *testing.T) {
 	}
 }
 
+func TestCount_LeavesDeliveriesToTheirTask(t *testing.T) {
+	t.Parallel()
+	var s Sum
+	s.Count(nil, jobtest.Row(1, noon, noon, func(r *job.Row) { r.Task, r.Webhook = "webhook", "ops" }), noon)
+	if of(s, "").Created != 0 || of(s, "webhook").Created != 1 {
+		t.Errorf("a delivery counts as %+v", s)
+	}
+}
+
 // added returns what a sum adds to each attribute of each span.
 func added(s Sum) map[string]int64 {
 	all := map[string]int64{}

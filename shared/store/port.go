@@ -40,6 +40,7 @@ var _ interface {
 	WaitingSlots
 	OperationWriter
 	OperationNotes
+	Webhooks
 	DueIndex
 	Shards
 	Marks

@@ -35,23 +35,25 @@ const (
 	PassesMade      Name = "passes_made_total" // by pass: those that succeeded, and those that a restored table held
 	DeadLetters     Name = "dead_letters_total"
 	Redriven        Name = "redriven_total"
-	Faults          Name = "faults_total"          // by kind
-	RecordsFailed   Name = "records_failed_total"  // of queues and streams, by stage; such an answer is no error
-	Throttles       Name = "throttles_total"       // by service
-	KeysUnfetched   Name = "keys_unfetched_total"  // the issuer of tokens did not give its keys
-	Requests        Name = "requests_total"        // by status class
-	RequestsFailed  Name = "requests_failed_total" // by stage: answered with 5xx
-	SlotsBusy       Name = "slots_busy"            // by pool
-	SlotsWanted     Name = "slots_wanted"          // by pool: at once, in the next half hour
-	DueAhead        Name = "due_ahead"             // by pool: jobs due in the next half hour
-	ForecastError   Name = "forecast_error"        // by pool: jobs that came minus jobs that were expected
-	RunsCreated     Name = "dag_runs_created_total"
-	RunsEnded       Name = "dag_runs_ended_total" // by outcome
-	RunTook         Name = "dag_run_duration_ms"  // from its due time to its end
-	NodesReleased   Name = "nodes_released_total" // jobs of nodes and items
-	Heartbeats      Name = "heartbeats_total"     // by pool: empty jobs of each minute and priority that succeeded
-	TablesHeld      Name = "tables_held"          // restored, and not let run yet: nothing starts
-	ZoneRulesAge    Name = "zone_rules_age_days"  // of the time zone rules in use, since their release
+	// WebhooksDisabled counts the webhooks that were disabled because of their failures.
+	WebhooksDisabled Name = "webhooks_disabled_total"
+	Faults           Name = "faults_total"          // by kind
+	RecordsFailed    Name = "records_failed_total"  // of queues and streams, by stage; such an answer is no error
+	Throttles        Name = "throttles_total"       // by service
+	KeysUnfetched    Name = "keys_unfetched_total"  // the issuer of tokens did not give its keys
+	Requests         Name = "requests_total"        // by status class
+	RequestsFailed   Name = "requests_failed_total" // by stage: answered with 5xx
+	SlotsBusy        Name = "slots_busy"            // by pool
+	SlotsWanted      Name = "slots_wanted"          // by pool: at once, in the next half hour
+	DueAhead         Name = "due_ahead"             // by pool: jobs due in the next half hour
+	ForecastError    Name = "forecast_error"        // by pool: jobs that came minus jobs that were expected
+	RunsCreated      Name = "dag_runs_created_total"
+	RunsEnded        Name = "dag_runs_ended_total" // by outcome
+	RunTook          Name = "dag_run_duration_ms"  // from its due time to its end
+	NodesReleased    Name = "nodes_released_total" // jobs of nodes and items
+	Heartbeats       Name = "heartbeats_total"     // by pool: empty jobs of each minute and priority that succeeded
+	TablesHeld       Name = "tables_held"          // restored, and not let run yet: nothing starts
+	ZoneRulesAge     Name = "zone_rules_age_days"  // of the time zone rules in use, since their release
 )
 
 // Values of dimensions that alarms and panels ask for. They are written by words of other packages, to which a test of
@@ -66,6 +68,7 @@ const (
 	PassSwept        = "swept"
 	PassForecast     = "forecast"
 	StageStream      = "stream"
+	StageEvents      = "events"
 	StageDispatch    = "dispatch"
 	StageStatus      = "status"
 	StageRedrive     = "redrive"

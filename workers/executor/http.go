@@ -43,14 +43,10 @@ func (h httpExecutor) Run(ctx context.Context, w Work) (json.RawMessage, error) 
 	}
 	log := callLog{w.log(), h.clock.Now(), h.clock, secrets}
 	log.sent(req)
-	answer, err := h.client.Do(req)
+	answer, err := h.send(ctx, req, secrets)
 	if err != nil {
-		failure := secrets.scrubbed(unanswered(ctx, err))
-		if last := new(url.Error); errors.As(err, &last) && last.URL != req.URL.String() && errors.Is(err, errRefused) {
-			failure = redirected(failure)
-		}
-		log.failed(failure)
-		return nil, failure
+		log.failed(err)
+		return nil, err
 	}
 	defer answer.Body.Close()
 	log.answered(req, answer)
@@ -64,6 +60,19 @@ func (h httpExecutor) Run(ctx context.Context, w Work) (json.RawMessage, error) 
 		return nil, err
 	}
 	return result, err
+}
+
+// send sends a request and returns the answer.
+func (h httpExecutor) send(ctx context.Context, req *http.Request, secrets *wallet) (*http.Response, error) {
+	answer, err := h.client.Do(req)
+	if err == nil {
+		return answer, nil
+	}
+	failure := secrets.scrubbed(unanswered(ctx, err))
+	if last := new(url.Error); errors.As(err, &last) && last.URL != req.URL.String() && errors.Is(err, errRefused) {
+		failure = redirected(failure)
+	}
+	return nil, failure
 }
 
 // Shortens says that an answer's body is cut, and not its result as a whole.

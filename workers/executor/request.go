@@ -26,6 +26,13 @@ func (h httpExecutor) request(ctx context.Context, w Work, secrets *wallet) (*ht
 		return nil, never(job.CodeUnreadablePayload,
 			`the payload wants {"method","url","headers","body","auth":{"bearer"},"sign_with"}`)
 	}
+	return h.build(ctx, w, p, secrets)
+}
+
+// build builds the request that a payload describes.
+func (h httpExecutor) build(
+	ctx context.Context, w Work, p kind.HTTPPayload, secrets *wallet,
+) (*http.Request, error) {
 	method := strings.ToUpper(p.Method)
 	if method == "" {
 		method = http.MethodPost

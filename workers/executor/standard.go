@@ -81,10 +81,11 @@ type Options struct {
 	Clock clock.Clock
 }
 
-// runs makes the executor of each kind that package shared/executor lists. Kind go is not among
+// runs makes the executor of each kind that package shared/executor lists, and that of deliveries. Kind go is not among
 // them: the worker runs its own registry.
 var runs = map[string]func(Options) Executor{
 	kind.Echo: newEcho, kind.HTTP: newHTTP, kind.Lambda: newLambda, kind.SQS: newSQS,
+	kind.Webhook: newWebhook,
 }
 
 // Standard returns the executors by the kind that a task names.

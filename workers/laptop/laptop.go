@@ -170,7 +170,7 @@ func (s *server) serve(ctx context.Context) error {
 		HTTPAllow: loopback, OwnPorts: []uint16{uint16(addr.Port)}, NoSignIn: true, Registry: registry,
 		Worker: worker.Options{Name: "laptop", Pools: []string{"short", "long"}, Drain: s.Drain, Seen: true,
 			Version: worker.BuildVersion(), CancelCheck: time.Second},
-		Unready: s.unready, Alone: true, Deadlines: time.Second, Stats: 5 * time.Second,
+		Unready: s.unready, Alone: true, Deadlines: time.Second, Stats: 5 * time.Second, Webhooks: true,
 	})
 	if err := sys.DefineHandlers(context.Background(), tenant.Local, registry); err != nil {
 		return fmt.Errorf("defining a task for each handler: %w", err)

@@ -8,6 +8,7 @@ import (
 
 	"punctual/functions/api"
 	"punctual/functions/dispatch"
+	"punctual/functions/events"
 	"punctual/functions/promoter"
 	"punctual/functions/redrive"
 	"punctual/functions/search"
@@ -53,15 +54,20 @@ func Compose(p Ports, o Options) *System {
 		rest = api.New(api.Deps{
 			Base: base(p, "api"), Store: storeOf(p), Queues: p.Queues, Timers: p.Timers,
 			HTTPAllow: o.HTTPAllow, OwnPorts: o.OwnPorts, NoSignIn: o.NoSignIn, Unready: o.Unready,
-			Search: searchOf(p), Counted: o.Stats > 0,
+			Search: searchOf(p), Counted: o.Stats > 0, Announced: o.Webhooks,
 		})
 	}
 	// The table's stream: sends what is near, or asks for its slice.
 	at := p.of("stream")
 	onChange := stream.New(stream.Deps{Queue: at.Queues, Base: base(at, "stream")})
-	// All changes of the table: what can be searched for.
-	var index *search.Stage
+	// All changes of the table: what webhooks may ask for is announced, and what can be searched for is indexed.
 	var others []onChanges
+	if o.Webhooks {
+		at = p.of("events")
+		announce := events.New(events.Deps{Store: storeOf(at), Queue: at.Queues, Base: base(at, "events")})
+		others = append(others, announce.Changes)
+	}
+	var index *search.Stage
 	if p.Search != nil {
 		at = p.of("search")
 		index = search.New(search.Deps{

@@ -24,7 +24,7 @@ func (w *Worker) check(a *attempt) disposition {
 // decide says whether the attempt may start by what was seen.
 func (w *Worker) decide(a *attempt) disposition {
 	seen, now := a.seen, w.clock.Now()
-	_, held := seen.pauses.Hold(seen.row.Task, now)
+	_, held := seen.pauses.HoldRow(seen.row, now)
 	verdict, why := job.MayStart(seen.row, a.l.before(a.f.attempt), a.f.version, a.f.attempt, held, now)
 	if verdict == job.Start && seen.schedule != nil {
 		why = w.refusedBySchedule(seen, a.l)

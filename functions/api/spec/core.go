@@ -12,6 +12,7 @@ import (
 	"punctual/functions/engine/arm"
 	"punctual/functions/engine/decide"
 	"punctual/functions/engine/edit"
+	"punctual/functions/engine/notify"
 	"punctual/functions/engine/pause"
 	"punctual/functions/engine/ratelimit"
 	"punctual/functions/engine/show"
@@ -29,8 +30,10 @@ type Deps struct {
 	Search store.SearchReader // nil: jobs are not indexed
 	// Counted says that what became of jobs is counted.
 	Counted bool
-	Queues  decide.Queue
-	Timers  message.Timers
+	// Announced says that events are sent to webhooks.
+	Announced bool
+	Queues    decide.Queue
+	Timers    message.Timers
 	// Deployment is the prefix in the names of its tenants' secrets; "": contract.DefaultPrefix
 	Deployment string
 	HTTPAllow  []netip.Prefix // special-purpose ranges that http jobs may reach; none: none
@@ -62,6 +65,7 @@ type Core struct {
 	Ahead   *ahead.Forecaster
 	Editor  *amend.Editor // of schedules
 	Jobs    *edit.Editor
+	Notify  *notify.Notifier // of webhooks
 	Submit  *submit.Submitter
 	Limit   *ratelimit.Limiter
 	Pauses  *pause.Editor // of all jobs, or of one task
@@ -83,6 +87,7 @@ func NewCore(d Deps) *Core {
 		Queue: d.Queues, Log: d.Log}
 	c.Submit = &submit.Submitter{Base: d.Base, Store: d.Store, Accept: c.Engine.Accept, Runs: c.Runs,
 		Edit: c.Jobs, Backfills: c.Engine.Backfills, Entropy: c.Entropy}
+	c.Notify = notify.New(notify.Deps{Base: d.Base, Store: d.Store, Accept: c.Engine.Accept})
 	c.Pauses, c.Wake = pause.NewEditor(d.Store, wake, d.Clock), wake
 	c.Limit = &ratelimit.Limiter{Store: d.Store, Clock: d.Clock, Log: d.Log, RateLimit: d.RateLimit, Waiting: d.Waiting}
 	return c
@@ -98,6 +103,7 @@ const (
 	TagExclusions = "exclusions"
 	TagLimits     = "limits"
 	TagOperations = "operations"
+	TagWebhooks   = "webhooks"
 	TagDags       = "dags"
 	TagRuns       = "runs"
 	TagStats      = "stats"

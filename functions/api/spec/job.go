@@ -11,6 +11,7 @@ import (
 	"punctual/functions/engine/accept"
 	"punctual/shared/cache"
 	"punctual/shared/contract"
+	"punctual/shared/executor"
 	"punctual/shared/fault"
 	"punctual/shared/job"
 	"punctual/shared/tenant"
@@ -45,9 +46,7 @@ func (b *TaskBook) task(ctx context.Context, name string) (job.Task, error) {
 // only a suggestion.
 func (b *TaskBook) all(ctx context.Context) []string {
 	names, err := b.names.Get(ctx, struct{}{}, func(ctx context.Context) (names []string, err error) {
-		for _, t := range job.BuiltInTasks() {
-			names = append(names, t.Name)
-		}
+		names = append(names, executor.BuiltIn()...)
 		if own, _, err := b.stage.Store.Tasks(ctx, b.Tenant, "", contract.ListMax); err == nil {
 			for _, t := range own {
 				names = append(names, t.Name)
@@ -81,6 +80,11 @@ func (b *TaskBook) Read(
 	task, err = b.task(ctx, name)
 	if fault.KindOf(err) == fault.NotFound {
 		b.unknown(ctx, r, v.Pointer, name)
+		return name, DefaultTask, false, nil
+	}
+	if err == nil && task.Executor == executor.Webhook {
+		r.Violation(v.Pointer, CodeUnknownTask, listedNames(b.all(ctx)),
+			"the task webhook is that of deliveries to webhooks, which only Punctual makes")
 		return name, DefaultTask, false, nil
 	}
 	return name, task, err == nil, err

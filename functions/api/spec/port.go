@@ -23,6 +23,7 @@ type Store interface {
 	store.Exclusions
 	store.Limits
 	store.Dags
+	store.Webhooks
 	store.RestoredTables
 	store.StatsReader
 	store.WorkerList

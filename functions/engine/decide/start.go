@@ -317,7 +317,7 @@ func (d *Decider) held(ctx context.Context, row job.Row, now time.Time) (bool, e
 	if err != nil {
 		return false, err
 	}
-	_, held := pauses.Hold(row.Task, now)
+	_, held := pauses.HoldRow(row, now)
 	return held, nil
 }
 

@@ -90,7 +90,7 @@ func (e *Editor) Holds(ctx context.Context, r job.Row, now time.Time) bool {
 	if err != nil {
 		return false
 	}
-	_, held := pauses.Hold(r.Task, now)
+	_, held := pauses.HoldRow(r, now)
 	return held
 }
 

@@ -20,6 +20,9 @@ type LetterFilter struct {
 	row           func(job.Row) bool // nil: any row
 }
 
+// mayShow reports whether the list may have a row: deliveries are only in that of their task.
+func (f LetterFilter) mayShow(r job.Row) bool { return f.row != nil || r.ShownIn(f.Task) }
+
 // LetterPosition is the position of a dead job in the list.
 func LetterPosition(deadAt time.Time, id job.ID) string {
 	return strconv.Itoa(int(deadAt.UnixMilli())) + "#" + string(id)
@@ -49,8 +52,8 @@ func (s *Reader) DeadLetters(
 		}
 		for i, row := range found {
 			position = LetterPosition(lot[i].DeadAt, lot[i].ID)
-			if !there[i] || row.Status != job.Dead || f.Task != "" && row.Task != f.Task || f.Waiting &&
-				row.RedrivenBy != "" || f.row != nil && !f.row(row) {
+			if !there[i] || row.Status != job.Dead || f.Task != "" && row.Task != f.Task || !f.mayShow(row) ||
+				f.Waiting && row.RedrivenBy != "" || f.row != nil && !f.row(row) {
 				continue
 			}
 			if rows = append(rows, row); len(rows) == limit {

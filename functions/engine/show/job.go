@@ -83,7 +83,7 @@ func (s *Reader) jobs(ctx context.Context, t tenant.ID, rows []job.Row) ([]Job, 
 	}
 	shown := make([]Job, len(rows))
 	for n, r := range rows {
-		_, paused := pauses.Hold(r.Task, now)
+		_, paused := pauses.HoldRow(r, now)
 		rule := of[schedule.Key{Tenant: r.Tenant, Name: r.ScheduleID}]
 		claim := claims[r.ID]
 		r, _ = schedule.EndOf(r, claim, rule, now)

@@ -47,7 +47,7 @@ const madeAhead = contract.Horizon + 2*time.Minute
 // RUNNING.
 func (f Filter) rowMay(r job.Row) bool {
 	switch {
-	case f.Task != "" && r.Task != f.Task, f.Schedule != "" && r.Schedule() != f.Schedule:
+	case f.Task != "" && r.Task != f.Task, !r.ShownIn(f.Task), f.Schedule != "" && r.Schedule() != f.Schedule:
 		return false
 	case r.CreatedAt.Before(f.After), !f.Before.IsZero() && !r.CreatedAt.Before(f.Before):
 		return false

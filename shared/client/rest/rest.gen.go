@@ -185,6 +185,69 @@ const (
 	DeadLetterWaitingForWorker  DeadLetterWaitingFor = "worker"
 )
 
+// Defines values for DeliveryViewPool.
+const (
+	DeliveryViewPoolLong  DeliveryViewPool = "long"
+	DeliveryViewPoolShort DeliveryViewPool = "short"
+)
+
+// Defines values for DeliveryViewPriority.
+const (
+	DeliveryViewPriorityCritical DeliveryViewPriority = "critical"
+	DeliveryViewPriorityHigh     DeliveryViewPriority = "high"
+	DeliveryViewPriorityLow      DeliveryViewPriority = "low"
+	DeliveryViewPriorityNormal   DeliveryViewPriority = "normal"
+)
+
+// Defines values for DeliveryViewResultPartial.
+const (
+	DeliveryViewResultPartialResultLost     DeliveryViewResultPartial = "result_lost"
+	DeliveryViewResultPartialResultTooLarge DeliveryViewResultPartial = "result_too_large"
+)
+
+// Defines values for DeliveryViewRunIf.
+const (
+	DeliveryViewRunIfAllDone                DeliveryViewRunIf = "all_done"
+	DeliveryViewRunIfAllFailed              DeliveryViewRunIf = "all_failed"
+	DeliveryViewRunIfAllSucceeded           DeliveryViewRunIf = "all_succeeded"
+	DeliveryViewRunIfAlways                 DeliveryViewRunIf = "always"
+	DeliveryViewRunIfNoneFailed             DeliveryViewRunIf = "none_failed"
+	DeliveryViewRunIfNoneFailedOneSucceeded DeliveryViewRunIf = "none_failed_one_succeeded"
+	DeliveryViewRunIfOneFailed              DeliveryViewRunIf = "one_failed"
+	DeliveryViewRunIfOneSucceeded           DeliveryViewRunIf = "one_succeeded"
+)
+
+// Defines values for DeliveryViewStatus.
+const (
+	DeliveryViewStatusBLOCKED   DeliveryViewStatus = "BLOCKED"
+	DeliveryViewStatusCANCELLED DeliveryViewStatus = "CANCELLED"
+	DeliveryViewStatusDEAD      DeliveryViewStatus = "DEAD"
+	DeliveryViewStatusEXPIRED   DeliveryViewStatus = "EXPIRED"
+	DeliveryViewStatusQUEUED    DeliveryViewStatus = "QUEUED"
+	DeliveryViewStatusRUNNING   DeliveryViewStatus = "RUNNING"
+	DeliveryViewStatusSCHEDULED DeliveryViewStatus = "SCHEDULED"
+	DeliveryViewStatusSKIPPED   DeliveryViewStatus = "SKIPPED"
+	DeliveryViewStatusSUCCEEDED DeliveryViewStatus = "SUCCEEDED"
+)
+
+// Defines values for DeliveryViewWaitingFor.
+const (
+	DeliveryViewWaitingForDue     DeliveryViewWaitingFor = "due"
+	DeliveryViewWaitingForHandler DeliveryViewWaitingFor = "handler"
+	DeliveryViewWaitingForLimit   DeliveryViewWaitingFor = "limit"
+	DeliveryViewWaitingForParents DeliveryViewWaitingFor = "parents"
+	DeliveryViewWaitingForPause   DeliveryViewWaitingFor = "pause"
+	DeliveryViewWaitingForRetry   DeliveryViewWaitingFor = "retry"
+	DeliveryViewWaitingForSnooze  DeliveryViewWaitingFor = "snooze"
+	DeliveryViewWaitingForWorker  DeliveryViewWaitingFor = "worker"
+)
+
+// Defines values for DisabledViewCode.
+const (
+	DisabledViewCodeFailing DisabledViewCode = "failing"
+	DisabledViewCodeGone    DisabledViewCode = "gone"
+)
+
 // Defines values for ExclusionRequestMove.
 const (
 	ExclusionRequestMoveDrop     ExclusionRequestMove = "drop"
@@ -769,11 +832,12 @@ const (
 
 // Defines values for TaskViewExecutor.
 const (
-	TaskViewExecutorEcho   TaskViewExecutor = "echo"
-	TaskViewExecutorGo     TaskViewExecutor = "go"
-	TaskViewExecutorHTTP   TaskViewExecutor = "http"
-	TaskViewExecutorLambda TaskViewExecutor = "lambda"
-	TaskViewExecutorSqs    TaskViewExecutor = "sqs"
+	TaskViewExecutorEcho    TaskViewExecutor = "echo"
+	TaskViewExecutorGo      TaskViewExecutor = "go"
+	TaskViewExecutorHTTP    TaskViewExecutor = "http"
+	TaskViewExecutorLambda  TaskViewExecutor = "lambda"
+	TaskViewExecutorSqs     TaskViewExecutor = "sqs"
+	TaskViewExecutorWebhook TaskViewExecutor = "webhook"
 )
 
 // Defines values for TaskViewOnLargeResult.
@@ -835,6 +899,18 @@ const (
 const (
 	UniqueViewUntilDone    UniqueViewUntil = "done"
 	UniqueViewUntilStarted UniqueViewUntil = "started"
+)
+
+// Defines values for WebhookRequestEvents.
+const (
+	WebhookRequestEventsJob              WebhookRequestEvents = "job.*"
+	WebhookRequestEventsJobCancelled     WebhookRequestEvents = "job.cancelled"
+	WebhookRequestEventsJobDead          WebhookRequestEvents = "job.dead"
+	WebhookRequestEventsJobExpired       WebhookRequestEvents = "job.expired"
+	WebhookRequestEventsJobFailedAttempt WebhookRequestEvents = "job.failed_attempt"
+	WebhookRequestEventsJobSkipped       WebhookRequestEvents = "job.skipped"
+	WebhookRequestEventsJobSucceeded     WebhookRequestEvents = "job.succeeded"
+	WebhookRequestEventsWebhookDisabled  WebhookRequestEvents = "webhook.disabled"
 )
 
 // Defines values for ListJobsParamsStatus.
@@ -903,6 +979,19 @@ const (
 	GetStatsParamsStepN1H GetStatsParamsStep = "1h"
 	GetStatsParamsStepN1M GetStatsParamsStep = "1m"
 	GetStatsParamsStepN5M GetStatsParamsStep = "5m"
+)
+
+// Defines values for ListDeliveriesParamsStatus.
+const (
+	ListDeliveriesParamsStatusBLOCKED   ListDeliveriesParamsStatus = "BLOCKED"
+	ListDeliveriesParamsStatusCANCELLED ListDeliveriesParamsStatus = "CANCELLED"
+	ListDeliveriesParamsStatusDEAD      ListDeliveriesParamsStatus = "DEAD"
+	ListDeliveriesParamsStatusEXPIRED   ListDeliveriesParamsStatus = "EXPIRED"
+	ListDeliveriesParamsStatusQUEUED    ListDeliveriesParamsStatus = "QUEUED"
+	ListDeliveriesParamsStatusRUNNING   ListDeliveriesParamsStatus = "RUNNING"
+	ListDeliveriesParamsStatusSCHEDULED ListDeliveriesParamsStatus = "SCHEDULED"
+	ListDeliveriesParamsStatusSKIPPED   ListDeliveriesParamsStatus = "SKIPPED"
+	ListDeliveriesParamsStatusSUCCEEDED ListDeliveriesParamsStatus = "SUCCEEDED"
 )
 
 // AttemptPage Page of a list.
@@ -1874,6 +1963,201 @@ type DeadLettersRequest struct {
 	Limit *int64 `json:"limit,omitempty"`
 }
 
+// DeliveryPage Page of a list.
+type DeliveryPage struct {
+	// Items Items of the page, in the order of the list
+	Items []DeliveryView `json:"items"`
+
+	// NextCursor Cursor of the next page; null at the end. A page can be short, even empty, and have a cursor.
+	NextCursor *string `json:"next_cursor"`
+}
+
+// DeliveryView Job that delivers an event. Fields without a value are absent.
+type DeliveryView struct {
+	// After Identifiers of the jobs that must end first
+	After *[]string `json:"after,omitempty"`
+
+	// Attempt Number of the current attempt, from 1
+	Attempt int64 `json:"attempt"`
+
+	// Backfill Identifier of the operation that made the job of a nominal time that had passed
+	Backfill *string `json:"backfill,omitempty"`
+
+	// CancelRequestedAt Time at which the cancellation was requested
+	//
+	// Examples: 2027-03-28T01:00:00.000Z
+	CancelRequestedAt *time.Time `json:"cancel_requested_at,omitempty"`
+
+	// CreatedAt Time of creation
+	//
+	// Examples: 2027-03-28T01:00:00.000Z
+	CreatedAt time.Time `json:"created_at"`
+
+	// DueAt Time at which the job is due: as requested, or that of the next retry; for a BLOCKED job, the earliest possible one
+	//
+	// Examples: 2027-03-28T01:00:00.000Z
+	DueAt time.Time `json:"due_at"`
+
+	// ExpireAfter Maximum time from due_at to the end of the job, after which the job is EXPIRED
+	ExpireAfter *string `json:"expire_after,omitempty"`
+
+	// FinishedAt Time of the end
+	//
+	// Examples: 2027-03-28T01:00:00.000Z
+	FinishedAt *time.Time `json:"finished_at,omitempty"`
+
+	// Item Index of the item in the list of a node with for_each, from 0
+	Item *int64 `json:"item,omitempty"`
+
+	// JobID Identifier of the job
+	//
+	// Examples: 01KB4YJ2V0S6Y3Q4M5N6P7R8T9
+	JobID string `json:"job_id"`
+
+	// LeaseUntil Time until which the worker owns the attempt without another heartbeat; only while it is RUNNING
+	//
+	// Examples: 2027-03-28T01:00:00.000Z
+	LeaseUntil *time.Time `json:"lease_until,omitempty"`
+
+	// Limit Limit of work for which a job waits.
+	Limit *LimitWait `json:"limit,omitempty"`
+
+	// Limits Limits of work under which the job counts
+	Limits *[]LimitUse `json:"limits,omitempty"`
+
+	// Manual Whether a caller requested this run of the schedule, apart from its times
+	Manual *bool `json:"manual,omitempty"`
+
+	// MaxAttempts Maximum number of attempts, the first one included
+	MaxAttempts int64 `json:"max_attempts"`
+
+	// Metadata Metadata as given, its names sorted
+	Metadata interface{} `json:"metadata,omitempty"`
+
+	// Node Name of the node in the run
+	Node *string `json:"node,omitempty"`
+
+	// NominalAt Time by the calendar of the schedule; absent for a job without a schedule
+	//
+	// Examples: 2027-03-28T01:00:00.000Z
+	NominalAt *time.Time `json:"nominal_at,omitempty"`
+
+	// Paused Pause of one job.
+	Paused *JobPauseView `json:"paused,omitempty"`
+
+	// Payload Input of the job; left out when larger than 256 KiB
+	Payload interface{} `json:"payload,omitempty"`
+
+	// PayloadSize Size of the payload in bytes
+	PayloadSize *int64 `json:"payload_size,omitempty"`
+
+	// Pool Pool of workers that runs the job
+	Pool DeliveryViewPool `json:"pool"`
+
+	// Priority Priority
+	Priority DeliveryViewPriority `json:"priority"`
+
+	// Progress Progress that the handler of a job has reported.
+	Progress *ProgressView `json:"progress,omitempty"`
+
+	// RedriveOf Identifier of the dead job that this job repeats
+	RedriveOf *string `json:"redrive_of,omitempty"`
+
+	// RedrivenBy Identifier of the job that repeats this dead job
+	RedrivenBy *string `json:"redriven_by,omitempty"`
+
+	// Result Value that the work returned, its numbers unchanged; lists show only small ones. The body of an HTTP answer that is not UTF-8 is in base64, marked by "encoding":"base64". A result that is not kept whole is {"truncated":true,"preview":…}, or an answer with a cut body; result_partial then has the code.
+	Result interface{} `json:"result,omitempty"`
+
+	// ResultPartial Code with which every use of the result fails, because only a preview or a part of it is kept; absent where result is the whole value
+	ResultPartial *DeliveryViewResultPartial `json:"result_partial,omitempty"`
+
+	// Retry Retry policy.
+	Retry *RetryView `json:"retry,omitempty"`
+
+	// RunID Identifier of the run that the job belongs to
+	RunID *string `json:"run_id,omitempty"`
+
+	// RunIf Rule that the outcomes of the jobs in after must match
+	RunIf *DeliveryViewRunIf `json:"run_if,omitempty"`
+
+	// Schedule Name of the schedule that made the job
+	Schedule *string `json:"schedule,omitempty"`
+
+	// StartLatenessMs Milliseconds from the later of due time and acceptance to the start of the handler
+	StartLatenessMs *int64 `json:"start_lateness_ms,omitempty"`
+
+	// StartWithin Maximum time from due_at to the start of the first attempt, after which the job is EXPIRED
+	StartWithin *string `json:"start_within,omitempty"`
+
+	// StartedAt Start of the newest attempt that started; in its first seconds, the time at which its worker took it
+	//
+	// Examples: 2027-03-28T01:00:00.000Z
+	StartedAt *time.Time `json:"started_at,omitempty"`
+
+	// Status Status; a job that waits for a retry is SCHEDULED with attempt > 1
+	Status DeliveryViewStatus `json:"status"`
+
+	// StatusReason Reason for a status.
+	StatusReason *Reason `json:"status_reason,omitempty"`
+
+	// Tags Tags by name, up to 10
+	Tags *map[string]string `json:"tags,omitempty"`
+
+	// Task Name of the task: echo, http, lambda, or one of your own
+	Task string `json:"task"`
+
+	// Timeout Maximum duration of one attempt
+	Timeout *string `json:"timeout,omitempty"`
+
+	// Unique Key that one open job of the tenant holds at a time.
+	Unique *UniqueView `json:"unique,omitempty"`
+
+	// Version Version of the job, which grows with every edit; the ETag is this in quotes
+	Version int64 `json:"version"`
+
+	// WaitingFor Kind of event that the job waits for; handler: a worker that knows its task
+	WaitingFor *DeliveryViewWaitingFor `json:"waiting_for,omitempty"`
+
+	// Worker Name of the worker that runs the job; only while it is RUNNING
+	Worker *string `json:"worker,omitempty"`
+}
+
+// DeliveryViewPool Pool of workers that runs the job
+type DeliveryViewPool string
+
+// DeliveryViewPriority Priority
+type DeliveryViewPriority string
+
+// DeliveryViewResultPartial Code with which every use of the result fails, because only a preview or a part of it is kept; absent where result is the whole value
+type DeliveryViewResultPartial string
+
+// DeliveryViewRunIf Rule that the outcomes of the jobs in after must match
+type DeliveryViewRunIf string
+
+// DeliveryViewStatus Status; a job that waits for a retry is SCHEDULED with attempt > 1
+type DeliveryViewStatus string
+
+// DeliveryViewWaitingFor Kind of event that the job waits for; handler: a worker that knows its task
+type DeliveryViewWaitingFor string
+
+// DisabledView Reason for which Punctual has disabled a webhook.
+type DisabledView struct {
+	// At Time at which Punctual disabled the webhook
+	//
+	// Examples: 2027-03-28T01:00:00.000Z
+	At time.Time `json:"at"`
+
+	// Code Code of the reason
+	Code DisabledViewCode `json:"code"`
+
+	// Message Reason
+	Message string `json:"message"`
+}
+
+// DisabledViewCode Code of the reason
+type DisabledViewCode string
+
 // EchoPayload Payload of executor echo: answers with the payload, to try pools, priorities, pauses and limits without a server
 type EchoPayload struct {
 	// Fail Number of first attempts that fail
@@ -1986,6 +2270,21 @@ type ExplanationPage struct {
 
 	// NextCursor Cursor of the next page; null at the end. A page can be short, even empty, and have a cursor.
 	NextCursor *string `json:"next_cursor"`
+}
+
+// FilterView Selection of events.
+type FilterView struct {
+	// Dag Name of the dag
+	Dag *string `json:"dag,omitempty"`
+
+	// Schedule Name of the schedule
+	Schedule *string `json:"schedule,omitempty"`
+
+	// Tags Tags that the job must have
+	Tags *map[string]string `json:"tags,omitempty"`
+
+	// Task Name of the task
+	Task *string `json:"task,omitempty"`
 }
 
 // ForecastView Starts of jobs that are expected.
@@ -4316,6 +4615,101 @@ type ValidateAnswer struct {
 	Notes *[]string `json:"notes,omitempty"`
 }
 
+// WebhookFilterRequest Selection of events. An event that has no such field is not sent.
+type WebhookFilterRequest struct {
+	// Dag Name of the dag
+	Dag *string `json:"dag,omitempty"`
+
+	// Schedule Name of the schedule
+	Schedule *string `json:"schedule,omitempty"`
+
+	// Tags Tags that the job must have, up to 3
+	Tags *map[string]string `json:"tags,omitempty"`
+
+	// Task Name of the task
+	Task *string `json:"task,omitempty"`
+}
+
+// WebhookPage Page of a list.
+type WebhookPage struct {
+	// Items Items of the page, in the order of the list
+	Items []WebhookView `json:"items"`
+
+	// NextCursor Cursor of the next page; null at the end. A page can be short, even empty, and have a cursor.
+	NextCursor *string `json:"next_cursor"`
+}
+
+// WebhookRequest Address, and the events that are sent there.
+type WebhookRequest struct {
+	// Enabled Whether events are sent; default: true. It becomes false when every delivery of 3 days has failed, and when the endpoint answers 410.
+	Enabled *bool `json:"enabled,omitempty"`
+
+	// Events Types of events that are sent; job.* is every type that begins with job.
+	Events []WebhookRequestEvents `json:"events"`
+
+	// Filter Selection of events. An event that has no such field is not sent.
+	Filter *WebhookFilterRequest `json:"filter,omitempty"`
+
+	// Headers Headers of the request by name; a value may be the ARN of a secret, which is sent over https only
+	Headers *map[string]string `json:"headers,omitempty"`
+
+	// SignWith ARN of the secret with which events are signed (Standard Webhooks); default: none are signed
+	SignWith *string `json:"sign_with,omitempty"`
+
+	// URL Address to which events are sent by POST: http or https, to a public address
+	//
+	// Examples: https://ops.example.com/punctual
+	URL string `json:"url"`
+}
+
+// WebhookRequestEvents defines model for WebhookRequest.Events.
+type WebhookRequestEvents string
+
+// WebhookView Webhook: an address that is sent events.
+type WebhookView struct {
+	// CreatedAt Time at which the webhook was created
+	//
+	// Examples: 2027-03-28T01:00:00.000Z
+	CreatedAt time.Time `json:"created_at"`
+
+	// Disabled Reason for which Punctual has disabled a webhook.
+	Disabled *DisabledView `json:"disabled,omitempty"`
+
+	// Enabled Whether events are sent
+	Enabled bool `json:"enabled"`
+
+	// Events Types of events that are sent
+	Events []string `json:"events"`
+
+	// FailingSince Time of the first failure since which no delivery has succeeded; not in lists
+	//
+	// Examples: 2027-03-28T01:00:00.000Z
+	FailingSince *time.Time `json:"failing_since,omitempty"`
+
+	// Filter Selection of events.
+	Filter *FilterView `json:"filter,omitempty"`
+
+	// Headers Headers of the request by name
+	Headers *map[string]string `json:"headers,omitempty"`
+
+	// Name Name of the webhook
+	Name string `json:"name"`
+
+	// SignWith ARN of the secret with which events are signed
+	SignWith *string `json:"sign_with,omitempty"`
+
+	// UpdatedAt Time of the newest change
+	//
+	// Examples: 2027-03-28T01:00:00.000Z
+	UpdatedAt time.Time `json:"updated_at"`
+
+	// URL Address to which events are sent
+	URL string `json:"url"`
+
+	// Version Version, which grows with every change; in quotes it is the ETag
+	Version int64 `json:"version"`
+}
+
 // WhoamiAnswer Identity of the caller.
 type WhoamiAnswer struct {
 	// Scopes Scopes of the token
@@ -4852,6 +5246,42 @@ type ListTasksParams struct {
 	Cursor *string `form:"cursor,omitempty" json:"cursor,omitempty"`
 }
 
+// ListWebhooksParams defines parameters for ListWebhooks.
+type ListWebhooksParams struct {
+	// Limit Maximum number of items of the page
+	Limit *int `form:"limit,omitempty" json:"limit,omitempty"`
+
+	// Cursor Cursor from next_cursor of the page before, with the same filters
+	Cursor *string `form:"cursor,omitempty" json:"cursor,omitempty"`
+}
+
+// DeleteWebhookParams defines parameters for DeleteWebhook.
+type DeleteWebhookParams struct {
+	// IfMatch ETag of the version to change; the answer is 412 if the resource has another version
+	IfMatch *string `json:"If-Match,omitempty"`
+}
+
+// PutWebhookParams defines parameters for PutWebhook.
+type PutWebhookParams struct {
+	// IfMatch ETag of the version to change; the answer is 412 if the resource has another version
+	IfMatch *string `json:"If-Match,omitempty"`
+}
+
+// ListDeliveriesParams defines parameters for ListDeliveries.
+type ListDeliveriesParams struct {
+	// Limit Maximum number of items of the page
+	Limit *int `form:"limit,omitempty" json:"limit,omitempty"`
+
+	// Cursor Cursor from next_cursor of the page before, with the same filters
+	Cursor *string `form:"cursor,omitempty" json:"cursor,omitempty"`
+
+	// Status Filter: status
+	Status *ListDeliveriesParamsStatus `form:"status,omitempty" json:"status,omitempty"`
+}
+
+// ListDeliveriesParamsStatus defines parameters for ListDeliveries.
+type ListDeliveriesParamsStatus string
+
 // Operation is how an operation of the API is requested.
 type Operation struct {
 	ID     string // operationId in the document
@@ -4942,6 +5372,13 @@ var (
 	DeleteTask           = Operation{ID: "deleteTask", Method: "DELETE", Path: "/v1/tasks/{name}"}
 	GetTask              = Operation{ID: "getTask", Method: "GET", Path: "/v1/tasks/{name}"}
 	PutTask              = Operation{ID: "putTask", Method: "PUT", Path: "/v1/tasks/{name}"}
+	ListWebhooks         = Operation{ID: "listWebhooks", Method: "GET", Path: "/v1/webhooks"}
+	DeleteWebhook        = Operation{ID: "deleteWebhook", Method: "DELETE", Path: "/v1/webhooks/{name}"}
+	GetWebhook           = Operation{ID: "getWebhook", Method: "GET", Path: "/v1/webhooks/{name}"}
+	PutWebhook           = Operation{ID: "putWebhook", Method: "PUT", Path: "/v1/webhooks/{name}"}
+	ListDeliveries       = Operation{ID: "listDeliveries", Method: "GET", Path: "/v1/webhooks/{name}/deliveries"}
+	Redeliver            = Operation{ID: "redeliver", Method: "POST", Path: "/v1/webhooks/{name}/deliveries/{id}/redeliver"}
+	TestWebhook          = Operation{ID: "testWebhook", Method: "POST", Path: "/v1/webhooks/{name}/test"}
 	WhoAmI               = Operation{ID: "whoAmI", Method: "GET", Path: "/v1/whoami"}
 	ListWorkers          = Operation{ID: "listWorkers", Method: "GET", Path: "/v1/workers"}
 )
@@ -5029,6 +5466,13 @@ var Operations = []Operation{
 	DeleteTask,
 	GetTask,
 	PutTask,
+	ListWebhooks,
+	DeleteWebhook,
+	GetWebhook,
+	PutWebhook,
+	ListDeliveries,
+	Redeliver,
+	TestWebhook,
 	WhoAmI,
 	ListWorkers,
 }

@@ -54,6 +54,14 @@ var examples = map[string][]string{
 
 	"workers": {"punctual workers", "punctual workers --queues"},
 
+	"webhook ls":         {"punctual webhook ls"},
+	"webhook put":        {"punctual webhook put -f webhooks.yaml"},
+	"webhook get":        {"punctual webhook get ops -o yaml"},
+	"webhook delete":     {"punctual webhook delete ops"},
+	"webhook test":       {"punctual webhook test ops"},
+	"webhook deliveries": {"punctual webhook deliveries ops --status DEAD"},
+	"webhook redeliver":  {"punctual webhook redeliver ops 01JQ7Z3W9V5K2M8X4T6B1N0C9D"},
+
 	"operation ls":     {"punctual operation ls"},
 	"operation get":    {"punctual operation get 01JQ7Z3W9V5K2M8X4T6B1N0C9D --wait"},
 	"operation pause":  {"punctual operation pause 01JQ7Z3W9V5K2M8X4T6B1N0C9D"},

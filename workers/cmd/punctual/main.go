@@ -52,6 +52,7 @@ type commands struct {
 	Limit     limits       `cmd:"" help:"List, set, show and delete limits of work, and see the use of their keys."`
 	Forecast  forecasts    `cmd:"" help:"Show the starts of jobs that are expected, and the calm minutes."`
 	Workers   listWorkers  `cmd:"" help:"List the workers, and how full the queues are."`
+	Webhook   webhooks     `cmd:"" help:"List, show, put, test and delete webhooks, and see their deliveries."`
 	Operation operations   `cmd:"" help:"List, show, pause, resume and stop operations, such as backfills."`
 	Pause     pauses       `cmd:"" help:"Pause a task or everything, and list the pauses."`
 	Resume    resume       `cmd:"" help:"Remove a pause of a task or of everything."`

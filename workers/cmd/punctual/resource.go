@@ -35,6 +35,11 @@ var resources = []resource{{
 		(*client.Client).Exclusions, exclusionColumns, exclusionColumns},
 	defaults: `{"move":"drop"}`,
 }, {
+	kind: "webhook", read: rest.GetWebhook, write: rest.PutWebhook, remove: rest.DeleteWebhook,
+	views: viewed[rest.WebhookView, rest.WebhookView]{
+		(*client.Client).Webhooks, webhookColumns, webhookColumns},
+	defaults: `{"enabled":true}`,
+}, {
 	kind: "task", read: rest.GetTask, write: rest.PutTask, remove: rest.DeleteTask,
 	views: viewed[rest.TaskView, rest.TaskView]{(*client.Client).Tasks, taskColumns, noted},
 	defaults: `{"pool":"short","priority":"normal","timeout":"30s","max_result":"256KiB","on_large_result":"preview",

@@ -9,6 +9,7 @@ import (
 var minimal = map[string]string{
 	"exclusion": "weekly: [sat, sun]\nyearly: [\"12-25\"]\n",
 	"task":      "executor: echo\n",
+	"webhook":   "url: https://example.com/hook\nevents: [job.dead]\nenabled: false\n",
 	"dag":       "nodes: {a: {task: echo}}\n",
 	"schedule":  "calendar: {every: 1h}\njob: {task: echo}\n",
 }

@@ -1,0 +1,2 @@
+// Package webhooks serves webhooks and the deliveries to them.
+package webhooks

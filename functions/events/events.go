@@ -1,0 +1,91 @@
+package events
+
+import (
+	"context"
+	"sync"
+
+	"github.com/aws/aws-lambda-go/events"
+
+	"punctual/functions/batch"
+	"punctual/functions/engine/accept"
+	"punctual/functions/engine/notify"
+	"punctual/shared/contract"
+	"punctual/shared/event"
+	"punctual/shared/fault"
+	"punctual/shared/item"
+	"punctual/shared/message"
+	"punctual/shared/process"
+	"punctual/shared/telemetry"
+)
+
+// Deps is what the stage needs.
+type Deps struct {
+	process.Base
+	Store notify.Store
+	Queue message.Sender
+}
+
+// Stage announces events. It is safe for concurrent use.
+type Stage struct {
+	Deps
+	notify  *notify.Notifier
+	records batch.Runner
+}
+
+// New returns the stage.
+func New(d Deps) *Stage {
+	d.Base = d.WithDefaults()
+	return &Stage{
+		Deps: d,
+		notify: notify.New(notify.Deps{Base: d.Base, Store: d.Store,
+			Accept: accept.New(accept.Deps{Base: d.Base, Jobs: d.Store, Queue: d.Queue})}),
+		records: batch.Runner{Stage: telemetry.StageEvents, Log: d.Log, Meter: d.Meter},
+	}
+}
+
+// Handle announces the events of the records, and names those to redeliver.
+func (s *Stage) Handle(ctx context.Context, ev events.DynamoDBEvent) (events.DynamoDBEventResponse, error) {
+	return s.records.Stream(ctx, ev, s.Changes, s.quarantine), nil
+}
+
+// atOnce is how many records are handled at the same time.
+const atOnce = 16
+
+// Changes announces the events of these changes. It returns one error for each, in their order.
+func (s *Stage) Changes(ctx context.Context, changes []item.Change) []error {
+	errs := make([]error, len(changes))
+	free := make(chan struct{}, atOnce)
+	var all sync.WaitGroup
+	for n, c := range changes {
+		if !event.MayMatter(c) {
+			continue
+		}
+		free <- struct{}{}
+		all.Go(func() {
+			errs[n] = fault.Guard(func() error { return s.change(ctx, c) })
+			<-free
+		})
+	}
+	all.Wait()
+	return errs
+}
+
+func (s *Stage) change(ctx context.Context, of item.Change) error {
+	c, err := event.ReadChange(of)
+	if err != nil {
+		return err
+	}
+	if c.New.Delivery() {
+		return s.notify.Attempted(ctx, c)
+	}
+	for _, e := range event.Of(c) {
+		if err := s.notify.Announce(ctx, e); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (s *Stage) quarantine(ctx context.Context, a batch.Aside) error {
+	return s.Queue.Send(ctx, contract.FiringDead, message.Outgoing{Body: a.Body()})
+}

@@ -1,0 +1,204 @@
+package sim
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"punctual/shared/event"
+	kind "punctual/shared/executor"
+	"punctual/shared/job"
+	"punctual/shared/store"
+	"punctual/workers/executor"
+	"punctual/workers/worker"
+)
+
+// Announced are stories about the events of jobs, and their deliveries to webhooks.
+var Announced = []Story{
+	{Name: "jobs end, and a webhook hears of each", Held: true, Webhooks: true, Workers: 2, Play: func(w *Client) (
+		end func(),
+	) {
+		w.webhook("ops", object{"events": []string{"job.*"}})
+		w.webhook("dead", object{"events": []string{"job.dead"}})
+		w.Post("good", object{})
+		w.Post("retried", object{"payload": Work{Fail: 2}})
+		w.Post("dead", object{"payload": Work{Permanent: true}})
+		late := w.Post("cancelled", object{"delay": "20s"})
+		w.Want([]int{200, 202, 409}, "POST", "/jobs/"+string(late)+"/cancel", nil)
+		w.heard("ops", "dead")
+		return func() {
+			w.Delivered("ops", "job.")
+			w.Delivered("dead", "job.dead")
+		}
+	}},
+	{Name: "an endpoint is down for a while", Held: true, Webhooks: true, Redo: time.Hour, Play: func(w *Client) (
+		end func(),
+	) {
+		w.webhook("ops", object{"events": []string{"job.*"}})
+		w.down(time.Now().Add(10 * time.Minute))
+		w.Post("good", object{})
+		w.Post("retried", object{"payload": Work{Fail: 1}})
+		w.heard("ops")
+		return func() { w.Delivered("ops", "job.") }
+	}},
+	{Name: "everything is paused, and a webhook still hears", Held: true, Webhooks: true, Play: func(w *Client) func() {
+		w.webhook("ops", object{"events": []string{"job.cancelled"}})
+		n := w.Pause(object{})
+		time.Sleep(5 * time.Second)
+		id := w.Post("held", object{})
+		w.Want([]int{200, 202, 409}, "POST", "/jobs/"+string(id)+"/cancel", nil)
+		w.heard("ops")
+		w.Delivered("ops", "job.cancelled")
+		w.Lift(n)
+		return func() {}
+	}},
+}
+
+// webhook puts a webhook and waits until it counts.
+func (w *Client) webhook(name string, body object) {
+	body["url"] = "https://hooks.example.com/" + name
+	w.Want([]int{200, 201}, "PUT", "/webhooks/"+name, body)
+	time.Sleep(10 * time.Second)
+}
+
+// down makes every endpoint refuse what comes before that time.
+func (w *World) down(until time.Time) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.downUntil = until
+}
+
+// deliveries is the executor of deliveries in a worker process: the endpoints of all webhooks.
+type deliveries struct {
+	w *World
+	p *process
+}
+
+// Run receives an event.
+func (d deliveries) Run(_ context.Context, work executor.Work) (json.RawMessage, error) {
+	if d.p.dead.Load() {
+		<-d.w.released
+		return nil, context.Canceled
+	}
+	d.p.separate("start", string(work.Key.ID))
+	r := d.w.starts(d.p, work.Key.Tenant, worker.Job[Work]{JobID: string(work.Key.ID), Attempt: work.Attempt,
+		Token: work.Token, Key: string(work.HandlerKey), DueAt: work.DueAt})
+	d.w.mu.Lock()
+	down := time.Now().Before(d.w.downUntil)
+	d.w.mu.Unlock()
+	var err error
+	if down {
+		err = errors.New("the endpoint is down")
+	}
+	d.w.ends(r, err)
+	return nil, err
+}
+
+// expected are the ids of the events that the rows of a tenant's jobs say have happened, of types that begin so.
+func (w *Client) expected(prefix string) (ids []string) {
+	for _, r := range w.rows() {
+		if r.Delivery() {
+			continue
+		}
+		for n := range r.Failures { // each failed attempt is an event; there are no snoozes
+			was := r
+			was.Status, was.Attempt, was.Failures, was.Attempts = job.Scheduled, n+1, n, nil
+			now := was
+			now.Failures = n + 1
+			ids = append(ids, eventsOf(event.Change{Old: &was, New: now}, prefix)...)
+		}
+		if r.Status.Final() {
+			was := r
+			was.Status = job.Scheduled
+			ids = append(ids, eventsOf(event.Change{Old: &was, New: r}, prefix)...)
+		}
+	}
+	slices.Sort(ids)
+	return ids
+}
+
+func eventsOf(c event.Change, prefix string) (ids []string) {
+	for _, e := range event.Of(c) {
+		if strings.HasPrefix(string(e.Type), prefix) {
+			ids = append(ids, e.ID)
+		}
+	}
+	return ids
+}
+
+// sent are the events of the deliveries to a webhook, each as the body has it.
+func (w *Client) sent(name string) (ids []string, bad string) {
+	for _, r := range w.rows() {
+		if r.Webhook != name {
+			continue
+		}
+		payload, err := store.New(w.ledger, w.memory.Blobs()).Payload(w.over, r)
+		var p kind.WebhookPayload
+		if err == nil {
+			err = json.Unmarshal(payload, &p)
+		}
+		var body struct {
+			ID, Type string
+			Data     struct {
+				JobID    job.ID     `json:"job_id"`
+				Status   job.Status `json:"status"`
+				Sequence int64      `json:"sequence"`
+			}
+		}
+		if err == nil {
+			err = json.Unmarshal(p.Event, &body)
+		}
+		about, there := w.row(body.Data.JobID)
+		switch {
+		case err != nil:
+			return nil, fmt.Sprintf("delivery %s: %v", short(r.ID), err)
+		case body.ID != p.EventID, !there, body.Data.Sequence == 0,
+			body.Type != "punctual.job.failed_attempt" && body.Data.Status != about.Status:
+			return nil, fmt.Sprintf("delivery %s sends %s about %s, which is %s", short(r.ID), p.Event,
+				short(about.ID), about.Status)
+		}
+		ids = append(ids, p.EventID)
+	}
+	slices.Sort(ids)
+	return ids, ""
+}
+
+// hearsWithin is how long after the ends of all jobs their events are delivered at the latest: a stream that is
+// redelivered, and a delivery that is tried once more.
+const hearsWithin = 3 * time.Hour
+
+// heard waits until all jobs have ended and these webhooks have as many deliveries as events, all ended.
+func (w *Client) heard(names ...string) {
+	for from := time.Now(); time.Since(from) < hearsWithin; time.Sleep(5 * time.Second) {
+		open := slices.ContainsFunc(w.rows(), func(r job.Row) bool { return !r.Status.Final() })
+		for _, name := range names {
+			ids, _ := w.sent(name)
+			prefix := "job."
+			if name == "dead" {
+				prefix = "job.dead"
+			}
+			open = open || len(ids) < len(w.expected(prefix))
+		}
+		if !open {
+			return
+		}
+	}
+}
+
+// Delivered verifies that each event of types that begin so was delivered to a webhook, by one job.
+func (w *Client) Delivered(name, prefix string) {
+	want := w.expected(prefix)
+	ids, bad := w.sent(name)
+	if bad != "" || !slices.Equal(ids, want) {
+		w.violation("webhook %s was sent %v, want %v; %s", name, ids, want, bad)
+	}
+	for _, r := range w.rows() {
+		if r.Webhook == name && r.Status != job.Succeeded {
+			w.violation("delivery %s to webhook %s is %s", short(r.ID), name, r.Status)
+		}
+	}
+}
