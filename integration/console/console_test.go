@@ -833,6 +833,8 @@ func (r rest) views() map[string]string {
 	r.ended("/jobs/" + dead)
 	r.ask("PUT", "/pauses/task:http", `{"reason":"The provider is down until noon."}`)
 	held := r.post(`{"task":"http","payload":{"url":"https://example.com"}}`)
+	r.ask("PUT", "/webhooks/ops", `{"url":"https://ops.example.com/punctual","events":["job.dead"]}`)
+	r.ask("POST", "/webhooks/ops/test", "")
 	r.ask("PUT", "/limits/github", `{"max_running":5,"rate":{"count":100,"per":"1m"}}`)
 	return map[string]string{
 		"overview": "#/", "jobs": "#/jobs", "job": "#/jobs/" + dead, "schedules": "#/schedules",
@@ -840,7 +842,8 @@ func (r rest) views() map[string]string {
 		"job-new": "#/jobs/new!?like=" + dead, "tasks": "#/tasks", "task": "#/tasks/extract",
 		"task-new": "#/tasks/new!", "dags": "#/dags", "dag": "#/dags/etl",
 		"run": "#/runs/" + run + "/refunds", "deadletters": "#/dead-letters", "pauses": "#/pauses",
-		"held": "#/jobs/" + held, "limits": "#/limits", "limit": "#/limits/github",
+		"webhooks": "#/webhooks", "webhook": "#/webhooks/ops",
+		"webhook-new": "#/webhooks/new!", "held": "#/jobs/" + held, "limits": "#/limits", "limit": "#/limits/github",
 	}
 }
 

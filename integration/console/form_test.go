@@ -39,6 +39,7 @@ func TestForms_SayWhatIsRefusedAtItsFieldAndKeepWhatTheyDoNotShow(t *testing.T) 
 		"makes a schedule of several calendars and a dag":        makesASchedule,
 		"changes a schedule and keeps what it does not show":     changesASchedule,
 		"makes no edit of a schedule that has changed meanwhile": refusesAStaleEdit,
+		"makes, changes and tests a webhook":                     changesAWebhook,
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -314,4 +315,50 @@ func refusesAStaleEdit(t *testing.T, b *browser, r rest) {
 	if rule := r.ask("GET", "/schedules/hourly", "")["calendar"].(map[string]any)["cron"]; rule != "0 * * * *" {
 		t.Errorf("its rule is %v", rule)
 	}
+}
+
+func changesAWebhook(t *testing.T, b *browser, r rest) {
+	p := b.open(t, r.url+"/#/webhooks")
+	p.shows("There are no webhooks.")
+	p.click("New webhook")
+	p.write("Name", "ops")
+	p.write("Address", "nowhere")
+	p.write("Events", "job.born")
+	p.click("Set the webhook")
+	p.refused("Address")
+	p.refused("Events", "/0")
+	p.write("Address", "https://ops.example.com/punctual")
+	p.write("Events", "job.dead\njob.expired")
+	p.write("Tags", "team=billing")
+	p.click("Signature and headers")
+	p.write("Headers, in JSON", `{"X-Team":"billing"}`)
+	p.click("Set the webhook")
+	p.shows("The webhook ops is set.", "job.dead, job.expired", "team=billing", "Nothing has been sent yet.")
+	want := r.ask("GET", "/webhooks/ops", "")
+	p.click("Edit")
+	p.choose("Events are", "no")
+	p.click("Set the webhook")
+	p.shows("paused")
+	is := r.ask("GET", "/webhooks/ops", "")
+	for _, name := range []string{"url", "events", "filter", "headers"} {
+		if fmt.Sprint(is[name]) != fmt.Sprint(want[name]) {
+			t.Errorf("its %s is %v, want %v", name, is[name], want[name])
+		}
+	}
+	if is["enabled"] != false {
+		t.Error("it is enabled still")
+	}
+	p.click("Send a test")
+	p.shows("This touches 1 new delivery.")
+	p.click("Send the event")
+	p.shows("A test event is on its way.")
+	made := r.ask("GET", "/webhooks/ops/deliveries", "")["items"].([]any)[0].(map[string]any)["job_id"].(string)
+	p.shows(made)
+	p.click("Redeliver " + made)
+	p.click("Deliver it")
+	p.await("[...document.querySelectorAll('button')].filter((e) => e.textContent === 'Redeliver').length === 2")
+	p.shoot("webhook")
+	p.click("Delete")
+	p.click("Delete the webhook")
+	p.shows("There are no webhooks.")
 }
