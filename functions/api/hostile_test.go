@@ -53,6 +53,8 @@ func slowBodies(bytes int) map[string]slowBody {
 		"one field many times": job(`{` + many(func(int) string { return `"a":1` }, size) + `}`),
 		"a webhook with many events": {"PUT", "/v1/webhooks/x", `{"url":"https://example.com","events":[` +
 			many(func(int) string { return `"job.*"` }, size) + `]}`},
+		"operations with unknown fields": {"POST", "/v1/operations", `{"filter":{` +
+			many(func(i int) string { return fmt.Sprintf(`"fie%dld":1`, i) }, size-100) + `}}`},
 		"limits with unknown fields": {"PUT", "/v1/limits/x", `{` +
 			many(func(i int) string { return fmt.Sprintf(`"fie%dld":1`, i) }, size) + `}`},
 		"many limits of a job": job(`{"task":"echo","limits":[` +

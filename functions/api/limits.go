@@ -9,6 +9,7 @@ import (
 	forecastapi "punctual/functions/api/forecast"
 	"punctual/functions/api/jobs"
 	limitsapi "punctual/functions/api/limits"
+	"punctual/functions/api/operations"
 	"punctual/functions/api/rest"
 	"punctual/functions/api/schedules"
 	"punctual/functions/api/spec"
@@ -75,7 +76,9 @@ var limits = strings.NewReplacer(
 	"{=stats_steps}", strconv.Itoa(stats.MaxSteps),
 	"{=zone_rules_days}", strconv.Itoa(int(contract.MaxZoneRulesAge/(24*time.Hour))),
 	"{=next_shown}", text.Spelled(schedules.NextShown),
+	"{=operation_patch_kib}", strconv.Itoa(operations.MaxPatch>>10),
 	"{=operation_errors}", strconv.Itoa(operation.MaxErrors),
+	"{=operation_rows}", strconv.Itoa(operation.MaxRows/1_000_000)+",000,000",
 	"{=operation_times}", strconv.Itoa(operation.MaxTimes/1000)+",000",
 	"{=past_s}", text.InUnits(contract.PastAllowed, time.Second, ""),
 	"{=payload_mib}", strconv.Itoa(contract.MaxPayload>>20),

@@ -53,22 +53,32 @@ func (e *Engine) Waiting(ctx context.Context, k limit.Key) error {
 	return e.Perform(ctx, effect.List{Freed: []limit.Key{k}})
 }
 
-// Operation brings an operation on as far as it goes now, while going says so. over says that it had ended before, or
+// Operation brings an operation on as far as it goes now, while going says so. An operation on rows is asked to go on,
+// unless it waits or a process works on it; still is how long it has not come
+// forward. over says that it had ended before, or
 // that there is none.
-func (e *Engine) Operation(ctx context.Context, k operation.Key, going func() bool) (over bool, err error) {
+func (e *Engine) Operation(
+	ctx context.Context, k operation.Key, going func() bool,
+) (over bool, still time.Duration, err error) {
 	o, err := e.deps.Store.Operation(ctx, k)
 	if fault.KindOf(err) == fault.NotFound {
-		return true, nil
+		return true, 0, nil
 	}
 	if err != nil || o.Status.Over() {
-		return err == nil, err
+		return err == nil, 0, err
+	}
+	if now := e.deps.Clock.Now(); o.OnRows() {
+		if o.Status != operation.Paused && !o.Waits(now) {
+			err = e.ask.Operate(ctx, k, 0)
+		}
+		return false, o.Stalled(now), err
 	}
 	for more := true; more; more = more && going() {
 		if more, err = e.Backfills.Advance(ctx, k); err != nil {
-			return false, err
+			return false, 0, err
 		}
 	}
-	return false, nil
+	return false, 0, nil
 }
 
 // Reevaluate decides at once about a job that a worker refused to start.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"golang.org/x/sync/errgroup"
@@ -119,11 +120,16 @@ func (s *Stage) limits(ctx context.Context, now time.Time) error {
 }
 
 // operations brings on the operations that have not ended, where no process has done so: one that noted the end of a
-// job may have crashed. Each pass begins with another one.
+// job, or that worked on rows, may have crashed. Each pass begins with another one. It measures the longest time in
+// which one has not come forward.
 func (s *Stage) operations(ctx context.Context, now time.Time) error {
 	noted, err := s.Store.NotedOperations(ctx)
+	var longest atomic.Int64
 	_, errOperations := eachInTime(ctx, noted, now, func(n store.NotedOperation) error {
-		over, err := s.engine.Operation(ctx, n.Key, func() bool { return scan.TimeLeft(ctx, scan.Closing) })
+		over, still, err := s.engine.Operation(ctx, n.Key, func() bool { return scan.TimeLeft(ctx, scan.Closing) })
+		for was := longest.Load(); still.Milliseconds() > was && !longest.CompareAndSwap(was, still.Milliseconds()); {
+			was = longest.Load()
+		}
 		if over && now.Sub(n.NotedAt) > store.NoteKept {
 			err = s.Store.ForgetOperation(ctx, n.Key, now)
 		}
@@ -134,6 +140,9 @@ func (s *Stage) operations(ctx context.Context, now time.Time) error {
 		}
 		return err
 	})
+	if len(noted) > 0 {
+		s.Meter.Gauge(telemetry.OperationsStill, float64(longest.Load()))
+	}
 	return errors.Join(err, errOperations)
 }
 

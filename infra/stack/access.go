@@ -1,6 +1,8 @@
 package stack
 
 import (
+	"slices"
+
 	"punctual/infra/construct"
 	"punctual/shared/contract"
 )
@@ -53,6 +55,21 @@ func jobAccess() access {
 		asks:  contract.FiringQueues(),
 		blobs: blobs{read: true, write: true},
 	}
+}
+
+// bulkAccess is what an operation on many jobs takes: what a decision about one does, and the lists that it reads.
+func bulkAccess() access {
+	a := jobAccess().withVisibility(contract.BulkQueue).withBlobDeletion().withSends(contract.BulkQueue)
+	a.items[3].verbs = append(a.items[3].verbs, construct.GetMany) // tasks
+	a.items[4].verbs = append(a.items[4].verbs, construct.Delete, construct.Check)
+	a.queries[0].indexes = append(a.queries[0].indexes, contract.GroupIndex, contract.DeadIndex)
+	return a
+}
+
+// withSends is a with the right to send to those queues, too.
+func (a access) withSends(queues ...string) access {
+	a.sends = append(slices.Clone(a.sends), queues...)
+	return a
 }
 
 // withVisibility is a with the right to change the visibility of messages of those queues.

@@ -199,6 +199,7 @@ var polled = map[string][]string{
 	Dispatch: {"sqs:ReceiveMessage dispatch", "sqs:DeleteMessage dispatch", "sqs:GetQueueAttributes dispatch"},
 	Status:   {"sqs:ReceiveMessage report", "sqs:DeleteMessage report", "sqs:GetQueueAttributes report"},
 	Redrive:  {"sqs:ReceiveMessage redrive", "sqs:DeleteMessage redrive", "sqs:GetQueueAttributes redrive"},
+	Bulk:     {"sqs:ReceiveMessage bulk", "sqs:DeleteMessage bulk", "sqs:GetQueueAttributes bulk"},
 }
 
 // alsoAs are the parts whose list a function's grants may be explained by, because both run the
@@ -210,6 +211,7 @@ var alsoAs = map[string][]string{
 	Promoter: {APIWrite, Sweeper}, // making the jobs of a schedule
 	APIWrite: {Promoter, Sweeper},
 	Redrive:  {APIWrite, Sweeper, Status, Dispatch}, // a new job for a dead one, and bringing on its run
+	Bulk:     {APIWrite, Sweeper, Status, Dispatch, Redrive},
 	Stream:   {},
 }
 

@@ -56,6 +56,7 @@ const (
 	flightMost             = 90_000 // SQS goes silent at 120,000
 	lagMS                  = 180_000
 	passMS                 = 45_000
+	stillMS                = 600_000
 	apiMS                  = 500
 	functionErrors         = 5
 )
@@ -74,7 +75,7 @@ var passes = []pass{{Promoter, telemetry.PassPromoted}, {Sweeper, telemetry.Pass
 	{Forecast, telemetry.PassForecast}}
 
 // consumers are the functions that report which records of a batch failed, and succeed all the same.
-var consumers = []string{Stream, Dispatch, Status, Redrive}
+var consumers = []string{Stream, Dispatch, Status, Redrive, Bulk}
 
 // letterAge is how long a dead letter may be in its queue before an alarm. SQS counts the age of a dead letter from its
 // move into the DLQ, but its retention from the first send, up to four days before. Half of the retention leaves an
@@ -149,6 +150,10 @@ func alarms(s target.Settings) []alarm {
 		metric: construct.Math(5, "failed of ended, %", "100*FILL(failed,0)/(FILL(failed,0)+FILL(ok,0)+1)",
 			"failed", own(5, telemetry.RunsEnded, "Sum", "outcome", telemetry.OutcomeFailed),
 			"ok", own(5, telemetry.RunsEnded, "Sum", "outcome", telemetry.OutcomeSucceeded))})
+
+	add(alarm{name: "operation-still", runbook: "operation-still",
+		means:  "An operation on many jobs of a tenant has not come forward for ten minutes.",
+		metric: own(1, telemetry.OperationsStill, "Maximum"), over: stillMS, bad: 3, of: 5})
 
 	// A restored table.
 	add(alarm{name: "restored", runbook: "restored", pages: true,

@@ -173,6 +173,7 @@ const (
 	Dispatch   = "dispatch"
 	Status     = "status"
 	Redrive    = "redrive"
+	Bulk       = "bulk"
 	Forecast   = "prewarm"
 )
 
@@ -226,8 +227,9 @@ func parts() []part {
 					{contract.Schedules, []string{""}}, {contract.Tasks, []string{""}}, {contract.Runs, []string{""}},
 					{contract.Dags, []string{""}}, // that use a limit, before it is deleted
 				},
-				sends: append(contract.FiringQueues(), contract.DispatchQueue, contract.RedriveQueue), timers: true,
-				blobs: blobs{read: true, write: true, remove: true},
+				sends: append(contract.FiringQueues(), contract.DispatchQueue, contract.RedriveQueue,
+					contract.BulkQueue),
+				timers: true, blobs: blobs{read: true, write: true, remove: true},
 			},
 		},
 		{name: Authorizer, program: "authorizer", about: "Who calls, by the token", timeout: 10 * time.Second, mib: 256,
@@ -255,7 +257,7 @@ func parts() []part {
 			},
 		},
 		{name: Sweeper, program: "sweeper", about: "Each minute: slices left behind", timeout: minute, mib: 512,
-			env: vars.releasing, may: jobAccess().withTableList()},
+			env: vars.releasing, may: jobAccess().withTableList().withSends(contract.BulkQueue)},
 		{name: Dispatch, program: "dispatch", about: "Slices get timers, and become firings at their time",
 			timeout: 30 * time.Second, mib: 256, env: vars.timerVars,
 			may: jobAccess().withVisibility(contract.DispatchQueue).withBlobDeletion().withTimers()},
@@ -266,6 +268,10 @@ func parts() []part {
 			timeout: 10 * time.Second, mib: 256, env: vars.releasing,
 			// Retrying a node may reconcile its whole run.
 			may: jobAccess().withVisibility(contract.RedriveQueue).withReceive(contract.DeadLetters),
+		},
+		{
+			name: Bulk, program: "bulk", about: "Continues operations on many jobs", timeout: 30 * time.Second,
+			mib: 512, env: vars.releasing, may: bulkAccess(),
 		},
 		{
 			name: Forecast, program: "forecast", about: "Each minute: how many workers the next half hour wants",
@@ -354,6 +360,7 @@ func (f Flow) feed(s target.Settings, d Data) {
 	f.byName[Dispatch].FeedFromQueue(d.Queues, contract.DispatchQueue, s.Flow.Settle, !s.Hold)
 	f.byName[Status].FeedFromQueue(d.Queues, contract.ReportQueue, s.Flow.Settle, !s.Hold)
 	f.byName[Redrive].FeedFromQueue(d.Queues, contract.RedriveQueue, s.Flow.Settle, !s.Hold)
+	f.byName[Bulk].FeedFromQueue(d.Queues, contract.BulkQueue, s.Flow.Settle, !s.Hold)
 	tick := construct.NewTick(f.Stack, s.Prefix+"-ticks")
 	for _, name := range []string{Promoter, Sweeper, Forecast} {
 		tick.EveryMinute(name, f.byName[name], !s.Hold)

@@ -65,7 +65,7 @@ func TestFunctions_GetTheEnvironmentThatTheyRead(t *testing.T) {
 		Authorizer: {"PUNCTUAL_ISSUER", "PUNCTUAL_AUDIENCE", "PUNCTUAL_JWKS_URL"},
 		Stream:     {"PUNCTUAL_PREFIX"}, Promoter: {"PUNCTUAL_BUCKET"}, Sweeper: {"PUNCTUAL_BUCKET"},
 		Dispatch: {"PUNCTUAL_BUCKET", "PUNCTUAL_TIMER_ROLE", "PUNCTUAL_TIMER_TARGET"}, Status: {"PUNCTUAL_BUCKET"},
-		Redrive: {"PUNCTUAL_BUCKET"}, Forecast: {"PUNCTUAL_PREFIX"},
+		Redrive: {"PUNCTUAL_BUCKET"}, Bulk: {"PUNCTUAL_BUCKET"}, Forecast: {"PUNCTUAL_PREFIX"},
 	}
 	for _, d := range []*synthesized{prod(), emulator(), other()} {
 		for _, p := range parts() {
@@ -211,6 +211,7 @@ func TestCanary_ShiftsCallsSlowlyAndBackOnAnAlarm(t *testing.T) {
 		Promoter: {half, passing}, Sweeper: {half, passing}, Forecast: {half, passing},
 		// Records that fail are no errors of the function.
 		Stream: {tenth, records}, Dispatch: {tenth, records}, Status: {tenth, records}, Redrive: {tenth, records},
+		Bulk: {tenth, records},
 	}
 	changed := 0
 	d.each("AWS::Lambda::Alias", func(s template, id string, r object) {
@@ -290,7 +291,7 @@ func TestQueues_FeedTheirConsumersAtOnceInBatchesOfTen(t *testing.T) {
 	t.Parallel()
 	of := sources(t, prod())
 	for function, queue := range map[string]string{Dispatch: contract.DispatchQueue, Status: contract.ReportQueue,
-		Redrive: contract.RedriveQueue} {
+		Redrive: contract.RedriveQueue, Bulk: contract.BulkQueue} {
 		s := of[function]
 		if s == nil || !strings.Contains(compact(s["EventSourceArn"]), "Queue"+strings.ReplaceAll(queue, "-", "")) {
 			t.Errorf("%s is fed by %s; want queue %s", function, compact(s["EventSourceArn"]), queue)
@@ -307,7 +308,7 @@ func TestQueues_FeedTheirConsumersAtOnceInBatchesOfTen(t *testing.T) {
 			}
 		}
 	}
-	if len(of) != 4 {
+	if len(of) != 5 {
 		t.Errorf("there are %d event sources", len(of))
 	}
 }
@@ -498,7 +499,7 @@ func TestHold_StopsEverythingButTheAPI(t *testing.T) {
 				t.Errorf("workers of %s: %s", pool, compact(notes))
 			}
 		}
-		if n != 4+3+len(contract.Pools) {
+		if n != 5+3+len(contract.Pools) {
 			t.Errorf("%d things start others", n)
 		}
 	}

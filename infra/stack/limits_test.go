@@ -37,22 +37,22 @@ func TestTemplates_StayWithinCloudFormationsLimits(t *testing.T) {
 var counted = map[string]int{
 	"data AWS::DynamoDB::GlobalTable": 6, "data AWS::KMS::Alias": 1, "data AWS::KMS::Key": 1, "data AWS::S3::Bucket": 1,
 	"data AWS::S3::BucketPolicy": 1,
-	"data AWS::SQS::Queue":       13, "data AWS::SQS::QueuePolicy": 13,
+	"data AWS::SQS::Queue":       14, "data AWS::SQS::QueuePolicy": 14,
 
 	"flow AWS::ApiGateway::Account": 1, "flow AWS::ApiGateway::Authorizer": 1, "flow AWS::ApiGateway::Deployment": 1,
 	"flow AWS::ApiGateway::GatewayResponse": 14,
 	"flow AWS::ApiGateway::Method":          9, "flow AWS::ApiGateway::Resource": 7, "flow AWS::ApiGateway::RestApi": 1,
 	"flow AWS::ApiGateway::Stage": 1,
-	"flow AWS::IAM::Policy":       14, "flow AWS::IAM::Role": 14,
-	"flow AWS::CloudWatch::Alarm": 10, "flow AWS::CodeDeploy::Application": 1,
+	"flow AWS::IAM::Policy":       15, "flow AWS::IAM::Role": 15,
+	"flow AWS::CloudWatch::Alarm": 11, "flow AWS::CodeDeploy::Application": 1,
 	"flow AWS::CodeDeploy::DeploymentConfig": 1,
-	"flow AWS::CodeDeploy::DeploymentGroup":  10, "flow AWS::Lambda::Alias": 10, "flow AWS::Lambda::Version": 10,
-	"flow AWS::Lambda::EventInvokeConfig": 3, "flow AWS::Lambda::EventSourceMapping": 4,
-	"flow AWS::Lambda::Function": 10, "flow AWS::Lambda::Permission": 10,
-	"data AWS::Logs::LogGroup":      14,
+	"flow AWS::CodeDeploy::DeploymentGroup":  11, "flow AWS::Lambda::Alias": 11, "flow AWS::Lambda::Version": 11,
+	"flow AWS::Lambda::EventInvokeConfig": 3, "flow AWS::Lambda::EventSourceMapping": 5,
+	"flow AWS::Lambda::Function": 11, "flow AWS::Lambda::Permission": 10,
+	"data AWS::Logs::LogGroup":      15,
 	"flow AWS::Scheduler::Schedule": 3, "flow AWS::Scheduler::ScheduleGroup": 2,
 
-	"watch AWS::CloudWatch::Alarm":     79,
+	"watch AWS::CloudWatch::Alarm":     83,
 	"watch AWS::CloudWatch::Dashboard": 1, "watch AWS::Logs::QueryDefinition": 4,
 	"watch AWS::SNS::Topic": 2, "watch AWS::SNS::TopicPolicy": 2,
 }
@@ -198,6 +198,7 @@ var stateful = map[string]string{
 	"Queuefiringlonghigh048F4DAE":      "punctual-firing-long-high",
 	"QueuefiringlongnormalC7855E71":    "punctual-firing-long-normal",
 	"QueuefiringlonglowB13109C2":       "punctual-firing-long-low",
+	"Queuebulk9047662A":                "punctual-bulk",
 }
 
 func TestData_KeepsTheIdsOfStatefulResources(t *testing.T) {

@@ -60,7 +60,7 @@ func (d *synthesized) reaches(
 		return reach{0, contract.DueAheadMost + contract.DueAheadMost/5}, true
 	case telemetry.SlotsWanted, telemetry.ZoneRulesAge, telemetry.Quarantined, telemetry.Swept, telemetry.RecordsFailed,
 		telemetry.KeysUnfetched, telemetry.ClaimsTakenOver, telemetry.WatermarkLag, telemetry.StartLateness,
-		telemetry.UrgentLateness:
+		telemetry.UrgentLateness, telemetry.OperationsStill:
 		return unbounded, true
 	case telemetry.RunDuration:
 		return reach{0, float64(contract.MaxTimeout.Milliseconds())}, true

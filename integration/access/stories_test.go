@@ -373,4 +373,5 @@ var stories = []struct {
 	{"jobs under limits", ofLimits},
 	{"jobs with unique keys", ofUniqueKeys},
 	{"backfills of schedules", ofBackfills},
+	{"operations on many jobs", ofOperations},
 }

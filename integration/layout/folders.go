@@ -46,6 +46,7 @@ var folders = []string{
 	"functions/api",
 	"functions/authorizer",
 	"functions/batch",
+	"functions/bulk",
 	"functions/console",
 	"functions/dispatch",
 	"functions/engine",

@@ -60,6 +60,13 @@ FIELDS = {
     "after": in_days(-1),
     "dead_after": in_days(-1),
     "dead_before": in_days(1),
+    "created_after": in_days(-1),
+    "created_before": in_days(1),
+    "due_after": in_days(-1),
+    "due_before": in_days(1),
+    "finished_after": in_days(-1),
+    "finished_before": in_days(1),
+    "within": always("10m"),
     # Only the server can make one.
     "cursor": None,
     # A tester's schema is rarely one that compiles.
@@ -156,6 +163,8 @@ def completed(method, path, body):
         body.pop("params", None)
         if "allow_literals" in body and not {"payload", "payload_patch"} & body.keys():
             body["payload"] = {"a": 1}
+    if path == "/v1/operations":
+        body = operation(body)
     if path.endswith("/backfills"):
         body |= {"from": near(-3), "to": near(-1)}
     if "/exclusions/" in path and not {"dates", "ranges", "yearly", "weekly"} & body.keys():
@@ -182,6 +191,38 @@ def completed(method, path, body):
             body["overlap"] = "allow"
     elif path in ("/v1/schedules/{name}", "/v1/schedules/{name}/dry-run") and not {"job", "dag"} & body.keys():
         body["job"] = {"task": "echo"}
+    return body
+
+
+# Fields of an operation that depend on its action: the filter of runs, statuses, and what it sets.
+OF_RUNS = {"run_ids", "status", "dag", "schedule", "tags", "created_after", "created_before", "finished_after"}
+STATUSES = {"jobs": "SCHEDULED", "runs": "SUCCEEDED", "letters": "DEAD"}
+SETS = {
+    "reprioritize": {"priority": "high"},
+    "reschedule": {"delay": "1d"},
+    "redrive": {"priority": "high", "delay": "1d", "payload_patch": {"a": 1}},
+}
+
+
+def operation(body):
+    """Returns the body of an operation whose fields go with its action; it changes nothing that other cases use."""
+    action = body["action"]
+    about = "runs" if action.endswith("_runs") else "letters" if action in ("redrive", "purge") else "jobs"
+    wanted = body.get("filter") or {}
+    ids = "run_ids" if about == "runs" else "job_ids"
+    if ids in wanted:
+        wanted = {ids: wanted[ids]}
+    wanted = {name: value for name, value in wanted.items() if name not in {"job_ids", "run_ids"} - {ids}}
+    if about == "runs":
+        wanted = {name: value for name, value in wanted.items() if name in OF_RUNS}
+    if "status" in wanted:
+        wanted["status"] = STATUSES[about]
+    body |= {"filter": wanted, "all": True, "dry_run": True}
+    body["set"] = SETS.get(action, {})
+    if action not in ("redrive", "run_now", "reschedule"):
+        body.pop("spread", None)
+    if action not in ("redrive", "run_now", "retry_runs"):
+        body.pop("canary", None)
     return body
 
 

@@ -73,7 +73,7 @@ func atEachPoint(t *testing.T, f Fault, after time.Duration, skip func(Point) bo
 	t.Parallel()
 	only := os.Getenv("SIM_STORY")
 	stories := slices.Concat(Stories, Recurring, Graphs, RunsOfSchedules, Afters, Limited, OneJob, Unique,
-		Backfilled, Logged, Announced)
+		Backfilled, Logged, Announced, Operated)
 	if os.Getenv("SIM_FULL") != "" || os.Getenv("SIM_STRIDE") != "" {
 		for _, s := range Troubles { // these run without a fault elsewhere
 			s.Trouble = true

@@ -129,7 +129,7 @@ func (w *Client) changeOperation(id, verb string) {
 func (w *Client) operationEnds(id, status string, done, failed float64) {
 	for range 1000 {
 		_, v := w.Want([]int{200}, "GET", "/operations/"+id, nil)
-		if v["status"] == "RUNNING" {
+		if s := v["status"]; s == "RUNNING" || s == "COUNTING" || s == "CANARY" {
 			time.Sleep(10 * time.Second)
 			continue
 		}

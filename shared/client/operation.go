@@ -16,6 +16,13 @@ func (c *Client) Backfill(
 		Path: []string{schedule}, Params: rest.CreateBackfillParams{IdempotencyKey: keyed(key)}, Body: b})
 }
 
+// CreateOperation does one action to many jobs or runs; key is as in [Client.CreateJob]. It returns the operation that
+// does it, or, for a dry run, how many match.
+func (c *Client) CreateOperation(ctx context.Context, key string, o rest.OperationRequest) (rest.OperationView, error) {
+	return Call[rest.OperationView](ctx, c, rest.CreateOperation, Request{
+		Params: rest.CreateOperationParams{IdempotencyKey: keyed(key)}, Body: o})
+}
+
 // Operations iterates over the operations, newest first.
 func (c *Client) Operations(ctx context.Context) iter.Seq2[rest.OperationView, error] {
 	return list[rest.OperationView](ctx, c, rest.ListOperations, Request{})

@@ -32,7 +32,8 @@ var methods = map[string]string{
 	"createBackfill": "Backfill",
 
 	"getOperation": "Operation", "listOperations": "Operations", "pauseOperation": "PauseOperation",
-	"proceedOperation": "ProceedOperation", "resumeOperation": "ResumeOperation", "stopOperation": "StopOperation",
+	"createOperation": "CreateOperation", "proceedOperation": "ProceedOperation",
+	"resumeOperation": "ResumeOperation", "stopOperation": "StopOperation",
 
 	"deleteExclusion": "DeleteExclusion", "getExclusion": "Exclusion", "listExclusions": "Exclusions",
 	"putExclusion": "PutExclusion",

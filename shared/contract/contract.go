@@ -220,8 +220,9 @@ const (
 	DispatchQueue = "dispatch"
 	ReportQueue   = "report"
 	RedriveQueue  = "redrive"
+	BulkQueue     = "bulk"         // asks for operations on rows to be continued
 	DeadLetters   = "dead-letters" // the DLQ of the redrive queue
-	FiringDead    = "firing-dead"  // the DLQ of every firing queue, of dispatch and of report
+	FiringDead    = "firing-dead"  // the DLQ of every firing queue, of dispatch, of report and of bulk
 )
 
 // FiringQueue names the queue of one pool and priority.
@@ -270,6 +271,7 @@ func Queues() []Queue {
 			MaxReceives: DeadLetterMaxReceives},
 		{Name: DispatchQueue, Visibility: StageVisibility, Retention: 4 * day, DeadLetter: FiringDead, MaxReceives: 10},
 		{Name: ReportQueue, Visibility: StageVisibility, Retention: 4 * day, DeadLetter: FiringDead, MaxReceives: 10},
+		{Name: BulkQueue, Visibility: StageVisibility, Retention: 4 * day, DeadLetter: FiringDead, MaxReceives: 10},
 	}
 	for _, name := range FiringQueues() {
 		queues = append(queues, Queue{Name: name, Visibility: Lease, Retention: 4 * day, DeadLetter: FiringDead,

@@ -18,6 +18,14 @@ type Verb struct {
 	Reconcile *Run      `json:"reconcile,omitempty"` // reconcile a run from its rows
 	Limit     *LimitKey `json:"limit,omitempty"`     // wake those that wait for a permit of a limit of work
 	Forget    *Forget   `json:"forget,omitempty"`    // delete what belongs to a row that the table has deleted
+	// Operate asks functions/bulk to continue an operation on rows.
+	Operate *Operation `json:"operate,omitempty"`
+}
+
+// Operation names an operation.
+type Operation struct {
+	Tenant      string `json:"tenant"`
+	OperationID string `json:"operation_id"`
 }
 
 // Minute names a slice of the due index.
@@ -99,6 +107,7 @@ func (v Verb) text() string {
 		}
 		return text
 	})
+	add(v.Operate != nil, func() string { return "operate#" + v.Operate.Tenant + "#" + v.Operate.OperationID })
 	if len(texts) != 1 {
 		return ""
 	}
@@ -120,6 +129,8 @@ func parseVerb(s string) (v Verb, err error) {
 		v.Promote = &Schedule{parts[0], strings.TrimPrefix(rest, parts[0]+"#")}
 	case kind == "reconcile" && owned:
 		v.Reconcile = &Run{parts[0], strings.TrimPrefix(rest, parts[0]+"#")}
+	case kind == "operate" && owned:
+		v.Operate = &Operation{parts[0], parts[1]}
 	case kind == "limit" && owned:
 		name, key, _ := strings.Cut(strings.TrimPrefix(rest, parts[0]+"#"), "#")
 		v.Limit = &LimitKey{parts[0], name, key}

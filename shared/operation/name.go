@@ -4,4 +4,5 @@ package operation
 const (
 	WriteCreate = "operation.create"
 	WriteChange = "operation.change"
+	WritePage   = "operation.page"
 )

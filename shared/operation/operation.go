@@ -107,6 +107,8 @@ type Operation struct {
 	Skipped int // left out
 	Failed  int
 	Errors  []Error // the first MaxErrors
+
+	Bulk Bulk // of an operation on rows
 }
 
 // ScheduleKey names the schedule of a backfill.
@@ -189,6 +191,7 @@ type body struct {
 	Skipped  int        `json:"skipped,omitempty"`
 	Failed   int        `json:"failed,omitempty"`
 	Errors   []Error    `json:"errors,omitempty"`
+	Bulk     Bulk       `json:"bulk,omitzero"`
 }
 
 // Item encodes the operation.
@@ -198,7 +201,7 @@ func (o Operation) Item() item.Item {
 		"body": string(text.MustJSON(body{
 			o.Action, o.Status, o.Why, o.By, o.Reason, millis(o.CreatedAt), millis(o.EndedAt), o.Schedule,
 			millis(o.Since), o.Epoch, millis(o.From), millis(o.To), o.Order, o.Most, o.Repeat, millis(o.Cursor), o.Open,
-			o.Matched, o.Done, o.Skipped, o.Failed, o.Errors,
+			o.Matched, o.Done, o.Skipped, o.Failed, o.Errors, o.Bulk,
 		}))}
 	if !o.EndedAt.IsZero() {
 		i[contract.AttrExpiresAt] = o.EndedAt.Add(Kept).Unix()
@@ -218,6 +221,7 @@ func Parse(i item.Item, t tenant.ID) (Operation, error) {
 	o.Epoch, o.From, o.To, o.Order, o.Most = b.Epoch, instant(b.From), instant(b.To), b.Order, b.Most
 	o.Repeat, o.Cursor, o.Open = b.Repeat, instant(b.Cursor), b.Open
 	o.Matched, o.Done, o.Skipped, o.Failed, o.Errors = b.Matched, b.Done, b.Skipped, b.Failed, b.Errors
+	o.Bulk = b.Bulk
 	return o, nil
 }
 
@@ -259,7 +263,7 @@ func (w *WrongState) Error() string { return "the operation is " + string(w.Stat
 // Pause keeps an operation from making anything until it is resumed.
 func (o Operation) Pause() (Operation, error) {
 	if o.Status.Over() {
-		return o, &WrongState{o.Status, []Status{Running, Paused}}
+		return o, &WrongState{o.Status, o.going()}
 	}
 	o.Status = Paused
 	return o, nil
@@ -268,23 +272,23 @@ func (o Operation) Pause() (Operation, error) {
 // Resume lets a paused operation go on.
 func (o Operation) Resume() (Operation, error) {
 	if o.Status.Over() {
-		return o, &WrongState{o.Status, []Status{Running, Paused}}
+		return o, &WrongState{o.Status, o.going()}
 	}
-	o.Status = Running
+	if o.Status == Paused {
+		o.Status = o.goesOn()
+	}
 	return o, nil
 }
 
-// Stop ends an operation. What is open runs on, and is not counted any more.
+// Stop ends an operation. What is open runs on, and is not counted any more; of an operation on rows, the rows that are
+// being worked on at the moment still are.
 func (o Operation) Stop(now time.Time) (Operation, error) {
 	switch {
 	case o.Status == Stopped:
 		return o, nil
 	case o.Status.Over():
-		return o, &WrongState{o.Status, []Status{Running, Paused, Stopped}}
+		return o, &WrongState{o.Status, append(o.going(), Stopped)}
 	}
 	o.Status, o.EndedAt = Stopped, now
 	return o, nil
 }
-
-// Proceed overrules the canary of an operation. None has one yet.
-func (o Operation) Proceed() (Operation, error) { return o, &WrongState{Status: o.Status} }

@@ -110,8 +110,9 @@ func TestOperation_FailsIfAllOfItFailed(t *testing.T) {
 func TestOperation_ChangesItsStatusByTheRules(t *testing.T) {
 	t.Parallel()
 	verbs := map[string]func(Operation) (Operation, error){
-		"pause": Operation.Pause, "resume": Operation.Resume, "proceed": Operation.Proceed,
-		"stop": func(o Operation) (Operation, error) { return o.Stop(noon) },
+		"pause": Operation.Pause, "resume": Operation.Resume,
+		"proceed": func(o Operation) (Operation, error) { return o.Proceed(noon) },
+		"stop":    func(o Operation) (Operation, error) { return o.Stop(noon) },
 	}
 	for verb, want := range map[string]map[Status]Status{
 		"pause":   {Running: Paused, Paused: Paused},

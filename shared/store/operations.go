@@ -44,6 +44,15 @@ func (s *Store) Operations(
 	})
 }
 
+// OperationPage implements OperationPages.
+func (s *Store) OperationPage(ctx context.Context, k operation.Key, n int) ([]job.ID, error) {
+	i, err := s.table.Get(ctx, k.PageRef(n))
+	if err != nil {
+		return nil, err
+	}
+	return operation.ParsePage(i)
+}
+
 // CreateOperation implements OperationWriter.
 func (s *Store) CreateOperation(ctx context.Context, o operation.Operation, with ...item.Write) error {
 	if len(with) == 0 {

@@ -21,6 +21,12 @@ type OperationReader interface {
 	) (list []operation.Operation, more bool, err error)
 }
 
+// OperationPages are the ids of the rows that operations work on.
+type OperationPages interface {
+	// OperationPage reads a page of the ids of an operation's rows. One that is gone is a fault.NotFound.
+	OperationPage(ctx context.Context, k operation.Key, n int) ([]job.ID, error)
+}
+
 // OperationWriter writes operations.
 type OperationWriter interface {
 	OperationReader

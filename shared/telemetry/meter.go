@@ -53,6 +53,7 @@ const (
 	NodesReleased    Name = "nodes_released_total" // jobs of nodes and items
 	Heartbeats       Name = "heartbeats_total"     // by pool: empty jobs of each minute and priority that succeeded
 	TablesHeld       Name = "tables_held"          // restored, and not let run yet: nothing starts
+	OperationsStill  Name = "operations_still_ms"  // longest time in which an operation has not come forward; 0: all do
 	ZoneRulesAge     Name = "zone_rules_age_days"  // of the time zone rules in use, since their release
 )
 
@@ -72,6 +73,7 @@ const (
 	StageDispatch    = "dispatch"
 	StageStatus      = "status"
 	StageRedrive     = "redrive"
+	StageBulk        = "bulk"
 	StageAPIRead     = "api-read"
 	StageAPIWrite    = "api-write"
 )

@@ -7,6 +7,7 @@ import (
 	"sync"
 
 	"punctual/functions/api"
+	"punctual/functions/bulk"
 	"punctual/functions/dispatch"
 	"punctual/functions/events"
 	"punctual/functions/promoter"
@@ -111,6 +112,10 @@ func Compose(p Ports, o Options) *System {
 	// Dead letters are buried, and redriven.
 	at = p.of("redrive")
 	onLetter := redrive.New(redrive.Deps{Store: storeOf(at), Queue: at.Queues, Base: base(at, "redrive")})
+	// Operations on many jobs are continued.
+	at = p.of("bulk")
+	onBulk := bulk.New(bulk.Deps{Store: storeOf(at), Queue: at.Queues, Search: searchOf(at),
+		Base: base(at, "bulk")})
 
 	pumpOf := func(p Ports) pump {
 		return pump{queues: p.Queues, stream: p.Stream, clock: p.Clock, log: p.Log("pump")}
@@ -123,6 +128,8 @@ func Compose(p Ports, o Options) *System {
 		source.minutes("sweeper", func(ctx context.Context) error { _, err := sweep.Handle(ctx, nil); return err }),
 		source.messages(contract.DispatchQueue, onDispatch.Handle),
 		source.messages(contract.RedriveQueue, onLetter.Handle),
+		source.messages(contract.BulkQueue, onBulk.Handle),
+		source.messages(contract.BulkQueue, onBulk.Handle), // one operation does not keep another waiting
 	)
 	if counts != nil {
 		s.pumps = append(s.pumps, source.every(o.Stats, "stats", counts.Flush))

@@ -112,15 +112,7 @@ func (s *Handler) readPatch(
 }
 
 func (s *Handler) runNow(ctx context.Context, who tenant.Identity, in *ByID) (*spec.JobAnswer, error) {
-	after, err := s.Jobs.Edit(ctx, in.Key, 0, func(row job.Row, now time.Time) (edit.Change, error) {
-		switch {
-		case row.IsPaused():
-			return edit.Change{}, rest.NewProblem(spec.CodeWrongState, "the job is paused; resume it first")
-		case row.Status == job.Blocked:
-			return edit.Change{}, rest.NewProblem(spec.CodeWrongState, "the job waits for the jobs in after")
-		}
-		return edit.Change{Edit: job.Edit{DueAt: &now}}, nil
-	})
+	after, err := s.Jobs.RunNow(ctx, in.Key, 0, s.Now())
 	return s.answerEdited(ctx, after, err)
 }
 

@@ -161,12 +161,7 @@ func (s *Handler) purgeLetters(
 	ctx context.Context, who tenant.Identity, _ *rest.NoInput,
 ) (*deadLetterOutcomesAnswer, error) {
 	return s.eachLetter(ctx, who, "purge", func(k job.Key) deadLetterOutcome {
-		err := s.Jobs.Forget(ctx, k, func(row job.Row) error {
-			if row.Status != job.Dead {
-				return rest.NewProblem(spec.CodeWrongState, "only a DEAD job is purged; this one is %s", row.Status)
-			}
-			return nil
-		})
+		err := s.Jobs.Purge(ctx, k)
 		if err != nil {
 			return deadLetterOutcome{JobID: k.ID, Problem: s.Router.Refuse(ctx, spec.JobProblem(err))}
 		}

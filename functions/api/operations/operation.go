@@ -3,6 +3,7 @@ package operations
 import (
 	"context"
 	"errors"
+	"net/http"
 	"time"
 
 	"punctual/functions/api/rest"
@@ -28,12 +29,22 @@ func (s *Handler) routes() {
 	on := rest.Resource{Router: s.Router, Tag: spec.TagOperations, Path: "/v1/operations"}
 	rest.GetPage(on, "", "listOperations", "List operations", s.list,
 		rest.Route{About: "Lists operations, newest first. One that has ended is kept for {=finished_days} days."})
+	rest.Post(on, "", "createOperation", "Do one action to many jobs or runs", s.create, rest.Route{
+		Status: http.StatusAccepted, Body: operationRequest, Conflict: true, Also: []int{http.StatusOK},
+		About: "Notes which jobs or runs match, up to {=operation_rows}, and then does the action to each of them " +
+			"once, the oldest first. What matches later, or fails once more, is left alone. The answer is an " +
+			"operation, which continues by itself; it can be paused, resumed and stopped. One whose state does not allow the " +
+			"action any more is skipped. With a canary the others wait until the first ones have ended, and the " +
+			"operation is FAILED with canary_failed if too few succeeded. With dry_run the answer is 200 and an " +
+			"operation without an id. Repeating a request with the same Idempotency-Key answers the operation that " +
+			"the first one made, with Idempotency-Replayed: true.",
+	})
 	rest.Get(on, "/{id}", "getOperation", "Get an operation, and optionally wait for its end", s.get)
 	on.Path += "/{id}/"
 	rest.Post(on, "pause", "pauseOperation", "Pause an operation",
 		s.change(func(o operation.Operation, _ time.Time) (operation.Operation, error) { return o.Pause() }),
-		rest.Route{Conflict: true, About: "Nothing new is made until the operation is resumed; what is open " +
-			"continues, and is counted."})
+		rest.Route{Conflict: true, About: "Nothing new is made or changed until the operation is resumed; what is " +
+			"open continues, and is counted."})
 	rest.Post(on, "resume", "resumeOperation", "Resume an operation",
 		s.change(func(o operation.Operation, _ time.Time) (operation.Operation, error) { return o.Resume() }),
 		rest.Route{Conflict: true, About: "Ends the pause. Resuming an operation that is not paused changes nothing."})
@@ -41,8 +52,9 @@ func (s *Handler) routes() {
 		rest.Route{Conflict: true, About: "The operation has ended at once. What is open continues, and is not " +
 			"counted any more."})
 	rest.Post(on, "proceed", "proceedOperation", "Overrule the canary of an operation",
-		s.change(func(o operation.Operation, _ time.Time) (operation.Operation, error) { return o.Proceed() }),
-		rest.Route{Conflict: true, About: "A backfill has no canary, so the answer is 409."})
+		s.change(operation.Operation.Proceed),
+		rest.Route{Conflict: true, About: "The jobs or runs that wait for the ends of the first ones follow, also " +
+			"after those failed. Without a canary the answer is 409."})
 }
 
 // ByID is the input of a route about one operation.
@@ -106,7 +118,15 @@ func (s *Handler) change(
 	by func(operation.Operation, time.Time) (operation.Operation, error),
 ) func(context.Context, tenant.Identity, *ByID) (*operationAnswer, error) {
 	return func(ctx context.Context, _ tenant.Identity, in *ByID) (*operationAnswer, error) {
-		after, err := s.Engine.Backfills.Change(ctx, in.key, by)
+		is, err := s.Store.Operation(ctx, in.key)
+		if err != nil {
+			return nil, problem(err)
+		}
+		change := s.Engine.Backfills.Change
+		if is.OnRows() {
+			change = s.Bulk.Change
+		}
+		after, err := change(ctx, in.key, by)
 		if err != nil {
 			return nil, problem(err)
 		}

@@ -13,6 +13,7 @@ import (
 	"punctual/functions/engine/decide"
 	"punctual/functions/engine/edit"
 	"punctual/functions/engine/notify"
+	"punctual/functions/engine/operate"
 	"punctual/functions/engine/pause"
 	"punctual/functions/engine/ratelimit"
 	"punctual/functions/engine/show"
@@ -67,6 +68,7 @@ type Core struct {
 	Jobs    *edit.Editor
 	Notify  *notify.Notifier // of webhooks
 	Submit  *submit.Submitter
+	Bulk    *operate.Operator
 	Limit   *ratelimit.Limiter
 	Pauses  *pause.Editor // of all jobs, or of one task
 	Wake    arm.Waker     // asks dispatch to decide about jobs that wait
@@ -85,8 +87,10 @@ func NewCore(d Deps) *Core {
 		Log: d.Log, Quota: d.ScheduleQuota}
 	c.Jobs = &edit.Editor{Store: d.Store, Read: c.Read, Accept: c.Engine.Accept, Decisions: c.Engine,
 		Queue: d.Queues, Log: d.Log}
+	c.Bulk = &operate.Operator{Base: d.Base, Store: d.Store, Queue: d.Queues, Read: c.Read, Edit: c.Jobs, Runs: c.Runs,
+		Entropy: c.Entropy, Schemas: c.Schemas}
 	c.Submit = &submit.Submitter{Base: d.Base, Store: d.Store, Accept: c.Engine.Accept, Runs: c.Runs,
-		Edit: c.Jobs, Backfills: c.Engine.Backfills, Entropy: c.Entropy}
+		Edit: c.Jobs, Backfills: c.Engine.Backfills, Bulk: c.Bulk, Entropy: c.Entropy}
 	c.Notify = notify.New(notify.Deps{Base: d.Base, Store: d.Store, Accept: c.Engine.Accept})
 	c.Pauses, c.Wake = pause.NewEditor(d.Store, wake, d.Clock), wake
 	c.Limit = &ratelimit.Limiter{Store: d.Store, Clock: d.Clock, Log: d.Log, RateLimit: d.RateLimit, Waiting: d.Waiting}

@@ -11,16 +11,16 @@ import (
 // OperationView shows an operation, or the dry run of one.
 type OperationView struct {
 	OperationID    job.ID                  `json:"operation_id,omitempty" doc:"Identifier; absent for a dry run"`
-	Action         operation.Action        `json:"action" enum:"backfill" doc:"Kind of the operation"`
-	Status         operation.Status        `json:"status,omitempty" enum:"RUNNING,PAUSED,SUCCEEDED,FAILED,STOPPED" doc:"Status; FAILED if all that matched has failed, or with a status_reason. Absent for a dry run."`
+	Action         operation.Action        `json:"action" enum:"backfill,cancel,pause,resume,run_now,reschedule,reprioritize,delete,redrive,purge,retry_runs,cancel_runs" doc:"Kind of the operation"`
+	Status         operation.Status        `json:"status,omitempty" enum:"COUNTING,CANARY,RUNNING,PAUSED,SUCCEEDED,FAILED,STOPPED" doc:"Status: COUNTING while it notes what matches, CANARY while it waits for the first ones; FAILED if all that matched has failed, or with a status_reason. Absent for a dry run."`
 	StatusReason   *job.Reason             `json:"status_reason,omitempty" doc:"Reason why the operation could not continue"`
 	AsOf           rest.Instant            `json:"as_of" doc:"Time of the request, at which the operation counted what matches"`
-	Matched        *int                    `json:"matched,omitempty" doc:"Number of nominal times in the range; at the end it is the sum of done, skipped and failed. An edit of the schedule may change it."`
-	MatchedAtLeast *int                    `json:"matched_at_least,omitempty" doc:"Number of nominal times that a dry run examined, instead of matched, if {=dry_run_s} s did not suffice for all"`
-	Done           int                     `json:"done" doc:"Number of jobs or runs that have succeeded"`
-	Skipped        int                     `json:"skipped" doc:"Number of nominal times that were left out because they ran, or have not ended"`
-	Failed         int                     `json:"failed" doc:"Number of jobs or runs that have ended with any other status"`
-	Open           int                     `json:"open" doc:"Number of jobs or runs that have not ended, as far as the operation knows"`
+	Matched        *int                    `json:"matched,omitempty" doc:"Number of jobs or runs that match, so far while it is COUNTING; of nominal times in the range of a backfill, which an edit of the schedule may change. In the end it is the sum of done, skipped and failed."`
+	MatchedAtLeast *int                    `json:"matched_at_least,omitempty" doc:"Number of jobs, runs or nominal times that a dry run examined, instead of matched, if {=dry_run_s} s did not suffice for all"`
+	Done           int                     `json:"done" doc:"Number of jobs or runs to which the action was done; of a backfill, of those that have succeeded"`
+	Skipped        int                     `json:"skipped" doc:"Number of jobs or runs whose state did not allow the action any more; of a backfill, of nominal times that ran, or have not ended"`
+	Failed         int                     `json:"failed" doc:"Number of jobs or runs to which the action could not be done; of a backfill, of those that have ended with any other status"`
+	Open           int                     `json:"open" doc:"Number of jobs or runs of a backfill or a canary that have not ended, as far as the operation knows"`
 	Errors         []operationError        `json:"errors" doc:"First {=operation_errors} errors"`
 	Canary         rest.OrNull[canaryView] `json:"canary" doc:"Outcome of the first jobs; null if the others do not wait for it"`
 	Schedule       string                  `json:"schedule,omitempty" doc:"Name of the schedule of a backfill"`
@@ -69,15 +69,35 @@ func ViewOperation(o operation.Operation, now time.Time) OperationView {
 	if o.Status.Over() {
 		v.Open = 0 // nothing of it is counted any more
 	}
-	ended := o.Done + o.Skipped + o.Failed
-	if o.Status == operation.Running && ended > 0 && now.After(o.CreatedAt) {
-		left := max(0, o.Matched-ended)
-		each := now.Sub(o.CreatedAt) / time.Duration(ended)
-		if each <= farthest/time.Duration(max(1, left)) { // a later end is no estimate
-			v.EstimatedEndAt = rest.At(now.Add(time.Duration(left) * each))
+	if c := o.Bulk.Canary; c.Count > 0 {
+		v.Canary = rest.OrNull[canaryView]{Value: &canaryView{c.Succeeded, c.Failed, len(c.Open)}}
+		if !o.Status.Over() {
+			v.Open = len(c.Open)
 		}
 	}
+	v.EstimatedEndAt = rest.At(estimatedEnd(o, now))
 	return v
+}
+
+// estimatedEnd is when an operation ends that goes on as fast as so far, but no faster than its rate allows; zero if
+// that is not known.
+func estimatedEnd(o operation.Operation, now time.Time) (at time.Time) {
+	ended, since := o.Done+o.Skipped+o.Failed, o.CreatedAt
+	if o.OnRows() {
+		since = o.Bulk.BegunAt
+	}
+	if o.Status != operation.Running || ended == 0 || !now.After(since) {
+		return at
+	}
+	left := max(0, o.Matched-ended)
+	each := now.Sub(since) / time.Duration(ended)
+	if r := o.Bulk.Rate; r.Count > 0 {
+		each = max(each, r.Of(1))
+	}
+	if each > farthest/time.Duration(max(1, left)) { // a later end is no estimate
+		return at
+	}
+	return now.Add(time.Duration(left) * each)
 }
 
 // OperationAnswer answers a request that makes an operation.

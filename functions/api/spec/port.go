@@ -4,6 +4,7 @@ import (
 	"punctual/functions/engine"
 	"punctual/functions/engine/amend"
 	"punctual/functions/engine/edit"
+	"punctual/functions/engine/operate"
 	"punctual/functions/engine/ratelimit"
 	"punctual/functions/engine/show"
 	"punctual/functions/engine/submit"
@@ -14,6 +15,7 @@ import (
 type Store interface {
 	engine.Store
 	show.Store
+	operate.Store
 	amend.Store
 	edit.Store
 	ratelimit.Store

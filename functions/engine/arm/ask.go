@@ -8,6 +8,7 @@ import (
 	"punctual/shared/contract"
 	"punctual/shared/job"
 	"punctual/shared/message"
+	"punctual/shared/operation"
 	"punctual/shared/run"
 	"punctual/shared/tenant"
 )
@@ -59,6 +60,19 @@ func (a Asker) ReconcileAfter(ctx context.Context, k run.Key, wait time.Duration
 		message.Outgoing{Group: string(k.Tenant), Body: message.Encode(ask), Delay: wait})
 	if err != nil {
 		return fmt.Errorf("asking for run %s to be reconciled: %w", k.ID, err)
+	}
+	return nil
+}
+
+// Operate asks for an operation on rows to be continued, after a wait or earlier if it is a long one. Messages are
+// grouped by tenant, so that the many rows of one do not keep another waiting.
+func (a Asker) Operate(ctx context.Context, k operation.Key, wait time.Duration) error {
+	wait = min((wait + time.Second - 1).Truncate(time.Second), contract.MaxDelay)
+	ask := message.Ask(message.Verb{Operate: &message.Operation{Tenant: string(k.Tenant), OperationID: string(k.ID)}})
+	err := a.Queue.Send(ctx, contract.BulkQueue,
+		message.Outgoing{Group: string(k.Tenant), Body: message.Encode(ask), Delay: wait})
+	if err != nil {
+		return fmt.Errorf("asking for operation %s to be continued: %w", k.ID, err)
 	}
 	return nil
 }

@@ -58,7 +58,7 @@ func (b *bench) begin(hours int, change ...func(*operation.Operation)) operation
 
 func (b *bench) advance(k operation.Key) operation.Operation {
 	b.Helper()
-	_, err := b.Engine().Operation(b.Context(), k, func() bool { return true })
+	_, _, err := b.Engine().Operation(b.Context(), k, func() bool { return true })
 	b.Must(err)
 	return b.read(k)
 }

@@ -17,6 +17,37 @@ import (
 func (s *Submitter) Backfill(
 	ctx context.Context, r Request, read func(now time.Time) (operation.Operation, error),
 ) (o operation.Operation, replayed bool, err error) {
+	o, replayed, err = s.operation(ctx, r, read, s.Backfills.Create)
+	if err != nil {
+		return o, false, err
+	}
+	return s.advanced(ctx, r.Who.Tenant, o), replayed, nil
+}
+
+// Operation makes the operation on rows that read describes, without its id, unless an earlier request with the key has
+// made one, and has it begin. named are the rows, newest first, if the request names them.
+func (s *Submitter) Operation(
+	ctx context.Context, r Request, read func(now time.Time) (o operation.Operation, named []job.ID, err error),
+) (o operation.Operation, replayed bool, err error) {
+	var named []job.ID
+	o, replayed, err = s.operation(ctx, r, func(now time.Time) (o operation.Operation, err error) {
+		o, named, err = read(now)
+		return o, err
+	}, func(ctx context.Context, o operation.Operation, with ...item.Write) error {
+		pages, _ := o.Pages(0, nil, named, o.CreatedAt)
+		return s.Bulk.Create(ctx, o, append(with, pages...)...)
+	})
+	if err == nil && !o.Status.Over() {
+		s.Bulk.Ask(ctx, o.Key, 0)
+	}
+	return o, replayed, err
+}
+
+// operation makes the operation that read describes, unless an earlier request with the key has made one.
+func (s *Submitter) operation(
+	ctx context.Context, r Request, read func(now time.Time) (operation.Operation, error),
+	create func(ctx context.Context, o operation.Operation, with ...item.Write) error,
+) (o operation.Operation, replayed bool, err error) {
 	now := s.now()
 	earlier, err := s.once(ctx, r, now, func(id job.ID) (err error) {
 		o, err = s.Store.Operation(ctx, operation.Key{Tenant: r.Who.Tenant, ID: id})
@@ -32,13 +63,10 @@ func (s *Submitter) Backfill(
 		if with != nil {
 			writes = append(writes, with(o.ID, false, nil))
 		}
-		err = s.Backfills.Create(ctx, o, writes...)
+		err = create(ctx, o, writes...)
 		return with != nil && store.Refused(err) != nil, err
 	})
-	if err != nil {
-		return o, false, err
-	}
-	return s.advanced(ctx, r.Who.Tenant, o), earlier.JobID != "", nil
+	return o, earlier.JobID != "", err
 }
 
 // advanced takes steps of a new operation. If that fails, the sweeper does it.

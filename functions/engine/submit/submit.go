@@ -45,6 +45,13 @@ type Backfills interface {
 	Advance(ctx context.Context, k operation.Key) (more bool, err error)
 }
 
+// Bulk makes operations on rows, and has them go on.
+type Bulk interface {
+	Create(ctx context.Context, o operation.Operation, with ...item.Write) error
+	// Ask asks for an operation to be continued, after a delay.
+	Ask(ctx context.Context, k operation.Key, delay time.Duration)
+}
+
 // Submitter accepts jobs and makes runs on request. It is safe for concurrent use.
 type Submitter struct {
 	process.Base
@@ -54,7 +61,9 @@ type Submitter struct {
 	Edit   Replacer
 	// Backfills makes backfills.
 	Backfills Backfills
-	Entropy   *accept.Entropy
+	// Bulk makes operations on rows.
+	Bulk    Bulk
+	Entropy *accept.Entropy
 }
 
 // Replacer has a job take the fields of another one.

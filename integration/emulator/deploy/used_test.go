@@ -21,6 +21,7 @@ var idle = []struct{ role, action, reason string }{
 	{"stream", "dynamodb:*", "Lambda reads the stream for it"},
 	{"dispatch", "sqs:*Message", "Lambda takes the messages for it"},
 	{"status", "sqs:*Message", "Lambda takes the messages for it"},
+	{"bulk", "sqs:*Message", "Lambda takes the messages for it"},
 	{"redrive", "sqs:*", "Lambda takes the messages for it, and MiniStack has no console redrive to hide one for"},
 	{"api-read", "sqs:GetQueue*", "the list of workers reads how full the queues are: nobody asks for it here"},
 	{"worker", "lambda:*", "a function of a tenant's, tagged as such, to be invoked: none is deployed here"},
@@ -32,6 +33,7 @@ var idle = []struct{ role, action, reason string }{
 var sameCode = map[string][]string{
 	"sweeper": {"status", "dispatch"}, "status": {"sweeper", "dispatch"}, "dispatch": {"sweeper", "status"},
 	"promoter": {"api-write", "sweeper"}, "api-write": {"promoter", "sweeper"}, "redrive": {"api-write"},
+	"bulk": {"api-write", "sweeper", "status", "redrive"},
 }
 
 // seen returns what parts do only in hours and outages, which take no time over the in-memory implementations,

@@ -468,9 +468,74 @@ const (
 	OccurrenceViewOutcomeSuperseded OccurrenceViewOutcome = "superseded"
 )
 
+// Defines values for OperationFilterRequestPool.
+const (
+	OperationFilterRequestPoolLong  OperationFilterRequestPool = "long"
+	OperationFilterRequestPoolShort OperationFilterRequestPool = "short"
+)
+
+// Defines values for OperationFilterRequestPriority.
+const (
+	OperationFilterRequestPriorityCritical OperationFilterRequestPriority = "critical"
+	OperationFilterRequestPriorityHigh     OperationFilterRequestPriority = "high"
+	OperationFilterRequestPriorityLow      OperationFilterRequestPriority = "low"
+	OperationFilterRequestPriorityNormal   OperationFilterRequestPriority = "normal"
+)
+
+// Defines values for OperationFilterRequestStatus.
+const (
+	OperationFilterRequestStatusBLOCKED   OperationFilterRequestStatus = "BLOCKED"
+	OperationFilterRequestStatusBUILDING  OperationFilterRequestStatus = "BUILDING"
+	OperationFilterRequestStatusCANCELLED OperationFilterRequestStatus = "CANCELLED"
+	OperationFilterRequestStatusDEAD      OperationFilterRequestStatus = "DEAD"
+	OperationFilterRequestStatusEXPIRED   OperationFilterRequestStatus = "EXPIRED"
+	OperationFilterRequestStatusFAILED    OperationFilterRequestStatus = "FAILED"
+	OperationFilterRequestStatusHELD      OperationFilterRequestStatus = "HELD"
+	OperationFilterRequestStatusPAUSED    OperationFilterRequestStatus = "PAUSED"
+	OperationFilterRequestStatusQUEUED    OperationFilterRequestStatus = "QUEUED"
+	OperationFilterRequestStatusRUNNING   OperationFilterRequestStatus = "RUNNING"
+	OperationFilterRequestStatusSCHEDULED OperationFilterRequestStatus = "SCHEDULED"
+	OperationFilterRequestStatusSKIPPED   OperationFilterRequestStatus = "SKIPPED"
+	OperationFilterRequestStatusSUCCEEDED OperationFilterRequestStatus = "SUCCEEDED"
+)
+
+// Defines values for OperationRequestAction.
+const (
+	OperationRequestActionCancel       OperationRequestAction = "cancel"
+	OperationRequestActionCancelRuns   OperationRequestAction = "cancel_runs"
+	OperationRequestActionDelete       OperationRequestAction = "delete"
+	OperationRequestActionPause        OperationRequestAction = "pause"
+	OperationRequestActionPurge        OperationRequestAction = "purge"
+	OperationRequestActionRedrive      OperationRequestAction = "redrive"
+	OperationRequestActionReprioritize OperationRequestAction = "reprioritize"
+	OperationRequestActionReschedule   OperationRequestAction = "reschedule"
+	OperationRequestActionResume       OperationRequestAction = "resume"
+	OperationRequestActionRetryRuns    OperationRequestAction = "retry_runs"
+	OperationRequestActionRunNow       OperationRequestAction = "run_now"
+)
+
+// Defines values for OperationSetRequestPriority.
+const (
+	OperationSetRequestPriorityCritical OperationSetRequestPriority = "critical"
+	OperationSetRequestPriorityHigh     OperationSetRequestPriority = "high"
+	OperationSetRequestPriorityLow      OperationSetRequestPriority = "low"
+	OperationSetRequestPriorityNormal   OperationSetRequestPriority = "normal"
+)
+
 // Defines values for OperationViewAction.
 const (
-	OperationViewActionBackfill OperationViewAction = "backfill"
+	OperationViewActionBackfill     OperationViewAction = "backfill"
+	OperationViewActionCancel       OperationViewAction = "cancel"
+	OperationViewActionCancelRuns   OperationViewAction = "cancel_runs"
+	OperationViewActionDelete       OperationViewAction = "delete"
+	OperationViewActionPause        OperationViewAction = "pause"
+	OperationViewActionPurge        OperationViewAction = "purge"
+	OperationViewActionRedrive      OperationViewAction = "redrive"
+	OperationViewActionReprioritize OperationViewAction = "reprioritize"
+	OperationViewActionReschedule   OperationViewAction = "reschedule"
+	OperationViewActionResume       OperationViewAction = "resume"
+	OperationViewActionRetryRuns    OperationViewAction = "retry_runs"
+	OperationViewActionRunNow       OperationViewAction = "run_now"
 )
 
 // Defines values for OperationViewOrder.
@@ -481,6 +546,8 @@ const (
 
 // Defines values for OperationViewStatus.
 const (
+	OperationViewStatusCANARY    OperationViewStatus = "CANARY"
+	OperationViewStatusCOUNTING  OperationViewStatus = "COUNTING"
 	OperationViewStatusFAILED    OperationViewStatus = "FAILED"
 	OperationViewStatusPAUSED    OperationViewStatus = "PAUSED"
 	OperationViewStatusRUNNING   OperationViewStatus = "RUNNING"
@@ -1350,6 +1417,20 @@ type CalmView struct {
 
 	// Local Start of the minute in the time zone
 	Local string `json:"local"`
+}
+
+// CanaryRequest First jobs or runs of an operation.
+type CanaryRequest struct {
+	// Count Number of jobs or runs
+	Count int64 `json:"count"`
+
+	// MinSucceeded Share of them that has to succeed; default: 0.9
+	MinSucceeded *float64 `json:"min_succeeded,omitempty"`
+
+	// Within Time in which they have to end; default: 10m; 1s to 1d
+	//
+	// Examples: 30s
+	Within *string `json:"within,omitempty"`
 }
 
 // CanaryView Outcome of the first jobs of an operation.
@@ -3222,6 +3303,81 @@ type OperationError struct {
 	JobID string `json:"job_id"`
 }
 
+// OperationFilterRequest Filter of jobs or runs: all fields have to match.
+type OperationFilterRequest struct {
+	// Code Code of the reason for the status of the job
+	Code *string `json:"code,omitempty"`
+
+	// CreatedAfter Earliest time of creation
+	CreatedAfter *time.Time `json:"created_after,omitempty"`
+
+	// CreatedBefore Time before which they were created
+	CreatedBefore *time.Time `json:"created_before,omitempty"`
+
+	// Dag Name of the dag
+	Dag *string `json:"dag,omitempty"`
+
+	// DeadAfter Earliest time at which the job became DEAD
+	DeadAfter *time.Time `json:"dead_after,omitempty"`
+
+	// DeadBefore Time before which the job became DEAD
+	DeadBefore *time.Time `json:"dead_before,omitempty"`
+
+	// DueAfter Earliest due time
+	DueAfter *time.Time `json:"due_after,omitempty"`
+
+	// DueBefore Time before which they are due
+	DueBefore *time.Time `json:"due_before,omitempty"`
+
+	// FinishedAfter Earliest end
+	FinishedAfter *time.Time `json:"finished_after,omitempty"`
+
+	// FinishedBefore Time before which they ended
+	FinishedBefore *time.Time `json:"finished_before,omitempty"`
+
+	// Group Group of dead letters with the same cause
+	Group *string `json:"group,omitempty"`
+
+	// ID Beginning of the identifier of the job
+	ID *string `json:"id,omitempty"`
+
+	// JobIds Identifiers of jobs. It excludes all other fields.
+	JobIds *[]string `json:"job_ids,omitempty"`
+
+	// Pool Pool of the job
+	Pool *OperationFilterRequestPool `json:"pool,omitempty"`
+
+	// Priority Priority of the job
+	Priority *OperationFilterRequestPriority `json:"priority,omitempty"`
+
+	// RunID Identifier of the run of which the job is a node
+	RunID *string `json:"run_id,omitempty"`
+
+	// RunIds Identifiers of runs. It excludes all other fields.
+	RunIds *[]string `json:"run_ids,omitempty"`
+
+	// Schedule Name of the schedule that made the job or run
+	Schedule *string `json:"schedule,omitempty"`
+
+	// Status Status of the job or run
+	Status *OperationFilterRequestStatus `json:"status,omitempty"`
+
+	// Tags Tags by name, with their values
+	Tags *map[string]string `json:"tags,omitempty"`
+
+	// Task Name of the task
+	Task *string `json:"task,omitempty"`
+}
+
+// OperationFilterRequestPool Pool of the job
+type OperationFilterRequestPool string
+
+// OperationFilterRequestPriority Priority of the job
+type OperationFilterRequestPriority string
+
+// OperationFilterRequestStatus Status of the job or run
+type OperationFilterRequestStatus string
+
 // OperationPage Page of a list.
 type OperationPage struct {
 	// Items Items of the page, in the order of the list
@@ -3230,6 +3386,72 @@ type OperationPage struct {
 	// NextCursor Cursor of the next page; null at the end. A page can be short, even empty, and have a cursor.
 	NextCursor *string `json:"next_cursor"`
 }
+
+// OperationRateRequest Maximum rate of an operation.
+type OperationRateRequest struct {
+	// Count Number of jobs or runs
+	Count int64 `json:"count"`
+
+	// Per Time in which the operation works on so many; 1s to 1d
+	//
+	// Examples: 30s
+	Per string `json:"per"`
+}
+
+// OperationRequest Action on many jobs or runs.
+type OperationRequest struct {
+	// Action Action on each job or run that matches. redrive, purge and delete require the scope punctual:admin.
+	Action OperationRequestAction `json:"action"`
+
+	// All Whether an empty filter is meant, which matches everything; default: false
+	All *bool `json:"all,omitempty"`
+
+	// Canary First jobs or runs of an operation.
+	Canary *CanaryRequest `json:"canary,omitempty"`
+
+	// DryRun Whether to answer how many match, and to change nothing; default: false
+	DryRun *bool `json:"dry_run,omitempty"`
+
+	// Filter Filter of jobs or runs: all fields have to match.
+	Filter *OperationFilterRequest `json:"filter,omitempty"`
+
+	// Rate Maximum rate of an operation.
+	Rate *OperationRateRequest `json:"rate,omitempty"`
+
+	// Reason Reason for the operation, shown with it
+	Reason *string `json:"reason,omitempty"`
+
+	// Set New values: priority for reprioritize and redrive, run_at or delay for reschedule and redrive, payload_patch for redrive.
+	Set *OperationSetRequest `json:"set,omitempty"`
+
+	// Spread Time over which the due times of the jobs are dealt out evenly, for redrive, run_now and reschedule. It excludes rate.; 1s to 30d
+	//
+	// Examples: 30s
+	Spread *string `json:"spread,omitempty"`
+}
+
+// OperationRequestAction Action on each job or run that matches. redrive, purge and delete require the scope punctual:admin.
+type OperationRequestAction string
+
+// OperationSetRequest New values: priority for reprioritize and redrive, run_at or delay for reschedule and redrive, payload_patch for redrive.
+type OperationSetRequest struct {
+	// Delay Time from when the operation comes to a job until the job is due; 0s to 732d
+	//
+	// Examples: 30s
+	Delay *string `json:"delay,omitempty"`
+
+	// PayloadPatch Changes of the payload of each dead job, as a merge patch (RFC 7396), up to 8 KiB. The changed payload is checked like that of a redrive of one job.
+	PayloadPatch interface{} `json:"payload_patch,omitempty"`
+
+	// Priority Priority
+	Priority *OperationSetRequestPriority `json:"priority,omitempty"`
+
+	// RunAt Time at which the jobs are due, with its time zone
+	RunAt *time.Time `json:"run_at,omitempty"`
+}
+
+// OperationSetRequestPriority Priority
+type OperationSetRequestPriority string
 
 // OperationView Operation on many jobs or runs. Fields without a value are absent.
 type OperationView struct {
@@ -3255,7 +3477,7 @@ type OperationView struct {
 	// Examples: 2027-03-28T01:00:00.000Z
 	CreatedAt time.Time `json:"created_at"`
 
-	// Done Number of jobs or runs that have succeeded
+	// Done Number of jobs or runs to which the action was done; of a backfill, of those that have succeeded
 	Done int64 `json:"done"`
 
 	// EndedAt Time at which the operation ended
@@ -3271,7 +3493,7 @@ type OperationView struct {
 	// Examples: 2027-03-28T01:00:00.000Z
 	EstimatedEndAt *time.Time `json:"estimated_end_at,omitempty"`
 
-	// Failed Number of jobs or runs that have ended with any other status
+	// Failed Number of jobs or runs to which the action could not be done; of a backfill, of those that have ended with any other status
 	Failed int64 `json:"failed"`
 
 	// From Earliest nominal time of a backfill
@@ -3279,16 +3501,16 @@ type OperationView struct {
 	// Examples: 2027-03-28T01:00:00.000Z
 	From *time.Time `json:"from,omitempty"`
 
-	// Matched Number of nominal times in the range; at the end it is the sum of done, skipped and failed. An edit of the schedule may change it.
+	// Matched Number of jobs or runs that match, so far while it is COUNTING; of nominal times in the range of a backfill, which an edit of the schedule may change. In the end it is the sum of done, skipped and failed.
 	Matched *int64 `json:"matched,omitempty"`
 
-	// MatchedAtLeast Number of nominal times that a dry run examined, instead of matched, if 20 s did not suffice for all
+	// MatchedAtLeast Number of jobs, runs or nominal times that a dry run examined, instead of matched, if 20 s did not suffice for all
 	MatchedAtLeast *int64 `json:"matched_at_least,omitempty"`
 
 	// MaxRunning Maximum number of jobs or runs of a backfill that are open at a time
 	MaxRunning *int64 `json:"max_running,omitempty"`
 
-	// Open Number of jobs or runs that have not ended, as far as the operation knows
+	// Open Number of jobs or runs of a backfill or a canary that have not ended, as far as the operation knows
 	Open int64 `json:"open"`
 
 	// OperationID Identifier; absent for a dry run
@@ -3303,10 +3525,10 @@ type OperationView struct {
 	// Schedule Name of the schedule of a backfill
 	Schedule *string `json:"schedule,omitempty"`
 
-	// Skipped Number of nominal times that were left out because they ran, or have not ended
+	// Skipped Number of jobs or runs whose state did not allow the action any more; of a backfill, of nominal times that ran, or have not ended
 	Skipped int64 `json:"skipped"`
 
-	// Status Status; FAILED if all that matched has failed, or with a status_reason. Absent for a dry run.
+	// Status Status: COUNTING while it notes what matches, CANARY while it waits for the first ones; FAILED if all that matched has failed, or with a status_reason. Absent for a dry run.
 	Status *OperationViewStatus `json:"status,omitempty"`
 
 	// StatusReason Reason for a status.
@@ -3324,7 +3546,7 @@ type OperationViewAction string
 // OperationViewOrder Nominal times that a backfill makes first
 type OperationViewOrder string
 
-// OperationViewStatus Status; FAILED if all that matched has failed, or with a status_reason. Absent for a dry run.
+// OperationViewStatus Status: COUNTING while it notes what matches, CANARY while it waits for the first ones; FAILED if all that matched has failed, or with a status_reason. Absent for a dry run.
 type OperationViewStatus string
 
 // PausePage Page of a list.
@@ -5036,6 +5258,12 @@ type ListOperationsParams struct {
 	Cursor *string `form:"cursor,omitempty" json:"cursor,omitempty"`
 }
 
+// CreateOperationParams defines parameters for CreateOperation.
+type CreateOperationParams struct {
+	// IdempotencyKey Idempotency key, printable ASCII, which identifies this request for 24 hours
+	IdempotencyKey *string `json:"Idempotency-Key,omitempty"`
+}
+
 // GetOperationParams defines parameters for GetOperation.
 type GetOperationParams struct {
 	// Wait Maximum wait for a final status. On timeout the current state is returned; it is returned at once, with Retry-After, when too many requests of the tenant wait; 0s to 25s
@@ -5329,6 +5557,7 @@ var (
 	ListLimitKeys        = Operation{ID: "listLimitKeys", Method: "GET", Path: "/v1/limits/{name}/keys"}
 	GetDocument          = Operation{ID: "getDocument", Method: "GET", Path: "/v1/openapi.json"}
 	ListOperations       = Operation{ID: "listOperations", Method: "GET", Path: "/v1/operations"}
+	CreateOperation      = Operation{ID: "createOperation", Method: "POST", Path: "/v1/operations"}
 	GetOperation         = Operation{ID: "getOperation", Method: "GET", Path: "/v1/operations/{id}"}
 	PauseOperation       = Operation{ID: "pauseOperation", Method: "POST", Path: "/v1/operations/{id}/pause"}
 	ProceedOperation     = Operation{ID: "proceedOperation", Method: "POST", Path: "/v1/operations/{id}/proceed"}
@@ -5423,6 +5652,7 @@ var Operations = []Operation{
 	ListLimitKeys,
 	GetDocument,
 	ListOperations,
+	CreateOperation,
 	GetOperation,
 	PauseOperation,
 	ProceedOperation,

@@ -48,6 +48,7 @@ func (s *shell) awaitOperation(id string) error {
 type operations struct {
 	Ls      listOperations   `cmd:"" help:"List operations, newest first."`
 	Get     getOperation     `cmd:"" help:"Show an operation."`
+	Create  createOperation  `cmd:"" help:"Do one action to many jobs or runs."`
 	Pause   pauseOperation   `cmd:"" help:"Pause an operation: nothing new is made, and what is open continues."`
 	Resume  resumeOperation  `cmd:"" help:"Resume a paused operation."`
 	Stop    stopOperation    `cmd:"" help:"Stop an operation; what is open continues."`

@@ -62,7 +62,9 @@ var examples = map[string][]string{
 	"webhook deliveries": {"punctual webhook deliveries ops --status DEAD"},
 	"webhook redeliver":  {"punctual webhook redeliver ops 01JQ7Z3W9V5K2M8X4T6B1N0C9D"},
 
-	"operation ls":     {"punctual operation ls"},
+	"operation ls": {"punctual operation ls"},
+	"operation create": {"punctual operation create redrive --task mail --canary 10 --rate 500/1s --wait",
+		"punctual operation create cancel --tag customer=42 --dry-run"},
 	"operation get":    {"punctual operation get 01JQ7Z3W9V5K2M8X4T6B1N0C9D --wait"},
 	"operation pause":  {"punctual operation pause 01JQ7Z3W9V5K2M8X4T6B1N0C9D"},
 	"operation resume": {"punctual operation resume 01JQ7Z3W9V5K2M8X4T6B1N0C9D"},
