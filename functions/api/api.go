@@ -1,6 +1,7 @@
 package api
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
 	"net/http"
@@ -31,13 +32,15 @@ func New(d Deps) http.Handler {
 	if d.ScheduleQuota == 0 {
 		d.ScheduleQuota = contract.ScheduleQuota
 	}
+	d.AuditKept = cmp.Or(d.AuditKept, contract.AuditKept)
 	if d.Entropy == nil {
 		d.Entropy = rand.Reader
 	}
 	core := spec.NewCore(d)
 	o := rest.Options{
 		Title: "Punctual", Version: "1", About: about, SchemaName: schemaName, Catalogue: spec.Catalogue,
-		NoSignIn: d.NoSignIn, Log: d.Log, Meter: d.Meter,
+		NoSignIn: d.NoSignIn, Now: d.Clock.Now, AuditKept: d.AuditKept, Log: d.Log,
+		Meter: d.Meter,
 	}
 	if d.RateLimit.Rate > 0 {
 		o.Limit = func(ctx context.Context, t tenant.ID) error { return spec.Limited(core.Limit.Allow(ctx, t)) }

@@ -16,6 +16,9 @@ import (
 // schemaTexts describe the schemas of answers, by name.
 var schemaTexts = map[string]string{
 	"AttemptView":              "Attempt of a job that has ended.",
+	"AuditActor":               "Caller that made a change.",
+	"AuditChange":              "Value that changed.",
+	"AuditView":                "Change that a caller made.",
 	"BatchAnswer":              "Outcomes of the jobs of a batch.",
 	"BatchItem":                "Outcome of one job of a batch: the job, or a problem.",
 	"CalendarView":             "Calendar of a schedule.",
@@ -151,6 +154,7 @@ var tags = []*huma.Tag{
 	{Name: spec.TagRuns, Description: "Runs of dags, and operations on them."},
 	{Name: spec.TagTasks, Description: "Tasks: settings that jobs share."},
 	{Name: spec.TagPauses, Description: "Pauses of all jobs, or of one task."},
+	{Name: spec.TagAudit, Description: "Audit: who changed what, when and why."},
 	{Name: spec.TagSystem, Description: "State of the API, its document and its problems."},
 }
 

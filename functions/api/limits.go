@@ -16,6 +16,7 @@ import (
 	"punctual/functions/engine/ahead"
 	"punctual/functions/engine/notify"
 	"punctual/functions/engine/show"
+	"punctual/shared/audit"
 	"punctual/shared/calendar"
 	"punctual/shared/contract"
 	"punctual/shared/job"
@@ -33,6 +34,7 @@ import (
 // {=name}, so no limit is typed twice.
 var limits = strings.NewReplacer(
 	"{=ahead_years}", strconv.Itoa(rest.YearsAhead),
+	"{=audit_changes}", strconv.Itoa(audit.MaxChanges),
 	"{=batch_jobs}", strconv.Itoa(contract.MaxBatchJobs),
 	"{=batch_mib}", strconv.Itoa(contract.MaxBatchBody>>20),
 	"{=calm_default}", strconv.Itoa(forecastapi.CalmDefault),

@@ -274,6 +274,7 @@ func TestDocument_NamesEveryRouteAndCode(t *testing.T) {
 	want := []string{
 		"DELETE /v1/exclusions/{name}", "DELETE /v1/jobs/{id}", "DELETE /v1/limits/{name}", "DELETE /v1/pauses/{scope}",
 		"DELETE /v1/schedules/{name}", "DELETE /v1/tasks/{name}",
+		"GET /v1/audit",
 		"GET /v1/dead-letters", "GET /v1/dead-letters/groups",
 		"GET /v1/exclusions", "GET /v1/exclusions/{name}", "GET /v1/health", "GET /v1/jobs",
 		"GET /v1/jobs/{id}", "GET /v1/jobs/{id}/attempts",

@@ -8,6 +8,7 @@ import (
 
 	"github.com/danielgtaylor/huma/v2"
 
+	"punctual/functions/api/admin"
 	"punctual/functions/api/dags"
 	"punctual/functions/api/field"
 	forecastapi "punctual/functions/api/forecast"
@@ -16,6 +17,7 @@ import (
 	"punctual/functions/api/schedules"
 	"punctual/functions/api/spec"
 	"punctual/functions/engine/show"
+	"punctual/shared/audit"
 	"punctual/shared/calendar"
 	"punctual/shared/contract"
 	"punctual/shared/dag"
@@ -111,6 +113,8 @@ var ownParameterBounds = map[string]fieldBounds{
 	"getForecast":     {"step": field.Lasting(forecastapi.MinStep, forecastapi.MaxStep)},
 	"listCalmMinutes": {"count": field.All(field.WholeParameter(1, forecastapi.CalmMost),
 		field.Default(forecastapi.CalmDefault))},
+	"listAudit": {"actor": field.Characters(1, admin.MaxActor), "resource": field.Characters(1, admin.MaxResource),
+		"action": field.OneOf(audit.Actions())},
 }
 
 // searchBounds are the bounds of parameters of a search.

@@ -107,7 +107,11 @@ func retention(days int) awslogs.RetentionDays {
 		{60, awslogs.RetentionDays_TWO_MONTHS}, {90, awslogs.RetentionDays_THREE_MONTHS},
 		{120, awslogs.RetentionDays_FOUR_MONTHS},
 		{150, awslogs.RetentionDays_FIVE_MONTHS}, {180, awslogs.RetentionDays_SIX_MONTHS},
-		{365, awslogs.RetentionDays_ONE_YEAR},
+		{365, awslogs.RetentionDays_ONE_YEAR}, {400, awslogs.RetentionDays_THIRTEEN_MONTHS},
+		{545, awslogs.RetentionDays_EIGHTEEN_MONTHS}, {731, awslogs.RetentionDays_TWO_YEARS},
+		{1096, awslogs.RetentionDays_THREE_YEARS}, {1827, awslogs.RetentionDays_FIVE_YEARS},
+		{2192, awslogs.RetentionDays_SIX_YEARS}, {2557, awslogs.RetentionDays_SEVEN_YEARS},
+		{2922, awslogs.RetentionDays_EIGHT_YEARS}, {3288, awslogs.RetentionDays_NINE_YEARS},
 	} {
 		if days <= r.days {
 			return r.is

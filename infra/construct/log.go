@@ -18,15 +18,24 @@ type Logs struct {
 }
 
 // NewLogs makes a group for each name, whose lines expire after some days; keep retains the groups when their stack is
-// deleted. The keys are the arguments of Group and In.
-func NewLogs(scope constructs.Construct, names map[string]string, days int, keep bool) Logs {
+// deleted. The keys of names are the arguments of days, Group and In.
+func NewLogs(scope constructs.Construct, names map[string]string, days func(what string) int, keep bool) Logs {
 	l := Logs{groups: map[string]awslogs.LogGroup{}, names: names}
 	for _, what := range slices.Sorted(maps.Keys(names)) {
 		l.groups[what] = awslogs.NewLogGroup(scope, jsii.String("Log-"+what), &awslogs.LogGroupProps{
-			LogGroupName: jsii.String(names[what]), Retention: retention(days), RemovalPolicy: removal(keep),
+			LogGroupName: jsii.String(names[what]), Retention: retention(days(what)), RemovalPolicy: removal(keep),
 		})
 	}
 	return l
+}
+
+// NewStream makes a stream in one of them, for what does not make its own. It is in the stack of the group, so that it
+// is retained together with it.
+func (l Logs) NewStream(what, name string, keep bool) {
+	group := l.groups[what]
+	awslogs.NewLogStream(group.Stack(), jsii.String("Stream-"+what), &awslogs.LogStreamProps{
+		LogGroup: group, LogStreamName: jsii.String(name), RemovalPolicy: removal(keep),
+	})
 }
 
 // Group returns one of them, in its own stack.

@@ -73,6 +73,9 @@ func newTable(scope constructs.Construct, s contract.Schema, p TablesProps) awsd
 	if s.Stream {
 		props.DynamoStream = awsdynamodb.StreamViewType_NEW_AND_OLD_IMAGES
 	}
+	if s.Shipped {
+		props.DynamoStream = awsdynamodb.StreamViewType_NEW_IMAGE
+	}
 	warm := p.warm(s.Name)
 	props.WarmThroughput = warm
 	var indexes []*awsdynamodb.GlobalSecondaryIndexPropsV2

@@ -34,6 +34,7 @@ const (
 	dynamo    = "AWS/DynamoDB"
 	gateway   = "AWS/ApiGateway"
 	scheduler = "AWS/Scheduler"
+	pipes     = "AWS/EventBridge/Pipes"
 	visible   = "ApproximateNumberOfMessagesVisible"
 	inFlight  = "ApproximateNumberOfMessagesNotVisible"
 	age       = "ApproximateAgeOfOldestMessage"
@@ -202,6 +203,12 @@ func alarms(s target.Settings) []alarm {
 	add(alarm{name: "stream-late", runbook: "stream-late",
 		means:  "Changes of the jobs table are processed over a minute late; jobs due soon start late by as much.",
 		metric: fn(Stream, "IteratorAge", "Maximum"), over: 60_000, bad: 3, of: 3, pages: true})
+	if !s.Emulated { // an emulator has no pipes
+		add(alarm{name: "audit-pipe-fails", runbook: "audit-pipe",
+			means:  "The pipe that copies the audit to its log group fails; entries wait in the stream for a day.",
+			metric: construct.Measure(pipes, "ExecutionFailed", "Sum", "PipeName", auditPipe(s)), over: 0,
+			bad: 3, of: 15})
+	}
 	add(alarm{name: "timers-throttled", runbook: "timers",
 		means:  "EventBridge Scheduler throttles timers; jobs accepted over 14 minutes ahead may start late.",
 		metric: construct.Measure(scheduler, "InvocationThrottleCount", "Sum", "ScheduleGroup", s.Prefix), over: 0,

@@ -37,7 +37,17 @@ func NewData(scope constructs.Construct, s target.Settings) Data {
 	})
 	d.Queues = construct.NewQueues(stack, d.Key, names.QueueName, s.Keep)
 	d.Bucket = construct.NewBucket(stack, "Payloads", d.Key, s.Keep, !s.Keep && !s.Emulated)
-	d.Logs = construct.NewLogs(stack, logNames(s), int(s.Logs), s.Keep)
+	d.Logs = construct.NewLogs(stack, logNames(s), func(what string) int {
+		if what == auditLog {
+			return int(s.Audit)
+		}
+		return int(s.Logs)
+	}, s.Keep)
+	if !s.Emulated { // an emulator has no pipes
+		d.Logs.NewStream(auditLog, auditStream, s.Keep)
+		d.Tables.Ship(stack, construct.ShipProps{Name: auditPipe(s), Table: contract.Audit,
+			Attribute: contract.AttrEntry, Group: d.Logs.Group(auditLog), LogStream: auditStream})
+	}
 	// What refuses its deletion is made last: a resource that fails after it would block the roll-back.
 	first := append(d.Queues.All(), d.Bucket.Made())
 	if s.Tokens.Auth == target.ByCognito {
@@ -70,10 +80,17 @@ func NewData(scope constructs.Construct, s target.Settings) Data {
 // Who writes logs, besides the functions.
 const (
 	accessLog  = "access"  // a line for each request to the API
+	auditLog   = "audit"   // a line for each change that a caller made
 	workerLog  = "worker"  // what workers write
 	networkLog = "network" // refused connections
 	clusterLog = "cluster" // the cluster's control plane
 )
+
+// auditStream is the stream of the log group of the audit: what fills it makes none.
+const auditStream = "entries"
+
+// auditPipe names the pipe that copies entries of the audit into its log group.
+func auditPipe(s target.Settings) string { return s.Prefix + "-audit" }
 
 // logNames are the names of all log groups. EKS writes under a name of its own, and would make a
 // group that is kept for ever.
@@ -83,6 +100,7 @@ func logNames(s target.Settings) map[string]string {
 		names[p.name] = "/punctual/" + s.Prefix + "-" + p.name
 	}
 	if !s.Emulated {
+		names[auditLog] = "/punctual/" + s.Prefix + "/audit"
 		names[networkLog] = "/punctual/" + s.Prefix + "-network"
 		names[clusterLog] = "/aws/eks/" + s.Prefix + "/cluster"
 	}

@@ -40,6 +40,11 @@ var differences = map[string]string{
 	"flow: missing AWS::CloudWatch::Alarm, a canary's":                                 "MiniStack has no CodeDeploy",
 	"flow: missing AWS::IAM::Role, a canary's":                                         "MiniStack has no CodeDeploy",
 	"flow: missing AWS::IAM::Policy, a canary's":                                       "MiniStack has no CodeDeploy",
+	"data: missing AWS::Logs::LogGroup Logaudit106978BF":                               "MiniStack has no pipes",
+	"data: missing AWS::Logs::LogStream Streamaudit9FF5D2AB":                           "MiniStack has no pipes",
+	"data: missing AWS::Pipes::Pipe Pipepunctualaudit":                                 "MiniStack has no pipes",
+	"data: missing AWS::IAM::Role Rolepunctualaudit5FE1454A":                           "MiniStack has no pipes",
+	"data: missing AWS::IAM::Policy RolepunctualauditDefaultPolicy5E91A935":            "MiniStack has no pipes",
 	"watch: AWS::CloudWatch::Alarm Properties.Threshold":                               "there is no fleet",
 	"watch: missing AWS::CloudWatch::Alarm backloglong0C190CE6":                        "MiniStack refuses metric math",
 	"watch: missing AWS::CloudWatch::Alarm backlogshort436CF430":                       "MiniStack refuses metric math",
@@ -56,6 +61,7 @@ var differences = map[string]string{
 	"watch: missing AWS::CloudWatch::Alarm workerssilentshort00EE5407":                 "there is no fleet",
 	"watch: missing AWS::CloudWatch::Alarm failurerate40F4484E":                        "MiniStack refuses metric math",
 	"watch: missing AWS::CloudWatch::Alarm runsfailB03E7C89":                           "MiniStack refuses metric math",
+	"watch: missing AWS::CloudWatch::Alarm auditpipefails15A37582":                     "MiniStack has no pipes",
 	"watch: missing AWS::CloudWatch::Alarm duplicates6A6DEF49":                         "MiniStack refuses metric math",
 }
 

@@ -89,6 +89,7 @@ func (v vars) promoting() []construct.Var {
 func (v vars) api() []construct.Var {
 	env := append(v.timerVars(), construct.Var{Name: "PUNCTUAL_SCHEDULE_QUOTA", Value: strconv.Itoa(v.s.Quota)},
 		construct.Var{Name: "PUNCTUAL_AUTH", Value: string(v.s.Tokens.Auth)},
+		construct.Var{Name: "PUNCTUAL_AUDIT_DAYS", Value: strconv.Itoa(int(v.s.Audit))},
 		construct.Var{Name: "PUNCTUAL_TENANT_WAITING", Value: strconv.Itoa(v.s.Flow.Waiting())})
 	if len(v.s.HTTPAllow) > 0 {
 		env = append(env, construct.Var{Name: "PUNCTUAL_HTTP_ALLOW", Value: strings.Join(v.s.HTTPAllow, ",")})
@@ -200,7 +201,7 @@ func parts() []part {
 				queries: []query{
 					{contract.Jobs, []string{"", contract.GroupIndex, contract.DeadIndex, contract.DueIndex}},
 					{contract.Schedules, []string{""}}, {contract.Tasks, []string{""}},
-					{contract.Runs, []string{""}}, {contract.Dags, []string{""}},
+					{contract.Runs, []string{""}}, {contract.Dags, []string{""}}, {contract.Audit, []string{""}},
 				},
 				counts: true, asks: contract.FiringQueues(),
 			},
@@ -221,6 +222,7 @@ func parts() []part {
 					{contract.Runs, []construct.Verb{construct.Get, construct.GetMany, construct.Put, construct.Update,
 						construct.Delete, construct.Check}},
 					{contract.Dags, []construct.Verb{construct.Get, construct.Put, construct.Update}},
+					{contract.Audit, []construct.Verb{construct.Put}}, // no entry is changed or deleted
 				},
 				queries: []query{
 					{contract.Jobs, []string{"", contract.DueIndex, contract.GroupIndex, contract.DeadIndex}},

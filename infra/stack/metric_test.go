@@ -298,6 +298,7 @@ var theirs = map[string]string{
 	"AWS/Lambda Invocations":                        "FunctionName or ExecutedVersion,FunctionName,Resource",
 	"AWS/Lambda IteratorAge":                        "FunctionName",
 	"AWS/Lambda Throttles":                          "FunctionName",
+	"AWS/EventBridge/Pipes ExecutionFailed":         "PipeName",
 	"AWS/SQS ApproximateAgeOfOldestMessage":         "QueueName",
 	"AWS/SQS ApproximateNumberOfMessagesNotVisible": "QueueName",
 	"AWS/SQS ApproximateNumberOfMessagesVisible":    "QueueName",

@@ -40,7 +40,8 @@ func (d *synthesized) reaches(
 	case "AWS/Lambda IteratorAge":
 		return reach{0, 24 * 60 * minuteMS}, true // DynamoDB keeps a stream's records for a day
 	case "AWS/Lambda Throttles", "AWS/SQS ApproximateNumberOfMessagesVisible", "AWS/Scheduler InvocationThrottleCount",
-		"AWS/Scheduler InvocationDroppedCount", "AWS/DynamoDB ReadThrottleEvents", "AWS/DynamoDB WriteThrottleEvents":
+		"AWS/Scheduler InvocationDroppedCount", "AWS/DynamoDB ReadThrottleEvents", "AWS/DynamoDB WriteThrottleEvents",
+		"AWS/EventBridge/Pipes ExecutionFailed":
 		return unbounded, true
 	case "AWS/SQS ApproximateAgeOfOldestMessage":
 		return reach{0, contract.DeadLetterKept.Seconds()}, true

@@ -85,6 +85,7 @@ func Check(s Settings) error {
 	m.when(s.Shards < 1 || s.Shards > MaxShards || s.Shards&(s.Shards-1) != 0, "shards is %d: %s", s.Shards,
 		shardsAllowed)
 	m.when(s.Quota < 1 || s.Quota > MaxQuota, "schedule_quota is %d: %s", s.Quota, quotaAllowed)
+	m.when(!slices.Contains(logDays, s.Audit), "audit_days is %d: one of %v", s.Audit, logDays)
 	m.when(!slices.Contains(logDays, s.Logs), "logs are kept %d days: CloudWatch takes one of %v", s.Logs, logDays)
 	m.when(s.Concurrency < 0 || s.Concurrency > 0 && s.Concurrency < 10, "concurrency is %d: %s", s.Concurrency,
 		concurrencyAllowed)

@@ -32,6 +32,7 @@ func TestTargets_AreOnThePageOfLimits(t *testing.T) {
 		{"requests with `wait` that wait at once, of each tenant; more are answered at once, with `Retry-After`",
 			number(d.Flow.Waiting()), number(p.Flow.Waiting())},
 		{"runs a minute of a tenant's schedules, each at its busiest", number(d.Quota), number(p.Quota)},
+		{"days for which it is kept who changed what", number(int(d.Audit)), number(int(p.Audit))},
 		{"pods of pool short", pods(d.Fleet.Short), pods(p.Fleet.Short)},
 		{"slots of a pod of pool short", number(d.Fleet.Short.Slots), number(p.Fleet.Short.Slots)},
 		{"pods of pool long", pods(d.Fleet.Long), pods(p.Fleet.Long)},

@@ -19,7 +19,7 @@ func base(name string) Settings {
 	return Settings{
 		Target: name, Prefix: "punctual", Region: "us-east-1", Arch: ARM, Shards: contract.DefaultShards,
 		Quota: contract.ScheduleQuota,
-		Logs:  30,
+		Logs:  30, Audit: contract.AuditDays,
 		Tokens: Tokens{Auth: ByToken, AudienceClaim: "aud", TenantClaim: "tenant", ScopeClaim: "scope",
 			ScopePrefix: "punctual:"},
 		Origin: Sources{
@@ -86,7 +86,8 @@ var provisioned = map[string]Capacity{"dev": {1, 500}, "prod": {1, 10_000}, "emu
 // comma-separated), issuer, audience (comma-separated), jwks, audience_claim, tenant_claim, tenant_scope,
 // group_claim, scope_claim, scope_prefix, console_client, console_scope (comma-separated), console_audience,
 // console_origins (comma-separated), mail (address for alarms), page (for those that wake a person; mail without it),
-// http_allow (CIDRs, comma-separated; link-local and metadata addresses stay closed), capacity (demand, the default, or
+// audit_days (how long it is kept who changed what; 400 without it), http_allow (CIDRs, comma-separated; link-local and
+// metadata addresses stay closed), capacity (demand, the default, or
 // provisioned: a third of the price at steady load, and it throttles while load grows faster than DynamoDB scales),
 // zones (of the fleet, by name, comma-separated), operators (ARN of the role of those who
 // use kubectl), waf (yes: a web ACL before the API), hold (yes: nothing runs but the API, for a restore),
@@ -186,6 +187,13 @@ func Load(context func(key string) string) (Settings, error) {
 			}
 			*o.to = n
 		}
+	}
+	if v := context("audit_days"); v != "" {
+		n, err := strconv.Atoi(v)
+		if err != nil {
+			return s, fmt.Errorf("audit_days is %q: one of %v", v, logDays)
+		}
+		s.Audit = Days(n)
 	}
 	s.Flow = s.Flow.Within(s.Concurrency)
 	return s, Check(s)

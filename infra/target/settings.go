@@ -43,6 +43,7 @@ type Settings struct {
 	BackupAccount string
 	Keep          bool    // data outlives its stack: retain and deletion protection
 	Logs          Days    // how long log lines are kept
+	Audit         Days    // how long it is kept who changed what, in the table and in the log group
 	Tokens        Tokens  // who may call the API
 	API           API     // how much of it
 	Flow          Flow    // how much the functions may do at once

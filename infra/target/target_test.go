@@ -246,6 +246,7 @@ func TestCheck_RefusesImpossibleSizes(t *testing.T) {
 		"zones are 1":                       func(s *Settings) { s.Fleet.Zones = 1 },
 		"NAT gateways are 4":                func(s *Settings) { s.Fleet.NATs = 4 },
 		"logs are kept 31 days":             func(s *Settings) { s.Logs = 31 },
+		"audit_days is 399":                 func(s *Settings) { s.Audit = 399 },
 		"architecture is \"\"":              func(s *Settings) { s.Arch = "" },
 	} {
 		s, err := Load(named("prod"))

@@ -180,6 +180,7 @@ These differ by target. What is more is answered 429; with ` + "`Retry-After`" +
 | requests at once after a rest, of each tenant | 100 | 2,000 | ` + "`tenant_burst`" + ` |
 | requests with ` + "`" + `wait` + "`" + ` that wait at once, of each tenant; more are answered at once, with ` + "`" + `Retry-After` + "`" + ` | 3 | 20 | |
 | runs a minute of a tenant's schedules, each at its busiest | 1,000 | 1,000 | ` + "`schedule_quota`" + ` |
+| days for which it is kept who changed what | 400 | 400 | ` + "`audit_days`" + ` |
 | pods of pool short | 1 to 4 | 2 to 60 | |
 | slots of a pod of pool short | 25 | 25 | |
 | pods of pool long | 0 to 2 | 1 to 40 | |
@@ -231,6 +232,7 @@ func TestLimits_AreThoseOfTheCode(t *testing.T) {
 // inside are constants of the blocks below that bound nothing of a user's.
 var inside = map[string]string{
 	"TaskStretch": "a part of how lists find jobs", "ScheduleQuota": "a deployment's, whose line infra/target checks",
+	"AuditKept":     "a deployment's, whose line infra/target checks",
 	"TombstoneKept": "a deleted job is not found, tombstone or not", "NamePattern": "said in words",
 	"DurationPattern": "a form, not a limit", "MaxClaimResult": "where a result is kept, not whether",
 	"MaxPreview": "of what is shown of a result that is not kept",

@@ -8,6 +8,7 @@ import (
 // folders lists every folder that may hold Go code. A pattern's * matches one path element, and
 // what lies below a pattern belongs to it.
 var folders = []string{
+	"shared/audit",
 	"shared/aws/*",
 	"shared/cache",
 	"shared/calendar",

@@ -26,6 +26,10 @@ func checkWriteNames(files []source) []string {
 	}
 	var breaches []string
 	for _, f := range files {
+		// The actions that users see have names of the same form, and the generated client lists them.
+		if within("shared/audit", f.dir) || within("shared/client/rest", f.dir) {
+			continue
+		}
 		ast.Inspect(f.syntax, func(n ast.Node) bool {
 			if dir, ok := makers[textOf(n)]; ok && dir != f.dir {
 				breaches = append(breaches, fmt.Sprintf("%s repeats %q, the name of a write of %s: use the constant",

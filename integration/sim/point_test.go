@@ -72,7 +72,7 @@ func cleanly(t *testing.T, s Story) ([]Point, time.Duration) {
 func atEachPoint(t *testing.T, f Fault, after time.Duration, skip func(Point) bool) {
 	t.Parallel()
 	only := os.Getenv("SIM_STORY")
-	stories := slices.Concat(Stories, Recurring, Graphs, RunsOfSchedules, Afters, Limited, OneJob, Unique,
+	stories := slices.Concat(Stories, Recurring, Graphs, RunsOfSchedules, Afters, Limited, OneJob, Audited, Unique,
 		Backfilled, Logged, Announced, Operated)
 	if os.Getenv("SIM_FULL") != "" || os.Getenv("SIM_STRIDE") != "" {
 		for _, s := range Troubles { // these run without a fault elsewhere

@@ -65,6 +65,11 @@ func (c *Client) DeleteTask(ctx context.Context, name string) error {
 	return err
 }
 
+// Audit iterates over the changes that callers made, newest first; nil parameters select all.
+func (c *Client) Audit(ctx context.Context, only *rest.ListAuditParams) iter.Seq2[rest.AuditView, error] {
+	return list[rest.AuditView](ctx, c, rest.ListAudit, Request{Params: only})
+}
+
 // Pauses iterates over the pauses of tasks and of everything.
 func (c *Client) Pauses(ctx context.Context) iter.Seq2[rest.PauseView, error] {
 	return list[rest.PauseView](ctx, c, rest.ListPauses, Request{})

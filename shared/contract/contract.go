@@ -92,6 +92,9 @@ const (
 // HealthPort is where a worker in the cluster answers GET /live and /ready.
 const HealthPort = 8081
 
+// AuditDays is how many days an entry of the audit is kept, unless a deployment says otherwise.
+const AuditDays = 400
+
 // Retention.
 const (
 	FinishedKept = 30 * 24 * time.Hour
@@ -100,6 +103,7 @@ const (
 	// retried, which is DeadKept after its own end. While the run goes on, it is extended.
 	NodeKept        = DeadKept + 30*24*time.Hour
 	IdempotencyKept = 24 * time.Hour
+	AuditKept       = AuditDays * 24 * time.Hour
 	TombstoneKept   = 24 * time.Hour
 )
 

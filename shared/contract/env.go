@@ -27,6 +27,8 @@ type Env struct {
 	HTTPAllow    []string // PUNCTUAL_HTTP_ALLOW: CIDRs that http jobs may reach although special; default none
 	Quota        int      // PUNCTUAL_SCHEDULE_QUOTA: runs a minute of a tenant's schedules; default ScheduleQuota
 
+	AuditDays int // PUNCTUAL_AUDIT_DAYS: how long an entry of the audit is kept; default AuditDays
+
 	// PUNCTUAL_ZONEINFO: file of newer time zone rules, which may be absent; default none
 	ZoneFile string
 
@@ -129,6 +131,7 @@ func LoadEnv(lookup func(string) (string, bool), needs ...string) (Env, error) {
 		{"PUNCTUAL_SLOTS", &e.Slots, 25, 1},
 		{"PUNCTUAL_DRAIN_SECONDS", &e.DrainSeconds, 25, 1},
 		{"PUNCTUAL_SCHEDULE_QUOTA", &e.Quota, ScheduleQuota, 1},
+		{"PUNCTUAL_AUDIT_DAYS", &e.AuditDays, AuditDays, 1},
 		{"PUNCTUAL_TENANT_RATE", &e.TenantRate, 0, 0},
 		{"PUNCTUAL_TENANT_BURST", &e.TenantBurst, 0, 0},
 		{"PUNCTUAL_TENANT_WAITING", &e.TenantWaiting, 0, 0},

@@ -8,6 +8,7 @@ const (
 	Schedules = "schedules"
 	Dags      = "dags"
 	Runs      = "runs"
+	Audit     = "audit" // who changed what
 )
 
 // Indexes of the jobs table (due also on schedules and runs).
@@ -31,6 +32,7 @@ const (
 	AttrDeadAt    = "dead_at"    // N: ms
 	AttrExpiresAt = "expires_at" // N: s; the tables' TTL
 	AttrNear      = "near"       // S "1": the stream consumer's filter
+	AttrEntry     = "entry"      // S: an entry of the audit as JSON, which is also a line of the log group
 )
 
 // ContentMarks are the attributes of a row that may have items of its own: one of these, or an attempt
@@ -57,14 +59,15 @@ type Schema struct {
 	PK, SK  string // SK "" where there is none; both are strings
 	Indexes []Index
 	TTL     bool
-	Stream  bool
+	Stream  bool // a function reads its changes
+	Shipped bool // its new items are also lines of a log group
 }
 
 // Guarded are the tables that nothing runs by once they were restored, until an operator lifts that:
 // those whose items wake up by themselves, and the claims, which say what has run.
 var Guarded = []string{Jobs, Claims, Schedules, Runs}
 
-// Schemas lists every table. The jobs table alone has a stream: AWS caps the write rate of
+// Schemas lists every table. Of the tables that jobs write to, jobs alone has a stream: AWS caps the write rate of
 // tables that have one.
 func Schemas() []Schema {
 	due := Index{Name: DueIndex, PK: AttrWakeSlice, SK: AttrWakeAt, SKIsNumber: true,
@@ -82,6 +85,7 @@ func Schemas() []Schema {
 		{Name: Runs, PK: AttrPK, SK: AttrSK, TTL: true, Indexes: []Index{
 			{Name: DueIndex, PK: AttrWakeSlice, SK: AttrWakeAt, SKIsNumber: true},
 		}},
+		{Name: Audit, PK: AttrPK, SK: AttrSK, TTL: true, Shipped: true},
 	}
 }
 

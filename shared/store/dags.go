@@ -74,7 +74,7 @@ func (d Dag) write(name string, ref item.Ref, old Dag) item.Write {
 
 // PutDag implements Dags.
 func (s *Store) PutDag(
-	ctx context.Context, t tenant.ID, name, definition string, now time.Time,
+	ctx context.Context, t tenant.ID, name, definition string, now time.Time, before func(old Dag, created bool) error,
 ) (d Dag, created bool, err error) {
 	ref := dagRef(t, name)
 	d, err = update(ctx, s.table, ref, "dag "+strconv.Quote(name), dagOf, func(old Dag) ([]item.Write, error) {
@@ -86,6 +86,11 @@ func (s *Store) PutDag(
 			UpdatedAt: now}
 		if created {
 			next.CreatedAt = now
+		}
+		if before != nil {
+			if err := before(old, created); err != nil {
+				return nil, err
+			}
 		}
 		version := dagVersionRef(t, name, next.Version)
 		return []item.Write{

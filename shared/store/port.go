@@ -49,12 +49,14 @@ var _ interface {
 	Recognizer
 	Forecasts
 	StatsReader
+	AuditTrail
 } = (*Store)(nil)
 
 // Writes are writes of any items.
 type Writes interface {
 	// Put does one write of which nothing needs to be read back.
 	Put(ctx context.Context, w item.Write) error
-	// Commit does up to 100 writes, all or none. The *item.Refused says which write was refused, by index.
+	// Commit does up to 100 writes, all or none, or 99 where a request leaves an entry in the audit. The *item.Refused
+	// says which write was refused, by index.
 	Commit(ctx context.Context, writes ...item.Write) error
 }

@@ -84,8 +84,12 @@ type Dags interface {
 	// Dags reads a page of a tenant's dags in the order of names, without deleted ones, beginning after a name.
 	Dags(ctx context.Context, t tenant.ID, after string, limit int) (dags []Dag, more bool, err error)
 	// PutDag makes a definition, which PutDefinition has written, the newest version of a dag. If the newest version
-	// has the same one, it writes nothing. created says that there was no dag of that name.
-	PutDag(ctx context.Context, t tenant.ID, name, definition string, now time.Time) (d Dag, created bool, err error)
+	// has the same one, it writes nothing. created says that there was no dag of that name. Unless it is nil, before
+	// is called with what there is before something is written; an error of it keeps that.
+	PutDag(
+		ctx context.Context, t tenant.ID, name, definition string, now time.Time,
+		before func(old Dag, created bool) error,
+	) (d Dag, created bool, err error)
 	// DeleteDag deletes a dag; an absent one is a fault.NotFound. Its runs go on: they keep their definition. It
 	// calls free after it has read the dag; an error of free, which says that something else needs the dag, keeps it.
 	DeleteDag(ctx context.Context, t tenant.ID, name string, now time.Time, free func() error) error

@@ -60,7 +60,7 @@ func By(c clock.Clock, t Table, b Blobs) *Store {
 	if c == nil {
 		c = clock.System{}
 	}
-	return &Store{table: present{t, c}, clock: c, blobs: b}
+	return &Store{table: audited{present{t, c}}, clock: c, blobs: b}
 }
 
 // Row implements JobReader.

@@ -8,6 +8,7 @@ import (
 
 	"punctual/functions/api/rest"
 	"punctual/functions/api/spec"
+	"punctual/shared/audit"
 	"punctual/shared/job"
 	"punctual/shared/tenant"
 )
@@ -15,12 +16,14 @@ import (
 func (s *Handler) pauseRoutes() {
 	on := rest.Resource{Router: s.Router, Tag: spec.TagPauses, Path: "/v1/pauses"}
 	rest.Put(on, "/{scope}", "putPause", "Pause all jobs, or one task", s.putPause, rest.Route{
-		Scope: tenant.Admin, Body: spec.PauseRequest, OptionalBody: true,
+		Action: audit.PausePut,
+		Scope:  tenant.Admin, Body: spec.PauseRequest, OptionalBody: true,
 		About: "201 for a new pause. No job that it holds starts after effective_at; running attempts continue. " +
 			"After the pause is lifted, or has ended by until, the held jobs start within {=held_starts_s} s.",
 	})
 	rest.Delete(on, "/{scope}", "deletePause", "Lift a pause", s.liftPause,
-		rest.Route{Scope: tenant.Admin, About: "The held jobs start within {=held_starts_s} s."})
+		rest.Route{Action: audit.PauseDelete, Scope: tenant.Admin,
+			About: "The held jobs start within {=held_starts_s} s."})
 	rest.GetPage(on, "", "listPauses", "List pauses", s.listPauses, rest.Route{
 		About: "Ordered by scope. The pauses that the operator has set for all tenants are included.",
 	})

@@ -13,7 +13,7 @@ import (
 	"punctual/shared/tenant"
 )
 
-// Handler serves tasks, pauses and what concerns the whole deployment.
+// Handler serves tasks, pauses, the audit and what concerns the whole deployment.
 type Handler struct {
 	*spec.Core
 	document func() ([]byte, error)
@@ -24,6 +24,7 @@ func New(core *spec.Core, document func() ([]byte, error)) *Handler {
 	h := &Handler{core, document}
 	h.taskRoutes()
 	h.pauseRoutes()
+	h.auditRoutes()
 	h.systemRoutes()
 	h.workerRoutes()
 	return h

@@ -11,6 +11,7 @@ import (
 	"punctual/functions/api/field"
 	"punctual/functions/api/rest"
 	"punctual/functions/api/spec"
+	"punctual/shared/audit"
 	"punctual/shared/contract"
 	"punctual/shared/executor"
 	"punctual/shared/job"
@@ -22,13 +23,14 @@ import (
 func (s *Handler) taskRoutes() {
 	on := rest.Resource{Router: s.Router, Tag: spec.TagTasks, Path: "/v1/tasks"}
 	rest.Put(on, "/{name}", "putTask", "Create or replace a task", s.putTask, rest.Route{
-		Scope: tenant.Admin, Body: taskRequest, Conflict: true,
+		Action: audit.TaskPut,
+		Scope:  tenant.Admin, Body: taskRequest, Conflict: true,
 		About: "201 for a new task. Jobs copy the settings of their task when they are accepted, so that waiting " +
 			"jobs do not change.",
 	})
 	rest.Get(on, "/{name}", "getTask", "Get a task", s.getTask)
 	rest.Delete(on, "/{name}", "deleteTask", "Delete a task", s.deleteTask,
-		rest.Route{Scope: tenant.Admin, Conflict: true, About: "Waiting jobs still run."})
+		rest.Route{Action: audit.TaskDelete, Scope: tenant.Admin, Conflict: true, About: "Waiting jobs still run."})
 	rest.GetPage(on, "", "listTasks", "List tasks", s.listTasks,
 		rest.Route{About: "Ordered by name, built-in tasks included."})
 }
@@ -95,6 +97,14 @@ func viewTask(t job.Task) taskView {
 	}
 }
 
+// shownTask is the view of a task for the audit; nil for none.
+func shownTask(t *job.Task) any {
+	if t == nil {
+		return nil
+	}
+	return viewTask(*t)
+}
+
 // noted is a task's view with its notes.
 func (s *Handler) noted(t job.Task) taskView {
 	v := viewTask(t)
@@ -154,6 +164,7 @@ func (s *Handler) putTask(ctx context.Context, who tenant.Identity, in *rest.Nam
 		default:
 			status = http.StatusOK
 		}
+		audit.From(ctx).Changed(shownTask(old), viewTask(task))
 		return task, nil
 	})
 	return &taskAnswer{Status: status, Body: s.noted(after)}, err

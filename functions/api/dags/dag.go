@@ -10,6 +10,7 @@ import (
 	"punctual/functions/api/rest"
 	"punctual/functions/api/spec"
 	"punctual/functions/engine/runs"
+	"punctual/shared/audit"
 	"punctual/shared/dag"
 	"punctual/shared/fault"
 	"punctual/shared/job"
@@ -81,13 +82,15 @@ func asRunProblem(err error) error {
 func (s *Handler) dagRoutes() {
 	on := rest.Resource{Router: s.Router, Tag: spec.TagDags, Path: "/v1/dags"}
 	rest.Put(on, "/{name}", "putDag", "Create a dag, or a new version of it", s.putDag, rest.Route{
-		Body: dagRequest,
+		Action: audit.DagPut,
+		Body:   dagRequest,
 		About: "Answers 201 if the dag is new. Repeating the same definition makes no new version. Runs keep the " +
 			"version that they began with.",
 	})
 	rest.Get(on, "/{name}", "getDag", "Get a dag", s.getDag,
 		rest.Route{About: "Answers the newest version, or the one that version names."})
 	rest.Delete(on, "/{name}", "deleteDag", "Delete a dag", s.deleteDag, rest.Route{
+		Action:   audit.DagDelete,
 		Conflict: true, About: "Runs of the dag continue. A dag that is put under the same name later continues the " +
 			"version numbers.",
 	})
@@ -129,7 +132,9 @@ func (s *Handler) putDag(ctx context.Context, who tenant.Identity, in *rest.Name
 	if err := s.Store.PutDefinition(ctx, who.Tenant, hash, g.Encode()); err != nil {
 		return nil, err
 	}
-	d, created, err := s.Store.PutDag(ctx, who.Tenant, in.Name, hash, s.Now())
+	d, created, err := s.Store.PutDag(ctx, who.Tenant, in.Name, hash, s.Now(), func(old store.Dag, created bool) error {
+		return s.noteChange(ctx, who.Tenant, old, created, g)
+	})
 	if err != nil {
 		return nil, err
 	}
@@ -138,6 +143,24 @@ func (s *Handler) putDag(ctx context.Context, who tenant.Identity, in *rest.Name
 		status = http.StatusCreated
 	}
 	return &dagAnswer{Status: status, Body: s.viewDag(d, g.Definition)}, nil
+}
+
+// noteChange notes for the audit what a new definition changes of a dag.
+func (s *Handler) noteChange(
+	ctx context.Context, t tenant.ID, old store.Dag, created bool, after *dag.Graph,
+) error {
+	var was any
+	if !created {
+		before, err := s.Runs.Compiled(ctx, t, old.Definition)
+		switch {
+		case err == nil:
+			was = s.viewDag(store.Dag{}, before.Definition)
+		case fault.Retryable(err):
+			return err
+		} // else it cannot be read, and the change repairs that
+	}
+	audit.From(ctx).Changed(was, s.viewDag(store.Dag{}, after.Definition))
+	return nil
 }
 
 func (s *Handler) getDag(ctx context.Context, who tenant.Identity, in *getDagInput) (*dagAnswer, error) {

@@ -10,6 +10,7 @@ import (
 	"punctual/functions/api/rest"
 	"punctual/functions/api/spec"
 	"punctual/functions/engine/show"
+	"punctual/shared/audit"
 	"punctual/shared/dag"
 	"punctual/shared/fault"
 	"punctual/shared/job"
@@ -35,7 +36,7 @@ func (s *Handler) runRoutes() {
 			"themselves, some thousands a request: a page can be short, or empty, and have a cursor."})
 	rest.Get(on, "/{id}", "getRun", "Get a run, and optionally wait for its end", s.getRun)
 	rest.Delete(on, "/{id}", "deleteRun", "Delete a run that has ended", s.forgetRun,
-		rest.Route{Conflict: true, About: "Deletes the run and its jobs."})
+		rest.Route{Action: audit.RunDelete, Conflict: true, About: "Deletes the run and its jobs."})
 	rest.Get(on, "/{id}/nodes/{node}", "getRunNode", "Get a node of a run", s.getRunNode, rest.Route{
 		About: "Answers the node with its payload as sent, its result and its error; for a node with for_each, with " +
 			"a page of its items.",
@@ -52,24 +53,24 @@ func (s *Handler) runRoutes() {
 // operationRoutes registers an operator's operations on runs and nodes.
 func (s *Handler) operationRoutes(on rest.Resource) {
 	on.Path += "/{id}/"
-	takes := func(body rest.Body, about string) rest.Route {
-		return rest.Route{Body: body, OptionalBody: true, Conflict: true, About: about}
+	takes := func(a audit.Action, body rest.Body, about string) rest.Route {
+		return rest.Route{Action: a, Body: body, OptionalBody: true, Conflict: true, About: about}
 	}
 	rest.Post(on, "pause", "pauseRun", "Pause a run", s.plainOperation(s.Runs.Pause),
-		takes(operationRequest, "Nothing new starts; running jobs continue to their end."))
+		takes(audit.RunPause, operationRequest, "Nothing new starts; running jobs continue to their end."))
 	rest.Post(on, "resume", "resumeRun", "Resume a run", s.plainOperation(s.Runs.Resume),
-		takes(operationRequest, "Ends the pause of the run."))
-	rest.Post(on, "cancel", "cancelRun", "Cancel a run", s.plainOperation(s.Runs.Cancel), takes(operationRequest,
-		"Jobs that have not started become CANCELLED, and running jobs are asked to stop. Nodes with run_if always "+
-			"still run; a second cancel stops them, too."))
-	rest.Post(on, "retry", "retryRun", "Retry a run", s.retryRun, takes(runRetryRequest,
+		takes(audit.RunResume, operationRequest, "Ends the pause of the run."))
+	rest.Post(on, "cancel", "cancelRun", "Cancel a run", s.plainOperation(s.Runs.Cancel), takes(audit.RunCancel,
+		operationRequest, "Jobs that have not started become CANCELLED, and running jobs are asked to stop. Nodes "+
+			"with run_if always still run; a second cancel stops them, too."))
+	rest.Post(on, "retry", "retryRun", "Retry a run", s.retryRun, takes(audit.RunRetry, runRetryRequest,
 		"Retries failed nodes and the downstream nodes they cancelled; with from, that node and all downstream of it."))
 	rest.Post(on, "nodes/{node}/retry", "retryRunNode", "Retry a failed node", s.retryRunNode,
-		takes(operationRequest, "Retries the node and the downstream nodes it cancelled."))
+		takes(audit.NodeRetry, operationRequest, "Retries the node and the downstream nodes it cancelled."))
 	rest.Post(on, "nodes/{node}/skip", "skipRunNode", "Skip a node", s.skipRunNode,
-		takes(nodeSkipRequest, "Skips a node that is blocked, waits or has failed."))
+		takes(audit.NodeSkip, nodeSkipRequest, "Skips a node that is blocked, waits or has failed."))
 	rest.Post(on, "nodes/{node}/complete", "completeRunNode", "Complete a node by operator override",
-		s.completeRunNode, takes(nodeCompleteRequest,
+		s.completeRunNode, takes(audit.NodeComplete, nodeCompleteRequest,
 			"Sets a node that is blocked, waits or has failed to SUCCEEDED, with the given result."))
 }
 

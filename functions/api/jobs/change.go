@@ -2,6 +2,7 @@ package jobs
 
 import (
 	"context"
+	"encoding/json"
 	"net/http"
 	"time"
 
@@ -9,6 +10,7 @@ import (
 	"punctual/functions/api/rest"
 	"punctual/functions/api/spec"
 	"punctual/functions/engine/edit"
+	"punctual/shared/audit"
 	"punctual/shared/contract"
 	"punctual/shared/dag"
 	"punctual/shared/job"
@@ -108,7 +110,32 @@ func (s *Handler) readPatch(
 		}
 		c.Payload = &stored
 	}
+	noteEdit(ctx, row, c)
 	return c, r.Wrong.Err()
+}
+
+// noteEdit notes for the audit what a patch changes of a job. Metadata and a payload it notes without what they were.
+func noteEdit(ctx context.Context, row job.Row, c edit.Change) {
+	was, is := map[string]any{}, map[string]any{}
+	if c.Priority != nil {
+		was["priority"], is["priority"] = row.Priority, *c.Priority
+	}
+	if c.DueAt != nil {
+		was["due_at"], is["due_at"] = rest.At(row.DueAt), rest.At(*c.DueAt)
+	}
+	if c.Limits != nil {
+		was["limits"], is["limits"] = spec.ViewLimits(row.Limits), spec.ViewLimits(*c.Limits)
+	}
+	if c.Parents != "" && c.Parents != row.Parents {
+		was["after"], is["after"] = json.RawMessage(row.Parents), json.RawMessage(c.Parents)
+	}
+	if c.Labels != nil {
+		is["metadata"] = json.RawMessage(c.Labels.Metadata)
+	}
+	if c.Payload != nil {
+		is["payload"] = true // the audit keeps no value
+	}
+	audit.From(ctx).Changed(was, is)
 }
 
 func (s *Handler) runNow(ctx context.Context, who tenant.Identity, in *ByID) (*spec.JobAnswer, error) {

@@ -12,6 +12,7 @@ import (
 	"punctual/functions/api/rest"
 	"punctual/functions/api/spec"
 	"punctual/functions/engine/show"
+	"punctual/shared/audit"
 	"punctual/shared/contract"
 	"punctual/shared/fault"
 	"punctual/shared/job"
@@ -30,12 +31,14 @@ func (s *Handler) deadLetterRoutes() {
 			"parts. A group is a filter of jobs and of dead letters. Needs the index of jobs (search=yes).",
 	})
 	rest.Post(on, "/redrive", "redriveDeadLetters", "Redrive dead letters", s.redriveLetters, rest.Route{
-		Scope: tenant.Admin, Body: deadLettersRequest,
+		Action: audit.DeadLettersRedrive,
+		Scope:  tenant.Admin, Body: deadLettersRequest,
 		About: "Each runs as a new job. A filter skips the ones that were redriven before; one that is named by its " +
 			"identifier keeps its new_job_id. The request can be repeated safely.",
 	})
 	rest.Post(on, "/purge", "purgeDeadLetters", "Delete dead letters", s.purgeLetters, rest.Route{
-		Scope: tenant.Admin, Body: deadLettersRequest, About: "Each is deleted as by DELETE /v1/jobs/{id}.",
+		Action: audit.DeadLettersPurge,
+		Scope:  tenant.Admin, Body: deadLettersRequest, About: "Each is deleted as by DELETE /v1/jobs/{id}.",
 	})
 }
 
@@ -215,10 +218,15 @@ func (s *Handler) eachLetter(ctx context.Context, who tenant.Identity, name stri
 			if items[i].Problem != nil { // not a dead letter
 				continue
 			}
-			all.Go(func() error {
+			one := func() error {
 				items[i] = do(job.Key{Tenant: who.Tenant, ID: items[i].JobID})
 				return nil
-			})
+			}
+			if !audit.From(ctx).IsWritten() { // the first that changes takes the entry along
+				_ = one()
+				continue
+			}
+			all.Go(one)
 		}
 		_ = all.Wait() // each item has its own problem
 	}

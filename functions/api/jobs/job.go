@@ -13,6 +13,7 @@ import (
 	"punctual/functions/engine/accept"
 	"punctual/functions/engine/show"
 	"punctual/functions/engine/submit"
+	"punctual/shared/audit"
 	"punctual/shared/contract"
 	"punctual/shared/job"
 	"punctual/shared/tenant"
@@ -59,31 +60,38 @@ func (s *Handler) jobRoutes() {
 			"payload, result, tags and attempts; after that the answer is 404.",
 	})
 	rest.Patch(on, "/{id}", "patchJob", "Change a job while no attempt runs", s.patchJob, rest.Route{
+		Action:     audit.JobPatch,
 		MergePatch: true, Body: jobPatchRequest, Conflict: true,
 		About: "Each given field replaces the old value as a whole. Possible also between attempts.",
 	})
 	rest.Delete(on, "/{id}", "deleteJob", "Delete a finished job", s.deleteJob, rest.Route{
+		Action:   audit.JobDelete,
 		Conflict: true, About: "A DEAD job requires the scope punctual:admin, as deleting dead letters does.",
 	})
 	rest.Post(on, "/{id}/cancel", "cancelJob", "Cancel a job", s.cancelJob, rest.Route{
-		Also: []int{http.StatusAccepted}, Conflict: true,
+		Action: audit.JobCancel,
+		Also:   []int{http.StatusAccepted}, Conflict: true,
 		About: "200: the job is CANCELLED and no attempt can start. 202: an attempt runs; its handler is notified " +
 			"within {=cancel_s} s, and its outcome decides.",
 	})
 	rest.Post(on, "/{id}/run-now", "runJobNow", "Run a waiting job now", s.runNow, rest.Route{
+		Action:   audit.JobRunNow,
 		Conflict: true, About: "The job is due now; a job that waits for a retry starts its next attempt. A paused " +
 			"job has to be resumed first.",
 	})
 	rest.Post(on, "/{id}/pause", "pauseJob", "Pause a job that waits", s.pauseJob, rest.Route{
-		Body: pauseRequest, OptionalBody: true, Conflict: true,
+		Action: audit.JobPause,
+		Body:   pauseRequest, OptionalBody: true, Conflict: true,
 		About: "A job that has not started, waits for a retry or is BLOCKED does not start until it is resumed. Its " +
 			"start_within and expire_after go on. A job that is paused already stays as it is.",
 	})
 	rest.Post(on, "/{id}/resume", "resumeJob", "Resume a paused job", s.resumeJob, rest.Route{
+		Action:   audit.JobResume,
 		Conflict: true, About: "A job that is due starts at once, unless something else holds it. A job that is not " +
 			"paused stays as it is.",
 	})
 	rest.Post(on, "/{id}/redrive", "redriveJob", "Redrive a DEAD job as a new job", s.redriveJob, rest.Route{
+		Action: audit.JobRedrive,
 		Status: http.StatusAccepted, Scope: tenant.Admin, Conflict: true, Body: redriveRequest, OptionalBody: true,
 		About: "The new job has all its attempts, redrive_of, and the same key for its handler. The body corrects " +
 			"it; what it leaves out is that of the dead job. A job is redriven once, whatever the corrections. The " +

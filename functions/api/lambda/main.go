@@ -4,6 +4,7 @@ package main
 import (
 	"os"
 	"strings"
+	"time"
 
 	"github.com/aws/aws-lambda-go/lambda"
 	"github.com/aws/aws-lambda-go/lambdacontext"
@@ -25,6 +26,7 @@ func main() {
 		HTTPAllow:     api.MustRanges(s.Env.HTTPAllow),
 		ScheduleQuota: s.Env.Quota,
 		Waiting:       s.Env.TenantWaiting,
+		AuditKept:     time.Duration(s.Env.AuditDays) * 24 * time.Hour,
 		RateLimit:     s.RateLimit(),
 	})
 	part := strings.TrimPrefix(lambdacontext.FunctionName, s.Env.Prefix+"-")

@@ -8,6 +8,7 @@ import (
 	"punctual/functions/api/field"
 	"punctual/functions/api/rest"
 	"punctual/functions/api/spec"
+	"punctual/shared/audit"
 	"punctual/shared/contract"
 	"punctual/shared/fault"
 	"punctual/shared/limit"
@@ -33,12 +34,14 @@ func New(core *spec.Core) *Handler {
 func (s *Handler) routes() {
 	on := rest.Resource{Router: s.Router, Tag: spec.TagLimits, Path: "/v1/limits"}
 	rest.Put(on, "/{name}", "putLimit", "Create or replace a limit", s.putLimit, rest.Route{
-		Scope: tenant.Admin, Body: limitRequest,
+		Action: audit.LimitPut,
+		Scope:  tenant.Admin, Body: limitRequest,
 		About: "Answers 201 if it is new. A change counts for the next start of a job. Safe to repeat.",
 	})
 	rest.Get(on, "/{name}", "getLimit", "Get a limit", s.getLimit)
 	rest.Delete(on, "/{name}", "deleteLimit", "Delete a limit", s.deleteLimit, rest.Route{
-		Scope: tenant.Admin, Conflict: true,
+		Action: audit.LimitDelete,
+		Scope:  tenant.Admin, Conflict: true,
 		About: "A limit that a task, a schedule or a dag uses cannot be deleted. Jobs that name a deleted limit " +
 			"start without it.",
 	})
@@ -94,6 +97,14 @@ func viewLimit(l limit.Limit) limitView {
 	return v
 }
 
+// shownLimit is the view of a limit for the audit; nil for none.
+func shownLimit(l *limit.Limit) any {
+	if l == nil {
+		return nil
+	}
+	return viewLimit(*l)
+}
+
 type limitAnswer struct {
 	Status int
 	ETag   string `header:"ETag" doc:"Version in quotes, for If-Match"`
@@ -137,6 +148,7 @@ func (s *Handler) putLimit(ctx context.Context, who tenant.Identity, in *one) (*
 		if status, before = http.StatusCreated, 0; old != nil {
 			status, before = http.StatusOK, old.Version
 		}
+		audit.From(ctx).Changed(shownLimit(old), viewLimit(wanted))
 		return wanted, in.fits(old)
 	})
 	if err != nil {

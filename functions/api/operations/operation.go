@@ -8,6 +8,7 @@ import (
 
 	"punctual/functions/api/rest"
 	"punctual/functions/api/spec"
+	"punctual/shared/audit"
 	"punctual/shared/job"
 	"punctual/shared/operation"
 	"punctual/shared/tenant"
@@ -30,6 +31,7 @@ func (s *Handler) routes() {
 	rest.GetPage(on, "", "listOperations", "List operations", s.list,
 		rest.Route{About: "Lists operations, newest first. One that has ended is kept for {=finished_days} days."})
 	rest.Post(on, "", "createOperation", "Do one action to many jobs or runs", s.create, rest.Route{
+		Action: audit.OperationCreate,
 		Status: http.StatusAccepted, Body: operationRequest, Conflict: true, Also: []int{http.StatusOK},
 		About: "Notes which jobs or runs match, up to {=operation_rows}, and then does the action to each of them " +
 			"once, the oldest first. What matches later, or fails once more, is left alone. The answer is an " +
@@ -43,18 +45,19 @@ func (s *Handler) routes() {
 	on.Path += "/{id}/"
 	rest.Post(on, "pause", "pauseOperation", "Pause an operation",
 		s.change(func(o operation.Operation, _ time.Time) (operation.Operation, error) { return o.Pause() }),
-		rest.Route{Conflict: true, About: "Nothing new is made or changed until the operation is resumed; what is " +
-			"open continues, and is counted."})
+		rest.Route{Action: audit.OperationPause, Conflict: true, About: "Nothing new is made or changed until the " +
+			"operation is resumed; what is open continues, and is counted."})
 	rest.Post(on, "resume", "resumeOperation", "Resume an operation",
 		s.change(func(o operation.Operation, _ time.Time) (operation.Operation, error) { return o.Resume() }),
-		rest.Route{Conflict: true, About: "Ends the pause. Resuming an operation that is not paused changes nothing."})
+		rest.Route{Action: audit.OperationResume, Conflict: true, About: "Ends the pause. Resuming an operation that " +
+			"is not paused changes nothing."})
 	rest.Post(on, "stop", "stopOperation", "Stop an operation", s.change(operation.Operation.Stop),
-		rest.Route{Conflict: true, About: "The operation has ended at once. What is open continues, and is not " +
-			"counted any more."})
+		rest.Route{Action: audit.OperationStop, Conflict: true, About: "The operation has ended at once. What is " +
+			"open continues, and is not counted any more."})
 	rest.Post(on, "proceed", "proceedOperation", "Overrule the canary of an operation",
 		s.change(operation.Operation.Proceed),
-		rest.Route{Conflict: true, About: "The jobs or runs that wait for the ends of the first ones follow, also " +
-			"after those failed. Without a canary the answer is 409."})
+		rest.Route{Action: audit.OperationProceed, Conflict: true, About: "The jobs or runs that wait for the ends of " +
+			"the first ones follow, also after those failed. Without a canary the answer is 409."})
 }
 
 // ByID is the input of a route about one operation.

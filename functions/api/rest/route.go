@@ -16,6 +16,7 @@ import (
 
 	"github.com/danielgtaylor/huma/v2"
 
+	"punctual/shared/audit"
 	"punctual/shared/contract"
 	"punctual/shared/document"
 	"punctual/shared/fault"
@@ -55,6 +56,9 @@ type Route struct {
 	AlsoName     bool   // the last element of the path may be a resource's name: other methods mean that resource
 	MergePatch   bool   // also accepts application/merge-patch+json (RFC 7396)
 	Cursor       string // name of a list in its cursors; "": the last element of the path
+	// Action is what the request does, if it leaves an entry in the audit; "": it changes nothing, or makes jobs or
+	// runs.
+	Action audit.Action
 
 	method, path, id, summary, tag string
 }
@@ -190,6 +194,9 @@ func register[I, O any](on Resource, method, path, id, summary string, handle Ha
 	huma.Register(s.api, s.operation(r), func(ctx context.Context, in *I) (*O, error) {
 		requestOf(ctx).mergePatch = r.MergePatch
 		who, err := s.enter(ctx, r, known)
+		if r.Action != "" {
+			ctx = s.intend(ctx, r, who)
+		}
 		if err == nil {
 			err = prepare(ctx, who, in)
 		}
@@ -376,6 +383,7 @@ func ReadBody(ctx context.Context, limit int64) (*document.Document, error) {
 	if err != nil {
 		return nil, Unreadable(text, err)
 	}
+	audit.From(ctx).Asked(text)
 	return d, nil
 }
 

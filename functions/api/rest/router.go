@@ -16,6 +16,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/danielgtaylor/huma/v2"
 	"github.com/danielgtaylor/huma/v2/adapters/humago"
@@ -36,8 +37,11 @@ type Options struct {
 	// Weigh returns an error if a tenant may not write so many bytes now; nil: no limit. It is called with the size of
 	// each body that was read.
 	Weigh func(ctx context.Context, t tenant.ID, bytes int) error
-	Log   *slog.Logger     // of errors that clients do not see
-	Meter *telemetry.Meter // nil: nothing is counted
+	Now   func() time.Time // for the entries of the audit
+	// AuditKept is how long entries of the audit are kept.
+	AuditKept time.Duration
+	Log       *slog.Logger     // of errors that clients do not see
+	Meter     *telemetry.Meter // nil: nothing is counted
 }
 
 // Router is the http.Handler of all routes that are registered with it. Every request gets an id, and every answer has

@@ -10,6 +10,7 @@ import (
 	"punctual/functions/api/rest"
 	"punctual/functions/api/spec"
 	"punctual/functions/engine/submit"
+	"punctual/shared/audit"
 	"punctual/shared/contract"
 	"punctual/shared/document"
 	"punctual/shared/operation"
@@ -44,6 +45,7 @@ const DryRunTime = 20 * time.Second
 
 func (s *Handler) backfillRoutes(on rest.Resource) {
 	rest.Post(on, "/{name}/backfills", "createBackfill", "Make past times of a schedule", s.backfill, rest.Route{
+		Action: audit.ScheduleBackfill,
 		Status: http.StatusAccepted, Body: backfillRequest, Conflict: true, Also: []int{http.StatusOK},
 		About: "Makes a job, or a run, of each nominal time from from up to to, exclusive, that did not run: at most " +
 			"{=operation_times} times, with max_running of them open at a time. The answer is an operation, which " +

@@ -10,6 +10,7 @@ import (
 	"punctual/functions/api/rest"
 	"punctual/functions/api/spec"
 	"punctual/functions/engine/amend"
+	"punctual/shared/audit"
 	"punctual/shared/calendar"
 	"punctual/shared/contract"
 	"punctual/shared/store"
@@ -20,14 +21,16 @@ import (
 func (s *Handler) exclusionRoutes() {
 	on := rest.Resource{Router: s.Router, Tag: spec.TagExclusions, Path: "/v1/exclusions"}
 	rest.Put(on, "/{name}", "putExclusion", "Create or replace an exclusion", s.putExclusion, rest.Route{
-		Body: exclusionRequest, Errors: []int{http.StatusTooManyRequests},
+		Action: audit.ExclusionPut,
+		Body:   exclusionRequest, Errors: []int{http.StatusTooManyRequests},
 		About: "An exclusion is a set of days and ranges of time on which nothing runs. Answers 201 if it is new. " +
 			"Schedules that name it follow, as if each had been edited; if one of them would never run any more, the " +
 			"exclusion is refused. Safe to repeat.",
 	})
 	rest.Get(on, "/{name}", "getExclusion", "Get an exclusion", s.getExclusion)
 	rest.Delete(on, "/{name}", "deleteExclusion", "Delete an exclusion", s.deleteExclusion,
-		rest.Route{Conflict: true, About: "An exclusion that a schedule names cannot be deleted."})
+		rest.Route{Action: audit.ExclusionDelete, Conflict: true,
+			About: "An exclusion that a schedule names cannot be deleted."})
 	rest.GetPage(on, "", "listExclusions", "List exclusions", s.listExclusions)
 }
 

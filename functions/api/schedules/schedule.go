@@ -11,6 +11,7 @@ import (
 	"punctual/functions/api/rest"
 	"punctual/functions/api/spec"
 	"punctual/functions/engine/amend"
+	"punctual/shared/audit"
 	"punctual/shared/calendar"
 	"punctual/shared/contract"
 	"punctual/shared/fault"
@@ -23,7 +24,8 @@ import (
 func (s *Handler) scheduleRoutes() {
 	on := rest.Resource{Router: s.Router, Tag: spec.TagSchedules, Path: "/v1/schedules"}
 	rest.Put(on, "/{name}", "putSchedule", "Create or replace a schedule", s.putSchedule, rest.Route{
-		Body: scheduleRequest, Errors: []int{http.StatusTooManyRequests},
+		Action: audit.SchedulePut,
+		Body:   scheduleRequest, Errors: []int{http.StatusTooManyRequests},
 		About: fmt.Sprintf("Answers 201 if the schedule is new. Repeating the same body changes nothing. A replaced "+
 			"schedule continues with its first time after now, and paused, if given, pauses or resumes it in the "+
 			"same step: times due up to effective_at keep their former job, overlap and catch_up. The schedules of "+
@@ -40,13 +42,15 @@ func (s *Handler) scheduleRoutes() {
 		rest.Route{About: "Answers the schedule with its next times and its last one."})
 	rest.Patch(on, "/{name}", "patchSchedule", "Change a part of a schedule, or preview the change", s.patchSchedule,
 		rest.Route{
-			Body: schedulePatchRequest, MergePatch: true, Errors: []int{http.StatusTooManyRequests},
+			Action: audit.SchedulePatch,
+			Body:   schedulePatchRequest, MergePatch: true, Errors: []int{http.StatusTooManyRequests},
 			About: "The body is a merge patch (RFC 7396): objects merge at every depth, null removes a field or " +
 				"restores its default, and any other value replaces. A calendar of another form replaces the " +
 				"calendar, and another task brings its own settings. With dry_run=true nothing is written, and the " +
 				"answer lists the times of the next {=dry_run_days} days that would be added, lost and moved.",
 		})
 	rest.Delete(on, "/{name}", "deleteSchedule", "Delete a schedule", s.deleteSchedule, rest.Route{
+		Action: audit.ScheduleDelete,
 		About: "Nothing of the schedule starts after the time in the header Punctual-Effective-At; running jobs, " +
 			"named in Punctual-In-Flight, continue. The name is free for a new schedule, and the occurrences stay " +
 			"readable for {=finished_days} days.",
@@ -55,6 +59,7 @@ func (s *Handler) scheduleRoutes() {
 		rest.Route{About: "Lists schedules by name, without payloads and last runs."})
 	rest.Post(on, "/{name}/run-now", "runScheduleNow", "Run the job or the dag of a schedule once, now",
 		s.runScheduleNow, rest.Route{
+			Action: audit.ScheduleRunNow,
 			Status: http.StatusAccepted, Body: runNowRequest, OptionalBody: true, Conflict: true,
 			About: "Makes a job or a run in addition to the schedule's times. A pause of the schedule and max_runs " +
 				"do not apply to it, and the overlap policy applies only on request: with overlap obey, and an " +
@@ -65,12 +70,14 @@ func (s *Handler) scheduleRoutes() {
 		})
 	s.backfillRoutes(on)
 	rest.Post(on, "/{name}/pause", "pauseSchedule", "Pause a schedule", s.pauseSchedule, rest.Route{
+		Action: audit.SchedulePause,
 		Status: http.StatusOK, Body: spec.PauseRequest, OptionalBody: true,
 		About: "Nothing of the schedule starts after effective_at; running jobs, listed in in_flight, continue. " +
 			"Which of the nominal times in the pause run is decided when the schedule is resumed or until has " +
 			"passed; jobs that were due before the pause wait, and run then. A second pause replaces the first.",
 	})
 	rest.Post(on, "/{name}/resume", "resumeSchedule", "Resume a schedule", s.resumeSchedule, rest.Route{
+		Action: audit.ScheduleResume,
 		Status: http.StatusOK, Body: resumeRequest, OptionalBody: true,
 		About: "Runs the nominal times in the pause that missed selects; default: the missed of the pause. Resuming " +
 			"a schedule that is not paused changes nothing.",
@@ -206,7 +213,8 @@ func (s *Handler) putSchedule(ctx context.Context, who tenant.Identity, in *One)
 	if err != nil {
 		return nil, err
 	}
-	after, err := s.Editor.Put(ctx, amend.Request{Key: in.Key, Epoch: in.Version, By: who.Subject, Ask: ask})
+	after, err := s.Editor.Put(ctx, amend.Request{Key: in.Key, Epoch: in.Version, By: who.Subject, Ask: ask,
+		Note: noteChange(ctx)})
 	status := http.StatusOK
 	if after.Created {
 		status = http.StatusCreated
@@ -260,7 +268,8 @@ func (s *Handler) patchSchedule(
 		}
 		return s.readSchedule(ctx, merged, false, who.Tenant, now)
 	}
-	q := amend.Request{Key: in.Key, Epoch: in.Version, Patch: true, By: who.Subject, Ask: ask}
+	q := amend.Request{Key: in.Key, Epoch: in.Version, Patch: true, By: who.Subject, Ask: ask,
+		Note: noteChange(ctx)}
 	out := &patchScheduleAnswer{}
 	if in.DryRun == "true" {
 		found, tried, err := s.Editor.Try(ctx, q)

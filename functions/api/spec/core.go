@@ -3,6 +3,7 @@ package spec
 import (
 	"io"
 	"net/netip"
+	"time"
 
 	"punctual/functions/api/rest"
 	"punctual/functions/engine"
@@ -50,6 +51,8 @@ type Deps struct {
 	Unready func() string
 	// Waiting is how many requests of a tenant may wait at once; 0 is no bound.
 	Waiting int
+	// AuditKept is how long entries of the audit are kept; 0: contract.AuditKept.
+	AuditKept time.Duration
 	// RateLimit bounds the requests of each tenant, and what they weigh; the zero RateLimit is no bound.
 	RateLimit store.RateLimit
 }
@@ -112,6 +115,7 @@ const (
 	TagRuns       = "runs"
 	TagStats      = "stats"
 	TagForecast   = "forecast"
+	TagAudit      = "audit"
 	TagSystem     = "system"
 )
 

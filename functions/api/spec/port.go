@@ -29,4 +29,5 @@ type Store interface {
 	store.RestoredTables
 	store.StatsReader
 	store.WorkerList
+	store.AuditTrail
 }

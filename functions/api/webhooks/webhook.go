@@ -11,6 +11,7 @@ import (
 	"punctual/functions/api/field"
 	"punctual/functions/api/rest"
 	"punctual/functions/api/spec"
+	"punctual/shared/audit"
 	"punctual/shared/contract"
 	"punctual/shared/event"
 	"punctual/shared/executor"
@@ -35,13 +36,15 @@ func New(core *spec.Core) *Handler {
 func (s *Handler) routes() {
 	on := rest.Resource{Router: s.Router, Tag: spec.TagWebhooks, Path: "/v1/webhooks"}
 	rest.Put(on, "/{name}", "putWebhook", "Create or replace a webhook", s.putWebhook, rest.Route{
-		Scope: tenant.Admin, Body: webhookRequest,
+		Action: audit.WebhookPut,
+		Scope:  tenant.Admin, Body: webhookRequest,
 		About: "Answers 201 if it is new. A tenant has up to {=webhooks} webhooks. A change counts for what happens " +
 			"from {=webhook_age_s} s after it. Safe to repeat.",
 	})
 	rest.Get(on, "/{name}", "getWebhook", "Get a webhook", s.getWebhook)
 	rest.Delete(on, "/{name}", "deleteWebhook", "Delete a webhook", s.deleteWebhook, rest.Route{
-		Scope: tenant.Admin, About: "Deliveries that are open are still tried.",
+		Action: audit.WebhookDelete,
+		Scope:  tenant.Admin, About: "Deliveries that are open are still tried.",
 	})
 	rest.GetPage(on, "", "listWebhooks", "List webhooks", s.listWebhooks, rest.Route{About: "Ordered by name."})
 	s.deliveryRoutes(on)
@@ -165,6 +168,7 @@ func (s *Handler) putWebhook(ctx context.Context, who tenant.Identity, in *one) 
 			next := wanted
 			next.CreatedAt, next.UpdatedAt = now, now
 			if status = http.StatusCreated; old == nil {
+				audit.From(ctx).Changed(nil, viewWebhook(next))
 				return next, in.fits(nil)
 			}
 			if status = http.StatusOK; next.Same(*old) {
@@ -173,6 +177,7 @@ func (s *Handler) putWebhook(ctx context.Context, who tenant.Identity, in *one) 
 			if !old.CreatedAt.IsZero() {
 				next.CreatedAt = old.CreatedAt
 			}
+			audit.From(ctx).Changed(viewWebhook(*old), viewWebhook(next))
 			return next, in.fits(old)
 		})
 	if err != nil {

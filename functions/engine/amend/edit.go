@@ -12,6 +12,7 @@ import (
 	"punctual/functions/engine/pause"
 	"punctual/functions/engine/recur"
 	"punctual/functions/engine/show"
+	"punctual/shared/audit"
 	"punctual/shared/calendar"
 	"punctual/shared/fault"
 	"punctual/shared/horizon"
@@ -98,6 +99,9 @@ type Request struct {
 	Patch bool
 	By    string // who asks
 	Ask   Asked
+	// Note is called with what a change makes of a schedule before it is written; old is nil for a new one. A nil Note
+	// is not called.
+	Note func(old *schedule.Schedule, after schedule.Schedule)
 }
 
 // Edited is the outcome of a change.
@@ -325,7 +329,7 @@ func (e *Editor) promoteFirst(ctx context.Context, k schedule.Key) error {
 	if found.Paused != nil && !found.Paused.Over(now) {
 		return nil // changeWrites decides about its times, if something changes
 	}
-	within, cancel := context.WithTimeout(ctx, promoteTimeout)
+	within, cancel := context.WithTimeout(audit.Without(ctx), promoteTimeout)
 	defer cancel()
 	if _, err = e.Engine.Recur.Promote(within, k); fault.Retryable(err) {
 		return err
@@ -396,7 +400,7 @@ func (e *Editor) changeWrites(
 	// A change of only the pause decides about no time: the end of the pause does.
 	if err == nil && len(writes) > 0 && old != nil && old.HoldsTimes(now) && !schedule.Unchanged(*old, after) {
 		var settled schedule.Schedule
-		if settled, err = e.Engine.Recur.Settle(ctx, *old, now); err == nil {
+		if settled, err = e.Engine.Recur.Settle(audit.Without(ctx), *old, now); err == nil {
 			after, writes, err = e.plan(ctx, q, &settled, c, now)
 		}
 	}
@@ -406,6 +410,9 @@ func (e *Editor) changeWrites(
 	takes := after.Weight()
 	if old != nil {
 		takes -= old.Weight()
+	}
+	if q.Note != nil {
+		q.Note(old, after)
 	}
 	return e.scheduleWrites(ctx, q.By, takes, after, c, writes)
 }
@@ -437,7 +444,7 @@ func (e *Editor) scheduleWrites(
 		}
 	}
 	// These conditions fit into the transaction unless the edit records very much in the ledger.
-	if c.Calendar != nil && len(writes)+len(c.Calendar.AsRead) < mostWrites {
+	if c.Calendar != nil && len(writes)+len(c.Calendar.AsRead) <= mostWrites {
 		writes = append(writes, c.Calendar.AsRead...)
 	}
 	if c.Job != nil && after.Template.StartsRun() { // the dag must not be deleted in the meantime
@@ -454,8 +461,8 @@ func (e *Editor) scheduleWrites(
 	return writes, nil
 }
 
-// mostWrites is how many writes one transaction can have.
-const mostWrites = 100
+// mostWrites is how many writes one transaction can have besides those of the dag, the quota and the audit.
+const mostWrites = 97
 
 // promoteTimeout bounds how long a request makes the jobs of the next half hour: an every-second schedule has 1,800.
 const promoteTimeout = 15 * time.Second

@@ -9,6 +9,7 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
+	"punctual/shared/audit"
 	"punctual/shared/calendar"
 	"punctual/shared/contract"
 	"punctual/shared/fault"
@@ -48,6 +49,11 @@ func (e *Editor) PutExclusion(
 			if err != nil {
 				return store.Exclusion{}, err
 			}
+		}
+		if created {
+			audit.From(ctx).Changed(nil, wanted)
+		} else {
+			audit.From(ctx).Changed(old.Exclusion, wanted)
 		}
 		return store.Exclusion{Name: name, Exclusion: wanted}, e.checkExclusion(ctx, t, name, wanted)
 	})

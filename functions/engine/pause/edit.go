@@ -2,8 +2,10 @@ package pause
 
 import (
 	"context"
+	"maps"
 	"time"
 
+	"punctual/shared/audit"
 	"punctual/shared/cache"
 	"punctual/shared/clock"
 	"punctual/shared/contract"
@@ -45,6 +47,7 @@ func (e *Editor) Put(
 ) (_ job.Pause, created bool, _ error) {
 	p.Since, p.EffectiveAt = now, now.Add(contract.EffectiveAfter)
 	old, err := e.store.Pause(ctx, t, p.Scope)
+	same := false
 	switch {
 	case fault.KindOf(err) == fault.NotFound, err == nil && old.Ended(now):
 		created = true
@@ -53,11 +56,15 @@ func (e *Editor) Put(
 		return p, false, err
 	default:
 		p.Since, p.EffectiveAt = old.Since, old.EffectiveAt
+		same = p.By == old.By && p.Reason == old.Reason && p.Missed == old.Missed && p.Until.Equal(old.Until)
 	}
-	err = e.store.PutPause(ctx, t, p)
-	e.seen.Drop(t)
-	if err != nil {
-		return p, false, err
+	audit.From(ctx).Changed(audited(old, created), audited(p, false))
+	if !same {
+		err = e.store.PutPause(ctx, t, p)
+		e.seen.Drop(t)
+		if err != nil {
+			return p, false, err
+		}
 	}
 	if p.Since.Equal(now) {
 		p.EffectiveAt = EffectiveAt(p.EffectiveAt, e.now())
@@ -66,6 +73,16 @@ func (e *Editor) Put(
 		e.wake.Parked(ctx, t, p.Until)
 	}
 	return p, created, nil
+}
+
+// audited is what the audit compares of a pause.
+func audited(p job.Pause, absent bool) any {
+	if absent || p.Unreadable {
+		return nil
+	}
+	fields := map[string]any{"reason": p.Reason, "missed": p.Missed, "until": p.Until}
+	maps.DeleteFunc(fields, func(_ string, v any) bool { return v == "" || v == time.Time{} })
+	return fields
 }
 
 // Lift ends a pause, and has the jobs that it held evaluated. An absent one is a fault.NotFound.

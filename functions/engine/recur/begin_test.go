@@ -31,7 +31,7 @@ func (b *bench) etl(params string, change ...func(*dag.Definition)) {
 		c(&d)
 	}
 	b.Must(b.Store.PutDefinition(b.Context(), jobtest.Tenant, d.Hash(), d.Encode()))
-	if _, _, err := b.Store.PutDag(b.Context(), jobtest.Tenant, "etl", d.Hash(), stagetest.Now()); err != nil {
+	if _, _, err := b.Store.PutDag(b.Context(), jobtest.Tenant, "etl", d.Hash(), stagetest.Now(), nil); err != nil {
 		b.Fatal(err)
 	}
 }

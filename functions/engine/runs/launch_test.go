@@ -19,7 +19,7 @@ func (b *bench) launch(d dag.Definition, change func(*job.Row)) job.Reason {
 	b.Helper()
 	ctx := context.Background()
 	b.Must(b.Store.PutDefinition(ctx, b.key.Tenant, d.Hash(), d.Encode()))
-	_, _, err := b.Store.PutDag(ctx, b.key.Tenant, "etl", d.Hash(), b.now)
+	_, _, err := b.Store.PutDag(ctx, b.key.Tenant, "etl", d.Hash(), b.now, nil)
 	b.Must(err)
 	row := job.Row{Key: job.Key{Tenant: b.key.Tenant, ID: b.key.ID}, DagRef: job.DagRef{Dag: "etl"},
 		ScheduleRef: job.ScheduleRef{ScheduleID: "nightly"}, DueAt: b.now,

@@ -4,6 +4,7 @@ import (
 	"context"
 	"time"
 
+	"punctual/shared/audit"
 	"punctual/shared/item"
 	"punctual/shared/job"
 	"punctual/shared/operation"
@@ -34,6 +35,7 @@ func (s *Submitter) Operation(
 		o, named, err = read(now)
 		return o, err
 	}, func(ctx context.Context, o operation.Operation, with ...item.Write) error {
+		audit.From(ctx).Names("operation/" + string(o.ID))
 		pages, _ := o.Pages(0, nil, named, o.CreatedAt)
 		return s.Bulk.Create(ctx, o, append(with, pages...)...)
 	})

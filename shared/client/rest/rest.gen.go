@@ -17,6 +17,13 @@ const (
 	AttemptViewOutcomeSucceeded AttemptViewOutcome = "succeeded"
 )
 
+// Defines values for AuditActorVia.
+const (
+	AuditActorViaLaptop    AuditActorVia = "laptop"
+	AuditActorViaSignature AuditActorVia = "signature"
+	AuditActorViaToken     AuditActorVia = "token"
+)
+
 // Defines values for BackfillRequestOrder.
 const (
 	BackfillRequestOrderNewest BackfillRequestOrder = "newest"
@@ -980,6 +987,51 @@ const (
 	WebhookRequestEventsWebhookDisabled  WebhookRequestEvents = "webhook.disabled"
 )
 
+// Defines values for ListAuditParamsAction.
+const (
+	ListAuditParamsActionDagDelete          ListAuditParamsAction = "dag.delete"
+	ListAuditParamsActionDagPut             ListAuditParamsAction = "dag.put"
+	ListAuditParamsActionDeadLettersPurge   ListAuditParamsAction = "dead_letters.purge"
+	ListAuditParamsActionDeadLettersRedrive ListAuditParamsAction = "dead_letters.redrive"
+	ListAuditParamsActionExclusionDelete    ListAuditParamsAction = "exclusion.delete"
+	ListAuditParamsActionExclusionPut       ListAuditParamsAction = "exclusion.put"
+	ListAuditParamsActionJobCancel          ListAuditParamsAction = "job.cancel"
+	ListAuditParamsActionJobDelete          ListAuditParamsAction = "job.delete"
+	ListAuditParamsActionJobPatch           ListAuditParamsAction = "job.patch"
+	ListAuditParamsActionJobPause           ListAuditParamsAction = "job.pause"
+	ListAuditParamsActionJobRedrive         ListAuditParamsAction = "job.redrive"
+	ListAuditParamsActionJobResume          ListAuditParamsAction = "job.resume"
+	ListAuditParamsActionJobRunNow          ListAuditParamsAction = "job.run_now"
+	ListAuditParamsActionLimitDelete        ListAuditParamsAction = "limit.delete"
+	ListAuditParamsActionLimitPut           ListAuditParamsAction = "limit.put"
+	ListAuditParamsActionNodeComplete       ListAuditParamsAction = "node.complete"
+	ListAuditParamsActionNodeRetry          ListAuditParamsAction = "node.retry"
+	ListAuditParamsActionNodeSkip           ListAuditParamsAction = "node.skip"
+	ListAuditParamsActionOperationCreate    ListAuditParamsAction = "operation.create"
+	ListAuditParamsActionOperationPause     ListAuditParamsAction = "operation.pause"
+	ListAuditParamsActionOperationProceed   ListAuditParamsAction = "operation.proceed"
+	ListAuditParamsActionOperationResume    ListAuditParamsAction = "operation.resume"
+	ListAuditParamsActionOperationStop      ListAuditParamsAction = "operation.stop"
+	ListAuditParamsActionPauseDelete        ListAuditParamsAction = "pause.delete"
+	ListAuditParamsActionPausePut           ListAuditParamsAction = "pause.put"
+	ListAuditParamsActionRunCancel          ListAuditParamsAction = "run.cancel"
+	ListAuditParamsActionRunDelete          ListAuditParamsAction = "run.delete"
+	ListAuditParamsActionRunPause           ListAuditParamsAction = "run.pause"
+	ListAuditParamsActionRunResume          ListAuditParamsAction = "run.resume"
+	ListAuditParamsActionRunRetry           ListAuditParamsAction = "run.retry"
+	ListAuditParamsActionScheduleBackfill   ListAuditParamsAction = "schedule.backfill"
+	ListAuditParamsActionScheduleDelete     ListAuditParamsAction = "schedule.delete"
+	ListAuditParamsActionSchedulePatch      ListAuditParamsAction = "schedule.patch"
+	ListAuditParamsActionSchedulePause      ListAuditParamsAction = "schedule.pause"
+	ListAuditParamsActionSchedulePut        ListAuditParamsAction = "schedule.put"
+	ListAuditParamsActionScheduleResume     ListAuditParamsAction = "schedule.resume"
+	ListAuditParamsActionScheduleRunNow     ListAuditParamsAction = "schedule.run_now"
+	ListAuditParamsActionTaskDelete         ListAuditParamsAction = "task.delete"
+	ListAuditParamsActionTaskPut            ListAuditParamsAction = "task.put"
+	ListAuditParamsActionWebhookDelete      ListAuditParamsAction = "webhook.delete"
+	ListAuditParamsActionWebhookPut         ListAuditParamsAction = "webhook.put"
+)
+
 // Defines values for ListJobsParamsStatus.
 const (
 	ListJobsParamsStatusBLOCKED   ListJobsParamsStatus = "BLOCKED"
@@ -1100,6 +1152,75 @@ type AttemptView struct {
 
 // AttemptViewOutcome Outcome of the attempt. lost: the worker ended, and the attempt was started once more; its times are the earliest possible start and the latest possible end.
 type AttemptViewOutcome string
+
+// AuditActor Caller that made a change.
+type AuditActor struct {
+	// Sub Subject of the token, or ARN of the signer; empty if the token had none
+	Sub string `json:"sub"`
+
+	// Via Means by which the caller was identified
+	Via AuditActorVia `json:"via"`
+}
+
+// AuditActorVia Means by which the caller was identified
+type AuditActorVia string
+
+// AuditChange Value that changed.
+type AuditChange struct {
+	// From Value before; absent if there was none, or with omitted
+	From interface{} `json:"from,omitempty"`
+
+	// Omitted Whether the values are left out, because they belong to a payload, are large or resemble a secret
+	Omitted *bool `json:"omitted,omitempty"`
+
+	// Pointer JSON pointer of the value
+	Pointer string `json:"pointer"`
+
+	// To Value after; absent if there is none, or with omitted
+	To interface{} `json:"to,omitempty"`
+}
+
+// AuditPage Page of a list.
+type AuditPage struct {
+	// Items Items of the page, in the order of the list
+	Items []AuditView `json:"items"`
+
+	// NextCursor Cursor of the next page; null at the end. A page can be short, even empty, and have a cursor.
+	NextCursor *string `json:"next_cursor"`
+}
+
+// AuditView Change that a caller made.
+type AuditView struct {
+	// Action Kind of the change
+	//
+	// Examples: schedule.put
+	Action string `json:"action"`
+
+	// Actor Caller that made a change.
+	Actor AuditActor `json:"actor"`
+
+	// At Time of the request
+	//
+	// Examples: 2027-03-28T01:00:00.000Z
+	At time.Time `json:"at"`
+
+	// Changes Values that changed; of an operation without such values, the fields of its request. At most 100.
+	Changes []AuditChange `json:"changes"`
+
+	// MoreChanges Number of further changes, which are not kept
+	MoreChanges *int64 `json:"more_changes,omitempty"`
+
+	// Reason Reason that the caller gave; empty if there was none
+	Reason string `json:"reason"`
+
+	// RequestID Identifier of the request, which its answer has in X-Request-Id
+	RequestID string `json:"request_id"`
+
+	// Resource Kind and name of what was changed
+	//
+	// Examples: schedule/morning
+	Resource string `json:"resource"`
+}
 
 // BackfillRequest Past times of a schedule that are to be made.
 type BackfillRequest struct {
@@ -5000,6 +5121,33 @@ type ZoneRulesView struct {
 	Version string `json:"version"`
 }
 
+// ListAuditParams defines parameters for ListAudit.
+type ListAuditParams struct {
+	// Limit Maximum number of items of the page
+	Limit *int `form:"limit,omitempty" json:"limit,omitempty"`
+
+	// Cursor Cursor from next_cursor of the page before, with the same filters
+	Cursor *string `form:"cursor,omitempty" json:"cursor,omitempty"`
+
+	// Actor Filter: sub of the actor
+	Actor *string `form:"actor,omitempty" json:"actor,omitempty"`
+
+	// Action Filter: action
+	Action *ListAuditParamsAction `form:"action,omitempty" json:"action,omitempty"`
+
+	// Resource Filter: resource, which also selects the parts of it: run/ID selects the nodes of the run, too
+	Resource *string `form:"resource,omitempty" json:"resource,omitempty"`
+
+	// After Filter: earliest time of the change
+	After *time.Time `form:"after,omitempty" json:"after,omitempty"`
+
+	// Before Filter: time before which the change was made
+	Before *time.Time `form:"before,omitempty" json:"before,omitempty"`
+}
+
+// ListAuditParamsAction defines parameters for ListAudit.
+type ListAuditParamsAction string
+
 // ListDagsParams defines parameters for ListDags.
 type ListDagsParams struct {
 	// Limit Maximum number of items of the page
@@ -5519,6 +5667,7 @@ type Operation struct {
 
 // Operations of the API.
 var (
+	ListAudit            = Operation{ID: "listAudit", Method: "GET", Path: "/v1/audit"}
 	ListDags             = Operation{ID: "listDags", Method: "GET", Path: "/v1/dags"}
 	ValidateDag          = Operation{ID: "validateDag", Method: "POST", Path: "/v1/dags/validate"}
 	DeleteDag            = Operation{ID: "deleteDag", Method: "DELETE", Path: "/v1/dags/{name}"}
@@ -5614,6 +5763,7 @@ var (
 
 // Operations lists all operations.
 var Operations = []Operation{
+	ListAudit,
 	ListDags,
 	ValidateDag,
 	DeleteDag,

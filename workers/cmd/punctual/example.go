@@ -53,6 +53,8 @@ var examples = map[string][]string{
 	"forecast calm": {"punctual forecast calm --between 01:00-05:00 --timezone Europe/Berlin"},
 
 	"workers": {"punctual workers", "punctual workers --queues"},
+	"audit ls": {"punctual audit ls --resource schedule/nightly",
+		"punctual audit ls --actor ana@example.com --after 2027-03-28T00:00:00Z"},
 
 	"webhook ls":         {"punctual webhook ls"},
 	"webhook put":        {"punctual webhook put -f webhooks.yaml"},

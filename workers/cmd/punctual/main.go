@@ -54,6 +54,7 @@ type commands struct {
 	Workers   listWorkers  `cmd:"" help:"List the workers, and how full the queues are."`
 	Webhook   webhooks     `cmd:"" help:"List, show, put, test and delete webhooks, and see their deliveries."`
 	Operation operations   `cmd:"" help:"List, show, pause, resume and stop operations, such as backfills."`
+	Audit     audit        `cmd:"" help:"List who changed what, when and why."`
 	Pause     pauses       `cmd:"" help:"Pause a task or everything, and list the pauses."`
 	Resume    resume       `cmd:"" help:"Remove a pause of a task or of everything."`
 	Stats     jobStats     `cmd:"" help:"Count what became of jobs, step by step of time."`
