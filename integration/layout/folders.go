@@ -48,6 +48,7 @@ var folders = []string{
 	"functions/authorizer",
 	"functions/batch",
 	"functions/bulk",
+	"functions/changes",
 	"functions/console",
 	"functions/dispatch",
 	"functions/engine",

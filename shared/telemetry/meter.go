@@ -70,6 +70,7 @@ const (
 	PassForecast     = "forecast"
 	StageStream      = "stream"
 	StageEvents      = "events"
+	StageChanges     = "changes"
 	StageDispatch    = "dispatch"
 	StageStatus      = "status"
 	StageRedrive     = "redrive"

@@ -1,0 +1,23 @@
+// Command lambda is the main of the second reader of the jobs table's stream.
+package main
+
+import (
+	"punctual/functions/changes"
+	"punctual/functions/entry"
+	"punctual/functions/stats"
+)
+
+func main() {
+	s := entry.New("changes")
+	entry.Start(s, changes.New(changes.Deps{
+		Base:      s.Base(),
+		Followers: followers(s),
+		Counts:    stats.New(stats.Deps{Base: s.Base(), Store: s.Store()}),
+		Queue:     s.Queues(),
+	}).Handle)
+}
+
+// followers are the stages that follow the jobs table in this deployment, in the order in which they get a change.
+func followers(entry.Stage) []changes.Follower {
+	return nil
+}
