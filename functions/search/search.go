@@ -118,7 +118,7 @@ func evaluate(c item.Change) (*work, error) {
 }
 
 // isRow says that an item is the row of a job.
-func isRow(i item.Item) bool { return i != nil && i.Int("schema_v") != 0 && !job.IsGone(i) }
+func isRow(i item.Item) bool { return i != nil && i.Int(contract.AttrSchema) != 0 && !job.IsGone(i) }
 
 // alike says that nothing changed that can be searched for.
 func alike(was, is job.Row) bool {

@@ -16,7 +16,7 @@ type access struct {
 	visibility  []string // whose messages it may hide or show
 	receives    []string // whose messages it may take by itself
 	listsTables bool     // asks which tables there are, to do nothing after one was restored
-	counts      bool     // requests of tenants
+	under       []under  // items of tables whose partitions' names begin so
 	timers      bool     // timers
 	blobs       blobs
 }
@@ -29,6 +29,11 @@ type items struct {
 type query struct {
 	table   string
 	indexes []string // "" is the table itself
+}
+
+type under struct {
+	table, begins string
+	verbs         []construct.Verb
 }
 
 // blobs is what may be done with large payloads and results.
@@ -111,14 +116,14 @@ func (d Data) grant(f construct.Function, timers construct.Timers, a access) {
 	for _, q := range a.queries {
 		d.Tables.GrantQuery(f.Role, q.table, q.indexes...)
 	}
-	if len(a.items)+len(a.queries) > 0 {
+	if len(a.items)+len(a.queries)+len(a.under) > 0 {
 		services = append(services, construct.DynamoDB)
 	}
 	if a.listsTables {
 		d.Tables.GrantIdentify(f.Role, contract.Guarded...)
 	}
-	if a.counts {
-		d.Tables.GrantUnder(f.Role, contract.Tasks, "quota#", construct.Update)
+	for _, u := range a.under {
+		d.Tables.GrantUnder(f.Role, u.table, u.begins, u.verbs...)
 	}
 	if len(a.receives) > 0 {
 		d.Queues.GrantTake(f.Role, a.receives...)

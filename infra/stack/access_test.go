@@ -196,6 +196,8 @@ func entailed(action, resource string) []string {
 var polled = map[string][]string{
 	Stream: {"dynamodb:DescribeStream jobs", "dynamodb:GetRecords jobs", "dynamodb:GetShardIterator jobs",
 		"dynamodb:ListStreams jobs", "sqs:SendMessage firing-dead"},
+	Changes: {"dynamodb:DescribeStream jobs", "dynamodb:GetRecords jobs", "dynamodb:GetShardIterator jobs",
+		"dynamodb:ListStreams jobs", "sqs:SendMessage firing-dead"},
 	Dispatch: {"sqs:ReceiveMessage dispatch", "sqs:DeleteMessage dispatch", "sqs:GetQueueAttributes dispatch"},
 	Status:   {"sqs:ReceiveMessage report", "sqs:DeleteMessage report", "sqs:GetQueueAttributes report"},
 	Redrive:  {"sqs:ReceiveMessage redrive", "sqs:DeleteMessage redrive", "sqs:GetQueueAttributes redrive"},

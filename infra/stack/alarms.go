@@ -56,6 +56,7 @@ const (
 	urgentLateMS           = 60_000
 	flightMost             = 90_000 // SQS goes silent at 120,000
 	lagMS                  = 180_000
+	followMost             = 3_600_000 // the stream keeps what happened for a day
 	passMS                 = 45_000
 	stillMS                = 600_000
 	apiMS                  = 500
@@ -76,7 +77,7 @@ var passes = []pass{{Promoter, telemetry.PassPromoted}, {Sweeper, telemetry.Pass
 	{Forecast, telemetry.PassForecast}}
 
 // consumers are the functions that report which records of a batch failed, and succeed all the same.
-var consumers = []string{Stream, Dispatch, Status, Redrive, Bulk}
+var consumers = []string{Stream, Changes, Dispatch, Status, Redrive, Bulk}
 
 // letterAge is how long a dead letter may be in its queue before an alarm. SQS counts the age of a dead letter from its
 // move into the DLQ, but its retention from the first send, up to four days before. Half of the retention leaves an
@@ -209,6 +210,9 @@ func alarms(s target.Settings) []alarm {
 			metric: construct.Measure(pipes, "ExecutionFailed", "Sum", "PipeName", auditPipe(s)), over: 0,
 			bad: 3, of: 15})
 	}
+	add(alarm{name: "changes-stand-still", runbook: "changes-late",
+		means:  "Nothing has followed the jobs table for an hour; after a day, changes are lost to counts of jobs.",
+		metric: fn(Changes, "IteratorAge", "Maximum"), over: followMost, bad: 3, of: 3})
 	add(alarm{name: "timers-throttled", runbook: "timers",
 		means:  "EventBridge Scheduler throttles timers; jobs accepted over 14 minutes ahead may start late.",
 		metric: construct.Measure(scheduler, "InvocationThrottleCount", "Sum", "ScheduleGroup", s.Prefix), over: 0,

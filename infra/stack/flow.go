@@ -169,6 +169,7 @@ const (
 	APIWrite   = "api-write"
 	Authorizer = "authorizer"
 	Stream     = "stream"
+	Changes    = "changes"
 	Promoter   = "promoter"
 	Sweeper    = "sweeper"
 	Dispatch   = "dispatch"
@@ -203,7 +204,8 @@ func parts() []part {
 					{contract.Schedules, []string{""}}, {contract.Tasks, []string{""}},
 					{contract.Runs, []string{""}}, {contract.Dags, []string{""}}, {contract.Audit, []string{""}},
 				},
-				counts: true, asks: contract.FiringQueues(),
+				under: []under{{contract.Tasks, "quota#", []construct.Verb{construct.Update}}},
+				asks:  contract.FiringQueues(),
 			},
 		},
 		{
@@ -240,6 +242,12 @@ func parts() []part {
 			name: Stream, program: "stream", about: "Sends what the jobs table's stream shows, or asks for its slice",
 			timeout: 60 * time.Second, mib: 256, env: vars.base,
 			may: access{sends: append(contract.FiringQueues(), contract.DispatchQueue, contract.FiringDead)},
+		},
+		{
+			name: Changes, program: "changes", about: "Follows the jobs table: counts what became of jobs",
+			timeout: 60 * time.Second, mib: 256, env: vars.base,
+			may: access{under: []under{{contract.Tasks, contract.StatsPartitions, []construct.Verb{construct.Update}}},
+				sends: []string{contract.FiringDead}},
 		},
 		{
 			name: Promoter, program: "promoter", about: "Each minute: slices entering the horizon", timeout: minute,
@@ -359,6 +367,8 @@ func NewFlow(scope constructs.Construct, s target.Settings, d Data) Flow {
 func (f Flow) feed(s target.Settings, d Data) {
 	f.byName[Stream].FeedFromStream(d.Tables, contract.Jobs, d.Queues.Queue(contract.FiringDead),
 		s.Flow.Stream, !s.Hold, s.JobsStream)
+	f.byName[Changes].FollowStream(d.Tables, contract.Jobs, d.Queues.Queue(contract.FiringDead), followed(),
+		!s.Hold, s.JobsStream)
 	f.byName[Dispatch].FeedFromQueue(d.Queues, contract.DispatchQueue, s.Flow.Settle, !s.Hold)
 	f.byName[Status].FeedFromQueue(d.Queues, contract.ReportQueue, s.Flow.Settle, !s.Hold)
 	f.byName[Redrive].FeedFromQueue(d.Queues, contract.RedriveQueue, s.Flow.Settle, !s.Hold)
@@ -367,6 +377,17 @@ func (f Flow) feed(s target.Settings, d Data) {
 	for _, name := range []string{Promoter, Sweeper, Forecast} {
 		tick.EveryMinute(name, f.byName[name], !s.Hold)
 	}
+}
+
+// What follows the jobs table is called with batches of some seconds, as no request waits for counts and calls cost.
+const (
+	followBatch  = 1000 // about 3 MB of the 6 that a call takes
+	followWait   = 20 * time.Second
+	followWindow = 90 * time.Second // what is counted shows at its end, two minutes later at most
+)
+
+func followed() construct.Followed {
+	return construct.Followed{Batch: followBatch, Wait: followWait, Window: followWindow}
 }
 
 // canaries deploy each function by a canary. It ends if the new version fails more often than the old version does in

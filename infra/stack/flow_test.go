@@ -67,7 +67,8 @@ func TestFunctions_GetTheEnvironmentThatTheyRead(t *testing.T) {
 		APIRead: {"PUNCTUAL_BUCKET", "PUNCTUAL_TIMER_ROLE", "PUNCTUAL_TIMER_TARGET"}, APIWrite: {"PUNCTUAL_BUCKET",
 			"PUNCTUAL_TIMER_ROLE", "PUNCTUAL_TIMER_TARGET"},
 		Authorizer: {"PUNCTUAL_ISSUER", "PUNCTUAL_AUDIENCE", "PUNCTUAL_JWKS_URL"},
-		Stream:     {"PUNCTUAL_PREFIX"}, Promoter: {"PUNCTUAL_BUCKET"}, Sweeper: {"PUNCTUAL_BUCKET"},
+		Stream:     {"PUNCTUAL_PREFIX"}, Changes: {"PUNCTUAL_PREFIX"}, Promoter: {"PUNCTUAL_BUCKET"},
+		Sweeper:  {"PUNCTUAL_BUCKET"},
 		Dispatch: {"PUNCTUAL_BUCKET", "PUNCTUAL_TIMER_ROLE", "PUNCTUAL_TIMER_TARGET"}, Status: {"PUNCTUAL_BUCKET"},
 		Redrive: {"PUNCTUAL_BUCKET"}, Bulk: {"PUNCTUAL_BUCKET"}, Forecast: {"PUNCTUAL_PREFIX"},
 	}
@@ -214,8 +215,8 @@ func TestCanary_ShiftsCallsSlowlyAndBackOnAnAlarm(t *testing.T) {
 		// One call a minute, of which each second one is of the new version.
 		Promoter: {half, passing}, Sweeper: {half, passing}, Forecast: {half, passing},
 		// Records that fail are no errors of the function.
-		Stream: {tenth, records}, Dispatch: {tenth, records}, Status: {tenth, records}, Redrive: {tenth, records},
-		Bulk: {tenth, records},
+		Changes: {tenth, records}, Stream: {tenth, records}, Bulk: {tenth, records},
+		Dispatch: {tenth, records}, Status: {tenth, records}, Redrive: {tenth, records},
 	}
 	changed := 0
 	d.each("AWS::Lambda::Alias", func(s template, id string, r object) {
@@ -312,7 +313,7 @@ func TestQueues_FeedTheirConsumersAtOnceInBatchesOfTen(t *testing.T) {
 			}
 		}
 	}
-	if len(of) != 5 {
+	if len(of) != 6 {
 		t.Errorf("there are %d event sources", len(of))
 	}
 }
@@ -347,6 +348,37 @@ func TestStream_IsFilteredAndNeverBlockedForLong(t *testing.T) {
 	}
 	if !strings.Contains(compact(at(s, "DestinationConfig.OnFailure.Destination")), "Queuefiringdead") {
 		t.Errorf("what fails goes to %s", compact(s["DestinationConfig"]))
+	}
+}
+
+func TestChanges_FollowEachRowUntilItIsHandled(t *testing.T) {
+	t.Parallel()
+	s := sources(t, prod())[Changes]
+	for n, want := range []string{
+		`{"dynamodb":{"NewImage":{"schema_v":{"N":[{"exists":true}]}}}}`,
+		`{"dynamodb":{"OldImage":{"schema_v":{"N":[{"exists":true}]}}},"eventName":["REMOVE"]}`,
+	} {
+		if filter := text(at(s, fmt.Sprintf("FilterCriteria.Filters.%d.Pattern", n))); filter != want {
+			t.Errorf("pattern %d is %s; want %s", n+1, filter, want)
+		}
+	}
+	if compact(s["FunctionResponseTypes"]) != `["ReportBatchItemFailures"]` ||
+		s["StartingPosition"] != "TRIM_HORIZON" || s["ParallelizationFactor"] != 1.0 {
+		t.Errorf("%s", compact(s))
+	}
+	for _, bound := range []string{"MaximumRetryAttempts", "MaximumRecordAgeInSeconds", "BisectBatchOnFunctionError"} {
+		if s[bound] != nil {
+			t.Errorf("%s is %v; a change is lost to what follows the table only with the stream", bound, s[bound])
+		}
+	}
+	window, _ := s["TumblingWindowInSeconds"].(float64)
+	wait, _ := s["MaximumBatchingWindowInSeconds"].(float64)
+	if window <= 0 || window+wait > 120 {
+		t.Errorf("counts show after %v and %v s; two minutes are promised", window, wait)
+	}
+	images := s["BatchSize"].(float64) * 3072 // a row of a kilobyte or so before and after, in JSON
+	if images > 6<<20 {
+		t.Errorf("a call has %v bytes; Lambda takes 6 MB", images)
 	}
 }
 
@@ -503,7 +535,7 @@ func TestHold_StopsEverythingButTheAPI(t *testing.T) {
 				t.Errorf("workers of %s: %s", pool, compact(notes))
 			}
 		}
-		if n != 5+3+len(contract.Pools) {
+		if n != 6+3+len(contract.Pools) {
 			t.Errorf("%d things start others", n)
 		}
 	}

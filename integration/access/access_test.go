@@ -12,9 +12,14 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/aws/aws-lambda-go/events"
+
 	"punctual/functions/api"
+	"punctual/functions/batch"
+	"punctual/functions/changes"
 	"punctual/functions/forecast"
 	"punctual/functions/stagetest"
+	"punctual/functions/stats"
 	"punctual/integration/story"
 	"punctual/shared/contract"
 	"punctual/shared/memory"
@@ -65,6 +70,7 @@ func live(t *testing.T, into *ledger, do func(t *testing.T, w *bench)) {
 				}
 			}
 		}()
+		go w.follow(ctx)
 		w.api = story.Over(t, w.split())
 		// A story acts between the ticks of promoter and sweeper, so that chance does not choose
 		// which part acts first.
@@ -81,13 +87,32 @@ func live(t *testing.T, into *ledger, do func(t *testing.T, w *bench)) {
 	})
 }
 
+// follow has the second reader of the stream follow the jobs table until ctx ends.
+func (w *bench) follow(ctx context.Context) {
+	p := w.did.ports(w.World, "changes")
+	base := process.Base{Shards: 1}
+	reader := changes.New(changes.Deps{Base: base, Queue: p.Queues,
+		Counts: stats.New(stats.Deps{Base: base, Store: store.New(p.Table, p.Blobs)})})
+	for after := ""; ctx.Err() == nil; {
+		found, err := w.World.Table().Stream(ctx, after, 1000, time.Minute)
+		if err != nil || len(found) == 0 {
+			continue
+		}
+		ev := events.DynamoDBTimeWindowEvent{DynamoDBEvent: batch.StreamEventOfAll(found...)}
+		if done, err := reader.Handle(ctx, ev); err == nil && len(done.BatchItemFailures) == 0 {
+			after = found[len(found)-1].Seq
+		}
+		time.Sleep(time.Second)
+	}
+}
+
 // split is the API as it is deployed: one function for reads, one for writes.
 func (w *bench) split() http.Handler {
 	half := func(part string) http.Handler {
 		p := w.did.ports(w.World, part)
 		return api.New(api.Deps{
 			RateLimit: store.RateLimit{Rate: 10_000, Burst: 100_000}, Store: store.New(p.Table, p.Blobs),
-			Queues: p.Queues, Timers: p.Timers, Base: process.Base{Shards: 1}})
+			Queues: p.Queues, Timers: p.Timers, Base: process.Base{Shards: 1}, Counted: true})
 	}
 	reads, writes := half("api-read"), half("api-write")
 	return http.HandlerFunc(func(rw http.ResponseWriter, r *http.Request) {

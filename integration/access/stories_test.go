@@ -57,7 +57,8 @@ var stories = []struct {
 			a.Attempts(id)
 		}
 		for _, path := range []string{"/jobs", "/jobs?status=SUCCEEDED", "/jobs?status=DEAD", "/jobs?task=echo",
-			"/dead-letters", "/dead-letters?task=echo", "/pauses", "/tasks", "/tasks/echo", "/ready", "/health",
+			"/dead-letters", "/dead-letters?task=echo", "/stats",
+			"/pauses", "/tasks", "/tasks/echo", "/ready", "/health",
 			"/whoami", "/openapi.json"} {
 			a.Call("GET", path, nil)
 		}

@@ -33,7 +33,11 @@ const (
 	AttrExpiresAt = "expires_at" // N: s; the tables' TTL
 	AttrNear      = "near"       // S "1": the stream consumer's filter
 	AttrEntry     = "entry"      // S: an entry of the audit as JSON, which is also a line of the log group
+	AttrSchema    = "schema_v"   // N: a row of a job has it, its contents do not; the filter of what follows the table
 )
+
+// StatsPartitions begins the partitions of the tasks table that count what became of jobs.
+const StatsPartitions = "stats#"
 
 // ContentMarks are the attributes of a row that may have items of its own: one of these, or an attempt
 // after the first. The stream shows the consumer only such rows when the table lets them go.

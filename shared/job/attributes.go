@@ -37,7 +37,7 @@ func (r *Row) writeComputed(c *item.Codec) {
 	}
 	c.Write(contract.AttrPK, r.partition())
 	c.Write(contract.AttrJobID, string(r.ID))
-	c.WriteNumber("schema_v", 1)
+	c.WriteNumber(contract.AttrSchema, 1)
 	c.Write(contract.AttrGroup, group)
 	c.Write(contract.AttrGroupSort, groupSort)
 	c.Write(contract.AttrWakeSlice, r.Slice())
@@ -191,7 +191,7 @@ func ParseRow(i item.Item) (Row, error) {
 	if err != nil {
 		return Row{}, err
 	}
-	if v := i.Int("schema_v"); v != 1 {
+	if v := i.Int(contract.AttrSchema); v != 1 {
 		return bad("schema_v is not 1")
 	}
 	for _, name := range []string{"version", "attempt", "due_at", "created_at"} {

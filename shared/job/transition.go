@@ -489,7 +489,7 @@ func Forget(r Row, now time.Time) item.Write {
 	w := item.Write{
 		Ref: ref, Name: WriteForget, When: from(WriteForget, more),
 		Put: item.Item{
-			contract.AttrPK: ref.PK, contract.AttrJobID: ref.SK, "schema_v": int64(1), "status": string(Gone),
+			contract.AttrPK: ref.PK, contract.AttrJobID: ref.SK, contract.AttrSchema: int64(1), "status": string(Gone),
 			contract.AttrExpiresAt: now.Add(contract.TombstoneKept).Unix(),
 			"ended":                string(r.Status), // jobs that come after it are evaluated by that
 		},

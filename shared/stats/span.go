@@ -23,7 +23,7 @@ const WriteAdd = "stats.add"
 const maxAdds = 150
 
 // Partition is where the spans of a series are, in the order of time.
-func Partition(s Series) string { return "stats#" + string(s.Tenant) + "#" + s.Task }
+func Partition(s Series) string { return contract.StatsPartitions + string(s.Tenant) + "#" + s.Task }
 
 // SpanKey is the sort key of the span that a time lies in.
 func SpanKey(at time.Time) string { return fmt.Sprintf("%012d", at.Truncate(SpanOf).Unix()) }

@@ -27,6 +27,7 @@ func main() {
 		ScheduleQuota: s.Env.Quota,
 		Waiting:       s.Env.TenantWaiting,
 		AuditKept:     time.Duration(s.Env.AuditDays) * 24 * time.Hour,
+		Counted:       true,
 		RateLimit:     s.RateLimit(),
 	})
 	part := strings.TrimPrefix(lambdacontext.FunctionName, s.Env.Prefix+"-")

@@ -19,6 +19,8 @@ var idle = []struct{ role, action, reason string }{
 	{"", "iam:PassRole", "it is no call: Scheduler asks for it when a timer is made"},
 	{"", "s3:ListBucket", "it is no call: with it, an absent object is absent rather than denied"},
 	{"stream", "dynamodb:*", "Lambda reads the stream for it"},
+	{"changes", "dynamodb:*", "Lambda reads the stream for it"},
+	{"changes", "sqs:*", "it quarantines changes that cannot be read, and there are none here"},
 	{"dispatch", "sqs:*Message", "Lambda takes the messages for it"},
 	{"status", "sqs:*Message", "Lambda takes the messages for it"},
 	{"bulk", "sqs:*Message", "Lambda takes the messages for it"},
