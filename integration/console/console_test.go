@@ -136,7 +136,8 @@ func TestConsole_ServesItsUsers(t *testing.T) {
 		"tells a job's life, each attempt with its lateness and error":     describesALife,
 		"cancels a job by the keyboard, after asking":                      cancelsByKeyboard,
 		"pauses one job with a reason, and resumes it":                     pausesAJob,
-		"redrives dead letters by clicks, after a dry run":                 redrives,
+		"redrives dead letters by clicks, ten first":                       redrives,
+		"holds, resumes, stops and overrules an operation":                 operates,
 		//proof:of 140
 		"retries the failed node of a run and skips another, by clicks": retriesANode,
 		"lists the items of a node with their payloads and errors":      listsItems,
@@ -268,7 +269,7 @@ func redrives(t *testing.T, b *browser, r rest) {
 	}))
 	t.Cleanup(target.Close)
 	var ids []string
-	for range 3 {
+	for range 12 {
 		ids = append(ids, r.post(`{"task":"http","payload":{"url":"`+target.URL+`"},"retry":{"max_attempts":1}}`))
 	}
 	ids = append(ids, r.post(`{"task":"echo","payload":{"fail":1},"retry":{"max_attempts":1}}`))
@@ -278,44 +279,91 @@ func redrives(t *testing.T, b *browser, r rest) {
 		}
 	}
 	p := b.open(t, r.url+"/#/dead-letters")
-	p.shows("4 jobs failed for good, of 2 causes.", "http: http_status", "3 letters", "1 letter")
-	p.shoot("deadletters")
+	p.shows("13 jobs failed for good, of 2 causes.", "http: http_status", "12 letters", "1 letter")
 	p.click("Dry run") // of the largest group, which is first
-	p.shows("3 jobs would be touched.")
+	p.shows("12 jobs would be redriven.")
+	p.click("Show the jobs")
+	p.await("document.querySelectorAll('.inside tbody tr:not([aria-hidden])').length === 12")
+	p.shoot("deadletters")
 	if v := r.ask("GET", "/jobs/"+ids[0], ""); v["redriven_by"] != nil {
 		t.Fatal("a dry run has redriven a job")
 	}
+	const state = "document.querySelector('main section .status').textContent.includes(%s)"
+	redrive := func() {
+		p.click("Redrive, ten first…")
+		p.shows("This touches 12 dead jobs.")
+		p.write("Reason", "the provider says that it is back")
+		p.click("Begin the redrive")
+		p.shows("The operation has begun.")
+	}
+	redrive()
+	p.shows("canary_failed", "of the first 10, 0 succeeded", "10 of 12 jobs.")
+	p.shoot("deadletters-canary")
 	mended.Store(true)
-	p.click("Redrive")
-	p.shows("This touches 3 dead jobs.")
-	p.click("Redrive 3 jobs")
-	p.shows("1 job failed for good, of 1 cause.", "http: http_status – 3 new jobs made.")
-	for _, id := range ids[:3] {
-		by, ok := r.ask("GET", "/jobs/"+id, "")["redriven_by"].(string)
-		if !ok {
-			t.Fatalf("%s is not redriven", id)
-		}
-		if status := r.ended("/jobs/" + by); status != "SUCCEEDED" {
-			t.Errorf("the job in place of %s is %s", id, status)
+	p = b.open(t, r.url+"/#/dead-letters") // the ten have died once more, and nothing that has ended is shown
+	p.shows("22 letters")
+	redrive()
+	p.shows("12 of 12 jobs.", "Of the first ones: 10 succeeded.", "the newest were redriven")
+	p.await(fmt.Sprintf(state, "'succeeded'"))
+	p.shoot("deadletters-redriven")
+	left := "" // of the first redrive
+	for _, id := range ids[:12] {
+		v := r.ask("GET", "/jobs/"+id, "")
+		if v["redriven_by"] == nil {
+			left = id
 		}
 	}
-	if v := r.ask("GET", "/jobs/"+ids[3], ""); v["redriven_by"] != nil {
+	if left != "" {
+		t.Errorf("%s is not redriven", left)
+	}
+	if v := r.ask("GET", "/jobs/"+ids[12], ""); v["redriven_by"] != nil {
 		t.Error("a job of another cause is redriven")
 	}
-	p.eval(`(() => { const send = fetch; window.fetch = (to, o) => (
-		to.endsWith('/redrive') && !o.body.includes('dry_run')
-			? Promise.reject(new TypeError('offline')) : send(to, o)) })()`)
-	p.click("Redrive")
-	p.click("Redrive 1 job")
-	p.shows("The API cannot be reached.")
-	p.click("Cancel")
-	p.await("!document.querySelector('dialog')")
-	if text := p.eval("document.querySelector('main').innerText").(string); strings.Contains(text, "new job") {
-		t.Errorf("after a redrive that failed it still says of the one before:\n%s", text)
+	p.click("Redrive, ten first…")
+	p.shows("Nothing is left of this: all of them were redriven.")
+	p.eval(`[...document.querySelectorAll('section[aria-label="echo: echo_failed"] button')].at(-2).click()`)
+	p.shows("This touches 1 dead job.")
+	p.click("Begin the purge")
+	p.shows("22 jobs failed for good, of 1 cause.")
+}
+
+// operates holds, resumes, stops and overrules an operation by clicks.
+func operates(t *testing.T, b *browser, r rest) {
+	p := b.open(t, r.url+"/#/operations")
+	p.shows("No operations yet.")
+	for range 12 {
+		r.post(`{"task":"echo","payload":{"fail":1},"retry":{"max_attempts":1}}`)
 	}
-	p.click("Purge")
-	p.click("Purge 1 job")
-	p.shows("No dead letters.", "1 job deleted.")
+	for end := time.Now().Add(patience); time.Now().Before(end); time.Sleep(50 * time.Millisecond) {
+		if all := r.ask("GET", "/jobs?status=DEAD", "")["items"].([]any); len(all) == 12 {
+			break
+		}
+	}
+	canary := r.ask("POST", "/operations", `{"action":"redrive","filter":{"task":"echo"},"reason":"a try",
+		"canary":{"count":2}}`)["operation_id"].(string)
+	p.shows("Redrive dead letters", "a try")
+	p.visit("#/operations/" + canary)
+	p.shows("canary_failed", "2 of 12 jobs.", "Of the first ones: 0 succeeded, 2 failed.",
+		"The others are as they were.")
+	p.shoot("operation")
+	p.click("Proceed")
+	p.shows("The other 10 jobs follow, however the first ones end.")
+	p.click("Proceed") // in the dialog
+	p.shows("12 of 12 jobs.")
+	p.await("document.querySelector('main .status').textContent.includes('succeeded')")
+	slow := r.ask("POST", "/operations", `{"action":"delete","filter":{"status":"DEAD","task":"echo"},
+		"rate":{"count":1,"per":"10s"}}`)["operation_id"].(string)
+	p.visit("#/operations/" + slow)
+	for _, step := range [][2]string{{"Pause", "paused"}, {"Resume", "running"}, {"Stop", "stopped"}} {
+		p.click(step[0])
+		p.shows("This touches 1 operation.")
+		p.click(step[0])
+		p.await("document.querySelector('main .status').textContent.includes(" + quoted(step[1]) + ")")
+	}
+	p.visit("#/operations")
+	p.shows("2 operations, newest first", "Delete jobs", "stopped")
+	p.visit("#/operations/01M8J2NZKCZJTSEW2Y91X5V3MD")
+	p.shows("not_found")
 }
 
 func retriesANode(t *testing.T, b *browser, r rest) {
@@ -831,6 +879,8 @@ func (r rest) views() map[string]string {
 	}
 	dead := r.post(`{"task":"echo","payload":{"fail":2},"retry":{"max_attempts":2,"initial_delay":"100ms"}}`)
 	r.ended("/jobs/" + dead)
+	redrive := r.ask("POST", "/operations", `{"action":"redrive","filter":{"task":"echo"},"canary":{"count":10},
+		"reason":"The provider is back."}`)
 	r.ask("PUT", "/pauses/task:http", `{"reason":"The provider is down until noon."}`)
 	held := r.post(`{"task":"http","payload":{"url":"https://example.com"}}`)
 	r.ask("PUT", "/webhooks/ops", `{"url":"https://ops.example.com/punctual","events":["job.dead"]}`)
@@ -842,8 +892,9 @@ func (r rest) views() map[string]string {
 		"job-new": "#/jobs/new!?like=" + dead, "tasks": "#/tasks", "task": "#/tasks/extract",
 		"task-new": "#/tasks/new!", "dags": "#/dags", "dag": "#/dags/etl",
 		"run": "#/runs/" + run + "/refunds", "deadletters": "#/dead-letters", "pauses": "#/pauses",
-		"webhooks": "#/webhooks", "webhook": "#/webhooks/ops",
-		"webhook-new": "#/webhooks/new!", "held": "#/jobs/" + held, "limits": "#/limits", "limit": "#/limits/github",
+		"webhooks": "#/webhooks", "webhook": "#/webhooks/ops", "webhook-new": "#/webhooks/new!",
+		"operations": "#/operations", "operation": "#/operations/" + redrive["operation_id"].(string),
+		"held": "#/jobs/" + held, "limits": "#/limits", "limit": "#/limits/github",
 	}
 }
 

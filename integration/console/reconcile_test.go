@@ -41,11 +41,34 @@ func TestViews_DeriveWhatTheyShow(t *testing.T) {
 			return new Set(places.map((p) => p.x + ' ' + p.y)).size })()`, `500`},
 		"a cycle does not hang the picture": {"core/graph.js", `Object.keys(m.layoutOf({ a: { depends_on: ['b'] },
 			b: { depends_on: ['a'] } }).at).length`, `2`},
-		"a summary counts what was done and says why the rest was refused": {"views/deadletters.js",
-			`['dry', 'redrive', 'purge'].map((verb) => m.summaryOf({ matched: 2, items: [{ job_id: 'a' }, { job_id: 'b',
-				problem: { detail: 'no' } }] }, verb))`,
-			`["2 jobs would be touched. 1 job refused: no","1 new job made. 1 job refused: no",` +
-				`"1 job deleted. 1 job refused: no"]`},
+		"a redrive is of ten first, slowly where a rate is given": {"views/deadletters.js",
+			`[{ first: '10', share: '90', rate: '', reason: '' },
+			{ first: '3', share: '50', rate: '20', reason: 'mended' }].map((v) => m.redriveOf({ group: 'a1' }, v))`,
+			`[{"action":"redrive","filter":{"group":"a1"},` +
+				`"canary":{"count":10,"min_succeeded":0.9,"within":"10m"}},` +
+				`{"action":"redrive","filter":{"group":"a1"},"reason":"mended",` +
+				`"canary":{"count":3,"min_succeeded":0.5,"within":"10m"},"rate":{"count":20,"per":"1s"}}]`},
+		"an operation says how far it is, and what waits for its first ones": {"views/operations.js", `[
+			{ action: 'cancel_runs', status: 'COUNTING', matched: 1, done: 0, skipped: 0, failed: 0 },
+			{ action: 'redrive', status: 'CANARY', matched: 1200, done: 10, skipped: 0, failed: 0,
+				canary: { succeeded: 4, failed: 1, open: 5 } },
+			{ action: 'redrive', status: 'RUNNING', matched: 1200, done: 1000, skipped: 3, failed: 1,
+				canary: { succeeded: 10, failed: 0, open: 0 } },
+			{ action: 'backfill', status: 'RUNNING', matched: 9, done: 1, skipped: 2, failed: 0, open: 3 }]
+			.map((o) => (m.stateOf(o) + ' ' + m.canaryOf(o)).trim())`,
+			`["It counts what matches: 1 run so far.",` +
+				`"10 of 1,200 jobs. Of the first ones: 4 succeeded, 1 failed, 5 open. The others wait for them.",` +
+				`"1,004 of 1,200 jobs, 3 left out, 1 refused. Of the first ones: 10 succeeded.",` +
+				`"3 of 9 times, 2 left out, 3 open."]`},
+		"a day says its worst hours": {"views/day.js", `m.pastOf({ created: [1, 1200], succeeded: [1, 3],
+			dead: [0, 1000], expired: [0, 0], skipped: [0, 2], lateness_p99_ms: [null, 1500] }, (i) => i + ' h')`,
+			`["1,201 jobs made, 4 succeeded, 1,000 failed for good, 2 skipped.",` +
+				`"Most were made from 1 h, with 1,200.",` +
+				`"Starts were latest from 1 h, when 99% were at most 1.5 s late."]`},
+		"a pool sums up its workers": {"views/day.js", `m.poolsOf([
+			{ pool: 'short', slots: 25, busy: 3, draining: true }, { pool: 'long', slots: 5, busy: 5 }, { pool: 'short', slots: 25, busy: 4 }])`,
+			`[{"pool":"short","workers":2,"slots":50,"busy":7,"draining":1},` +
+				`{"pool":"long","workers":1,"slots":5,"busy":5,"draining":0}]`},
 		"a job in a list says its error or what holds it": {"views/jobs.js", `[
 			{ status: 'DEAD', status_reason: { code: 'boom', message: 'it broke' } },
 			{ status: 'SCHEDULED', waiting_for: 'pause', status_reason: { code: 'boom' } },

@@ -32,13 +32,15 @@ const Run = from(() => import('./views/run.js'), 'Run')
 const [Tasks, Task, EditTask] = [from(tasks, 'Tasks'), from(tasks, 'Task'), from(tasks, 'EditTask')]
 const DeadLetters = from(() => import('./views/deadletters.js'), 'DeadLetters')
 const [Limits, Limit] = [from(limits, 'Limits'), from(limits, 'Limit')]
+const operations = () => import('./views/operations.js')
+const [Operations, Operation] = [from(operations, 'Operations'), from(operations, 'Operation')]
 const webhooks = () => import('./views/webhooks.js')
 const [Webhooks, Webhook, EditWebhook] = ['Webhooks', 'Webhook', 'EditWebhook'].map((n) => from(webhooks, n))
 const Pauses = from(() => import('./views/pauses.js'), 'Pauses')
 
 const rooms = [['', 'Overview'], ['jobs', 'Jobs'], ['schedules', 'Schedules'], ['dags', 'DAGs'],
-  ['tasks', 'Tasks'], ['dead-letters', 'Dead letters'], ['limits', 'Limits'], ['pauses', 'Pauses'],
-  ['webhooks', 'Webhooks']]
+  ['tasks', 'Tasks'], ['dead-letters', 'Dead letters'], ['operations', 'Operations'], ['limits', 'Limits'],
+  ['pauses', 'Pauses'], ['webhooks', 'Webhooks']]
 
 const Nowhere = () => html`<p>There is no such view. <a href="#/">To the overview</a></p>`
 
@@ -64,6 +66,8 @@ function viewOf(hash) {
       : more === 'edit' ? [EditTask, { name: id }, `Edit task ${id}`, room]
       : id ? [Task, { name: id }, `Task ${id}`, room] : [Tasks, {}, 'Tasks', room]
     case 'dead-letters': return [DeadLetters, {}, 'Dead letters', room]
+    case 'operations': return id ? [Operation, { id }, `Operation …${short(id)}`, room]
+      : [Operations, {}, 'Operations', room]
     case 'limits': return id ? [Limit, { name: id }, `Limit ${id}`, room] : [Limits, {}, 'Limits', room]
     case 'webhooks': return id === 'new!' ? [EditWebhook, {}, 'New webhook', room]
       : more === 'edit' ? [EditWebhook, { name: id }, `Edit webhook ${id}`, room]

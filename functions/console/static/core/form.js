@@ -73,7 +73,8 @@ for (const [tone, signs] of Object.entries({
   bad: { DEAD: '✕', FAILED: '✕', failed: '✕', missed: '!', lost: '!' },
   warn: { HELD: '‖', PAUSED: '‖', paused: '‖', EXPIRED: '⏱' },
   idle: { CANCELLED: '⊘', STOPPED: '⊘', SKIPPED: '»', skipped: '»', superseded: '»', ended: '⊘' },
-  wait: { SCHEDULED: '◷', QUEUED: '≡', BLOCKED: '◌', BUILDING: '◌', pending: '◷', snoozed: '◷' },
+  wait: { SCHEDULED: '◷', QUEUED: '≡', BLOCKED: '◌', BUILDING: '◌', COUNTING: '≡', CANARY: '◷', pending: '◷',
+    snoozed: '◷' },
 })) for (const [status, sign] of Object.entries(signs)) looks[status] = [tone, sign]
 
 export const look = (status) => looks[status] || ['idle', '·']

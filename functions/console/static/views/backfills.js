@@ -67,7 +67,8 @@ function Verbs({ of: o, live }) {
 export function Backfills({ list, can, live }) {
   if (list.length === 0) return null
   return html`<h2>Backfills</h2><${Table} caption="Backfills" rows=${list} id=${(o) => o.operation_id} columns=${[
-    { name: 'Status', class: 'st', cell: (o) => html`<${Status} of=${o.status} />` },
+    { name: 'Status', class: 'st', cell: (o) => html`<a href=${`#/operations/${o.operation_id}`}
+      aria-label=${`Backfill ${o.status.toLowerCase()}`}><${Status} of=${o.status} /></a>` },
     { name: 'Progress', cell: (o) => html`<${Progress} of=${o} />
       ${o.status_reason && html`<${Reason} of=${o.status_reason} />`}` },
     { name: 'Times', class: 'wide', cell: (o) => html`<${Time} at=${o.from} /> – <${Time} at=${o.to} />` },

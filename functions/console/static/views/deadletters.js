@@ -1,85 +1,138 @@
-// Dead letters, grouped by cause, and their redrive.
+// Dead letters, grouped by cause, and their redrive: ten first, and the others if those succeed.
 import { html, useState } from '../core/html.js'
-import { post, some } from '../core/api.js'
-import { useLive } from '../core/live.js'
+import { post, seg, some } from '../core/api.js'
+import { useLive, usePages, useRow } from '../core/live.js'
 import { Empty, Id, Loaded, Refused, Time, plural } from '../core/form.js'
-import { Act, ask, say } from '../core/ask.js'
-import { LongTable } from '../core/table.js'
+import { Act, ask, say, why } from '../core/ask.js'
+import { LongTable, Pages } from '../core/table.js'
 import { groupsOf } from '../core/cause.js'
+import { Bars } from '../core/chart.js'
 import { Owner } from './jobs.js'
+import { Brief, over } from './operations.js'
 
-const most = 1000 // letters that are read, and what the API takes of ids in one request
+const most = 1000 // letters that are read where there is no index, and ids that an operation may name
+const shown = 50 // causes
 
-export function DeadLetters({ can }) {
-  const live = useLive((signal) => some('/dead-letters', {}, { most, pages: 8, signal }), [], 4_000)
-  const letters = (live.data?.items || []).filter((d) => !d.redriven_by)
-  const groups = groupsOf(letters)
-  const [done, setDone] = useState(null) // the newest redrive or purge, whose group may be gone
-  return html`<${Loaded} of=${live}>${done && html`<div class="row"><${Outcome} ...${done} /><span class="push"></span>
-      <button type="button" onClick=${() => setDone(null)}>Close</button></div>`}${live.data && (groups.length === 0
-    ? html`<${Empty} title="No dead letters.">
-      What failed for good, and was neither brought back nor purged, shows here.<//>`
-    : html`<p class="mute">${plural(letters.length, 'job')}${live.data.more && ' (the newest; there are more)'
-      } failed for good, of ${plural(groups.length, 'cause')}.</p>
-      ${groups.map((g) => html`<${Group} key=${g.key} g=${g} can=${can} live=${live} setDone=${setDone} />`)}`)}<//>`
+// causes returns {groups, more} of the dead letters, most first: those of the index, or without one, of the letters
+// that are read, which then know each of their letters.
+async function causes(signal) {
+  try {
+    const { items, more } = await some('/dead-letters/groups', {}, { most: shown, pages: 1, signal })
+    return { groups: items.map((g) => ({ ...g, key: g.group, filter: { group: g.group } })), more }
+  } catch (error) {
+    if (error.code !== 'not_indexed') throw error
+  }
+  const { items, more } = await some('/dead-letters', {}, { most, pages: 8, signal })
+  return { more, groups: groupsOf(items.filter((d) => !d.redriven_by)).map((g) => ({ ...g, message: g.example,
+    count: g.letters.length, first_at: g.letters.at(-1).dead_at, last_at: g.letters[0].dead_at,
+    example_job_id: g.letters[0].job_id, filter: { job_ids: g.letters.map((d) => d.job_id) } })) }
 }
 
-function Group({ g, can, live, setDone }) {
+const ofLetters = (o) => o.action === 'redrive' || o.action === 'purge'
+
+export function DeadLetters({ can }) {
+  const live = useLive(causes, [], 4_000)
+  const [mine, setMine] = useState([]) // operations that were begun here
+  const work = useLive(async (signal) => {
+    const { items } = await some('/operations', {}, { most: 50, pages: 1, signal })
+    return items.filter((o) => ofLetters(o) && (mine.includes(o.operation_id) || !over(o)))
+  }, [mine.join()], 1_000)
+  const again = () => Promise.all([work.again(), live.again()])
+  const begun = (o) => { setMine((all) => [...all, o.operation_id]); return live.again() }
+  const { groups = [], more } = live.data || {}
+  const ended = (work.data || []).filter(over).length
+  const all = groups.reduce((n, g) => n + g.count, 0)
+  return html`<${Refused} error=${work.error} />
+    ${work.data?.map((o) => html`<${Brief} key=${o.operation_id} of=${o} can=${can} done=${again} />`)}
+    <${Loaded} of=${live}>${live.data && (groups.length === 0
+      ? html`<${Empty} title="No dead letters.">What failed for good, and was not purged, shows here.<//>`
+      : html`<p class="mute">${plural(all, 'job')} failed for good, of ${plural(groups.length, 'cause')}${
+        more && ', and there are more'}.</p>
+        ${groups.map((g) => html`<${Group} key=${g.key} g=${g} can=${can} begun=${begun}
+          ended=${ended} />`)}`)}<//>`
+}
+
+// redriveOf is the body of a redrive that the dialog asks for: of `first` letters, and of the others if those succeed.
+export function redriveOf(filter, v) {
+  const first = Number(v.first)
+  return { action: 'redrive', filter, ...(v.reason ? { reason: v.reason } : {}),
+    ...(first > 0 ? { canary: { count: first, min_succeeded: Number(v.share) / 100, within: '10m' } } : {}),
+    ...(Number(v.rate) > 0 ? { rate: { count: Number(v.rate), per: '1s' } } : {}) }
+}
+
+const redriveFields = [
+  { name: 'first', label: 'How many first, the oldest', type: 'number', min: 1, max: 100, value: 10, required: true },
+  { name: 'share', label: 'Of those have to succeed, in %', type: 'number', min: 1, max: 100, value: 90,
+    required: true },
+  { name: 'rate', label: 'At most so many a second', type: 'number', min: 1, max: 100_000, value: '',
+    hint: 'Empty: as fast as it can.' }, why]
+
+function Group({ g, can, begun, ended }) {
   const [open, setOpen] = useState(false)
   const [tried, setTried] = useState(null)
-  const ids = g.letters.map((d) => d.job_id)
-  const send = (verb, dry) => post(`/dead-letters/${verb}`, { job_ids: ids, ...(dry ? { dry_run: true } : {}) })
-  const dryRun = async () => setTried(await send('redrive', true).catch((error) => ({ error })))
-  const act = (verb, title, text) => async () => {
-    setTried(null)
-    setDone(null)
-    const { matched } = await send(verb, true) // how many of them are dead still
-    await ask({ title, text, danger: true, touches: plural(matched, 'dead job'),
-      verb: `${title.split(' ')[0]} ${plural(matched, 'job')}`,
-      act: async () => {
-        const of = await send(verb)
-        setDone({ of, verb, what: `${g.task}: ${g.code}` })
-        say(summaryOf(of, verb))
-        await live.again()
-      } })
+  const begin = async (body) => {
+    await begun(await post('/operations', body))
+    say('The operation has begun.')
   }
+  const count = async (action) => {
+    const said = await post('/operations', { action, filter: g.filter, dry_run: true })
+    return { sure: said.matched !== undefined, n: (said.matched ?? said.matched_at_least) - said.skipped }
+  }
+  const touched = ({ n, sure }) => `${sure ? '' : 'at least '}${plural(n, 'dead job')}`
+  const act = (action, question) => async () => {
+    setTried(null)
+    const found = await count(action) // of what waits still: some may have been redriven
+    if (found.n === 0 && found.sure) say('Nothing is left of this: all of them were redriven.')
+    else await ask({ danger: true, touches: touched(found), ...question })
+  }
+  const redrive = act('redrive', { title: 'Redrive what died of this, ten first', verb: 'Begin the redrive',
+    text: 'Each comes back as a new job of the same work. The others wait until the first ones have ended, for 10 ' +
+      'minutes at most; if too few of those succeed, the others stay as they are.',
+    fields: redriveFields, act: (v) => begin(redriveOf(g.filter, v)) })
+  const purge = act('purge', { title: 'Purge what died of this', verb: 'Begin the purge', fields: [why],
+    text: 'The jobs are deleted for good, with their payloads.',
+    act: (v) => begin({ action: 'purge', filter: g.filter, ...(v.reason ? { reason: v.reason } : {}) }) })
+  const dry = async () => setTried(await count('redrive').catch((error) => ({ error })))
   return html`<section class="card" aria-label=${`${g.task}: ${g.code}`}>
     <div class="row"><h2>${g.task}: <code>${g.code}</code></h2>
-      <span class="status bad">${plural(g.letters.length, 'letter')}</span><span class="push"></span>
-      ${can('admin') && html`<${Act} label="Dry run" on=${dryRun} /><${Act} primary label="Redrive" on=${act('redrive',
-        'Redrive what died of this', 'Each comes back as a new job of the same work, due now.')} />
-        <${Act} danger label="Purge" on=${act('purge',
-          'Purge what died of this', 'The jobs are deleted for good, with their payloads.')} />`}</div>
-    ${g.example && html`<p class="reason">${g.example}</p>`}
-    <p class="small mute">Newest <${Time} at=${g.letters[0].dead_at} /> · oldest ${
-      html`<${Time} at=${g.letters.at(-1).dead_at} />`}</p>
-    ${tried && html`<${Outcome} of=${tried} verb="dry" />`}
+      <span class="status bad">${plural(g.count, 'letter')}</span>
+      ${g.group && html`<${Redriven} key=${ended} group=${g.group} />`}<span class="push"></span>
+      ${can('admin') && html`<${Act} label="Dry run" on=${dry} />
+        <${Act} primary label="Redrive, ten first…" on=${redrive} />
+        <${Act} danger label="Purge…" on=${purge} />`}</div>
+    ${g.message && html`<p class="reason">${g.message}</p>`}
+    <div class="row small mute"><span>Since <${Time} at=${g.first_at} />, last <${Time} at=${g.last_at} />,
+      for example <${Id} of=${g.example_job_id} to="jobs" /></span>
+      ${g.hourly && html`<span>The last 24 hours:</span> <${Hourly} of=${g.hourly} />`}</div>
+    ${tried && (tried.error ? html`<${Refused} error=${tried.error} />`
+      : html`<p class="touches" role="status">${plural(tried.n, 'job')}${tried.sure ? '' : ' or more'} would be
+        redriven.</p>`)}
     <button type="button" aria-expanded=${open} onClick=${() => setOpen(!open)}>
       ${open ? 'Hide the jobs' : 'Show the jobs'}</button>
-    ${open && html`<div class="inside"><${LongTable} caption=${`Jobs of ${g.task} that died of ${g.code}`}
-      rows=${g.letters} id=${(d) => d.job_id} columns=${[
-        { name: 'Job', class: 'ids', cell: (d) => html`<${Id} of=${d.job_id} to="jobs" />` },
-        { name: 'Died', cell: (d) => html`<${Time} at=${d.dead_at} />` },
-        { name: 'Attempts', class: 'wide number', cell: (d) => d.attempt },
-        { name: 'Made by', class: 'wide', cell: (d) => html`<${Owner} of=${d} />` }]} /></div>`}
+    ${open && html`<div class="inside">${g.letters ? html`<${LongTable} rows=${g.letters} ...${table(g)} />`
+      : html`<${Letters} g=${g} />`}</div>`}
   </section>`
 }
 
-// summaryOf says in words what a redrive or a purge did, or a dry run would do.
-export function summaryOf({ items, matched }, verb) {
-  const refused = items.filter((i) => i.problem)
-  const done = items.length - refused.length
-  return [verb === 'dry' ? `${plural(matched, 'job')} would be touched.`
-    : verb === 'purge' ? `${plural(done, 'job')} deleted.` : `${plural(done, 'new job')} made.`,
-  refused.length > 0 && `${plural(refused.length, 'job')} refused: ${refused[0].problem.detail}`]
-    .filter(Boolean).join(' ')
+// Redriven says that the newest letters of a cause were redriven: a cause that is mended stays in the list.
+function Redriven({ group }) {
+  const { data } = useRow(`/dead-letters?limit=5&group=${seg(group)}`)
+  return data?.items.length > 0 && data.items.every((d) => d.redriven_by)
+    && html`<span class="status good"><span aria-hidden="true">✓</span>the newest were redriven</span>`
 }
 
-// Outcome shows summaryOf, with what was acted on and the first of the new jobs.
-function Outcome({ of, verb, what }) {
-  if (of.error) return html`<${Refused} error=${of.error} />`
-  const made = verb === 'redrive' ? of.items.filter((i) => i.new_job_id) : []
-  return html`<div class="touches" role="status"><p>${what && html`<code>${what}</code> – `}${summaryOf(of, verb)}</p>
-    ${made.slice(0, 5).map((i) => html`<a class="id" href=${`#/jobs/${i.new_job_id}`}>${i.new_job_id}</a> `)}
-    ${made.length > 5 && `and ${(made.length - 5).toLocaleString()} more`}</div>`
+const Hourly = ({ of }) => html`<${Bars} tone="bad spark" bins=${of} label=${`Died in each of the last 24 hours: ${
+  of.join(', ')}`} says=${(i) => `${of.length - i} h ago: ${of[i].toLocaleString()}`} />`
+
+const table = (g) => ({ caption: `Jobs of ${g.task} that died of ${g.code}`, id: (d) => d.job_id, columns: [
+  { name: 'Job', class: 'ids', cell: (d) => html`<${Id} of=${d.job_id} to="jobs" />` },
+  { name: 'Died', cell: (d) => html`<${Time} at=${d.dead_at} />` },
+  { name: 'Redriven by', cell: (d) => (d.redriven_by ? html`<${Id} of=${d.redriven_by} to="jobs" />`
+    : html`<span class="mute">–</span>`) },
+  { name: 'Attempts', class: 'wide number', cell: (d) => d.attempt },
+  { name: 'Made by', class: 'wide', cell: (d) => html`<${Owner} of=${d} />` }] })
+
+function Letters({ g }) {
+  const pages = usePages('/dead-letters', g.filter)
+  return html`<${Loaded} of=${pages}><${Pages} of=${pages} more="Older ones" ...${table(g)} /><//>`
 }

@@ -176,10 +176,11 @@ const factsOf = (job) => [
   ['Unique key', job.unique && html`<code>${job.unique.key}</code> until ${job.unique.until}, on conflict
     ${job.unique.on_conflict}`],
   ['Schedule', link('schedules', job.schedule, job.schedule)],
-  ['Backfill', job.backfill && html`<code>${job.backfill}</code>`],
+  ['Backfill', link('operations', job.backfill)],
   ['Run', job.run_id && link('runs', `${job.run_id}/${job.node}`,
     job.item === undefined ? job.node : `${job.node} [${job.item}]`)],
   ['After', job.after?.map((a) => html`${link('jobs', a)} `)],
   ['Redrive of', link('jobs', job.redrive_of)], ['Redriven by', link('jobs', job.redriven_by)],
-  ['Tags', job.tags && Object.entries(job.tags).map(([k, v]) => html`<code>${k}=${v}</code> `)],
+  ['Tags', job.tags && Object.entries(job.tags).map(([k, v]) => `${k}=${v}`)
+    .map((tag) => html`<a href=${`#/jobs?tag=${seg(tag)}`}><code>${tag}</code></a> `)],
 ]
