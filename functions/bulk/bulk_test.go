@@ -212,9 +212,9 @@ func TestBulk_FindsByTheIndex(t *testing.T) {
 		}
 		rows := b.letters(250, cause("the mail server has no time"))
 		other := b.letters(30, cause("the disk is full"))
-		entries := make([]search.Entry, 0, len(rows)+len(other))
+		entries := make([]search.Update, 0, len(rows)+len(other))
 		for _, r := range slices.Concat(rows, other) {
-			entries = append(entries, search.EntryOf(r, "", ""))
+			entries = append(entries, search.Update{Entry: search.EntryOf(r, "", "")})
 		}
 		b.World.Search().PutEntries(b.Context(), entries)
 		k := b.begin(operation.RedriveJobs, func(o *operation.Operation) {
@@ -233,7 +233,7 @@ func TestBulk_FindsByTheIndex(t *testing.T) {
 		if o := b.read(k); o.Status != operation.Counting || o.Matched != 0 {
 			b.Fatalf("%+v", o)
 		}
-		b.World.Search().PutEntries(b.Context(), []search.Entry{search.EntryOf(r, "", "")})
+		b.World.Search().PutEntries(b.Context(), []search.Update{{Entry: search.EntryOf(r, "", "")}})
 		b.asOf = stagetest.Now()
 		requireCounts(b, b.run(k), operation.Succeeded, 1, 1, 0, 0)
 	})

@@ -76,6 +76,10 @@ func (s *Stage) Changes(ctx context.Context, changes []item.Change) []error {
 		}
 		if earlier, is := last[w.row.Key]; is {
 			w.also = append(slices.Clone(of[earlier].also), of[earlier].change)
+			w.found = w.found && of[earlier].found
+			if !of[earlier].died.IsZero() {
+				w.died = of[earlier].died
+			}
 			of[earlier].dropped = true
 		}
 		w.change = i
@@ -88,7 +92,9 @@ func (s *Stage) Changes(ctx context.Context, changes []item.Change) []error {
 
 // work is what a change calls for.
 type work struct {
-	row     job.Row // as it is; of one that is gone, as it was
+	row     job.Row   // as it is; of one that is gone, as it was
+	found   bool      // it had an entry that is found by the same values
+	died    time.Time // when it had died before; zero: it was not DEAD
 	gone    bool
 	change  int   // its index
 	also    []int // earlier changes of the job
@@ -111,10 +117,14 @@ func evaluate(c item.Change) (*work, error) {
 	if err != nil || !search.Listed(is) {
 		return nil, err
 	}
-	if was, err := job.ParseRow(c.Old); err == nil && alike(was, is) {
-		return nil, nil
+	w := &work{row: is}
+	if was, err := job.ParseRow(c.Old); err == nil {
+		if alike(was, is) {
+			return nil, nil
+		}
+		w.found, w.died = was.Version == is.Version && was.Task == is.Task, was.DeadAt
 	}
-	return &work{row: is}, nil
+	return w, nil
 }
 
 // isRow says that an item is the row of a job.
@@ -153,7 +163,11 @@ func (s *Stage) write(ctx context.Context, list []work, errs []error) {
 		}
 		return
 	}
-	for n, err := range s.Index.PutEntries(ctx, entries) {
+	updates := make([]search.Update, len(entries))
+	for n, e := range entries {
+		updates[n] = search.Update{Entry: e, Found: of[n].found, DeadBefore: of[n].died}
+	}
+	for n, err := range s.Index.PutEntries(ctx, updates) {
 		note(of[n], err)
 	}
 }
@@ -210,12 +224,16 @@ func (s *Stage) Rebuild(ctx context.Context, items []item.Item) (n int, err erro
 	if err != nil {
 		return 0, err
 	}
-	for _, err := range s.Index.PutEntries(ctx, entries) {
+	updates := make([]search.Update, len(entries))
+	for n, e := range entries {
+		updates[n] = search.Update{Entry: e}
+	}
+	for _, err := range s.Index.PutEntries(ctx, updates) {
 		if err != nil {
 			return 0, err
 		}
 	}
-	return len(entries), nil
+	return len(updates), nil
 }
 
 func (s *Stage) quarantine(ctx context.Context, a batch.Aside) error {

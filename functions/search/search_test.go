@@ -27,9 +27,9 @@ type index struct {
 	put int
 }
 
-func (x *index) PutEntries(ctx context.Context, entries []searches.Entry) []error {
-	x.put += len(entries)
-	return x.SearchWriter.PutEntries(ctx, entries)
+func (x *index) PutEntries(ctx context.Context, updates []searches.Update) []error {
+	x.put += len(updates)
+	return x.SearchWriter.PutEntries(ctx, updates)
 }
 
 type bench struct {

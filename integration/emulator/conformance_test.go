@@ -104,6 +104,16 @@ func TestTable_ConformsOverMiniStack(t *testing.T) {
 	conformance.Table(t, func(*testing.T) store.Table { return tables }, k)
 }
 
+func TestSearchTable_ConformsOverMiniStack(t *testing.T) {
+	t.Parallel()
+	cfg, k := counted(t, environment.MiniStack(t).Config())
+	tables := table.New(cfg, deployment().TableName)
+	if err := tables.CreateAll(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	conformance.Search(t, func(*testing.T) conformance.SearchIndex { return store.NewSearchTable(nil, tables) }, k)
+}
+
 func TestQueue_ConformsOverMiniStack(t *testing.T) {
 	t.Parallel()
 	cfg, k := counted(t, environment.MiniStack(t).Config())

@@ -8,7 +8,8 @@ const (
 	Schedules = "schedules"
 	Dags      = "dags"
 	Runs      = "runs"
-	Audit     = "audit" // who changed what
+	Audit     = "audit"  // who changed what
+	Search    = "search" // the index of jobs; only where it is asked for
 )
 
 // Indexes of the jobs table (due also on schedules and runs).
@@ -71,8 +72,8 @@ type Schema struct {
 // those whose items wake up by themselves, and the claims, which say what has run.
 var Guarded = []string{Jobs, Claims, Schedules, Runs}
 
-// Schemas lists every table. Of the tables that jobs write to, jobs alone has a stream: AWS caps the write rate of
-// tables that have one.
+// Schemas lists every table that each deployment has. Of the tables that jobs write to, jobs alone has a stream: AWS
+// caps the write rate of tables that have one.
 func Schemas() []Schema {
 	due := Index{Name: DueIndex, PK: AttrWakeSlice, SK: AttrWakeAt, SKIsNumber: true,
 		Project: []string{"version", "attempt", "pool", "priority", "due_at"}}
@@ -93,9 +94,15 @@ func Schemas() []Schema {
 	}
 }
 
+// AllSchemas lists every table, with the index of jobs, which not every deployment has: it is made from the jobs table,
+// and made anew if it is lost.
+func AllSchemas() []Schema {
+	return append(Schemas(), Schema{Name: Search, PK: AttrPK, SK: AttrSK, TTL: true})
+}
+
 // SchemaOf returns the schema of a table, by logical name; false for an unknown one.
 func SchemaOf(table string) (Schema, bool) {
-	for _, s := range Schemas() {
+	for _, s := range AllSchemas() {
 		if s.Name == table {
 			return s, true
 		}

@@ -35,6 +35,22 @@ func TestWorld_ConformsToAWS(t *testing.T) {
 			conformance.Table(t, func(t *testing.T) store.Table { return open(t, o).Table() }, virtual)
 		})
 	}
+	for name, o := range map[string]memory.Options{
+		"a kind world": {}, "a world whose pages are often empty": {EmptyPages: true},
+	} {
+		t.Run("the index of jobs in a table of "+name+" behaves as that in memory", func(t *testing.T) {
+			t.Parallel()
+			conformance.Search(t, func(t *testing.T) conformance.SearchIndex {
+				return store.NewSearchTable(nil, open(t, o).Table())
+			}, virtual)
+		})
+	}
+	t.Run("the index of jobs in memory behaves as that in a table", func(t *testing.T) {
+		t.Parallel()
+		conformance.Search(t, func(t *testing.T) conformance.SearchIndex {
+			return open(t, memory.Options{}).Search()
+		}, virtual)
+	})
 	t.Run("queues behave as SQS", func(t *testing.T) {
 		t.Parallel()
 		conformance.Queue(t, func(t *testing.T) message.Queues { return open(t, memory.Options{}).Queues() },

@@ -68,18 +68,18 @@ func newIndexed() *indexed {
 }
 
 // PutEntries writes entries; see store.SearchWriter.
-func (x *SearchIndex) PutEntries(_ context.Context, entries []search.Entry) []error {
+func (x *SearchIndex) PutEntries(_ context.Context, updates []search.Update) []error {
 	x.mu.Lock()
 	defer x.mu.Unlock()
-	for _, e := range entries {
+	for _, e := range updates {
 		of := x.tenants[e.Tenant]
 		if of == nil {
 			of = newIndexed()
 			x.tenants[e.Tenant] = of
 		}
-		of.put(e)
+		of.put(e.Entry)
 	}
-	return make([]error, len(entries))
+	return make([]error, len(updates))
 }
 
 // RemoveEntry removes an entry; see store.SearchWriter.

@@ -87,11 +87,11 @@ func TestSearchIndex_FindsWhatTheFilterMatches(t *testing.T) {
 	w := memory.New(memory.Options{})
 	defer w.Close()
 	var all []search.Entry
+	var mixed []search.Update
 	for n := range 3000 {
-		all = append(all, entry(n))
+		all, mixed = append(all, entry(n)), append(mixed, search.Update{Entry: entry(n)})
 	}
 	r := rand.New(rand.NewPCG(1, 2))
-	mixed := slices.Clone(all)
 	r.Shuffle(len(mixed), func(i, j int) { mixed[i], mixed[j] = mixed[j], mixed[i] })
 	w.Search().PutEntries(t.Context(), mixed)
 	for range 500 {
@@ -139,7 +139,7 @@ func TestSearchIndex_KeepsTheLaterEntry(t *testing.T) {
 	dead, open := entry(3), entry(3)
 	open.Status, open.Stage, open.DeadAt, open.Group = job.Scheduled, 3, time.Time{}, ""
 	for _, e := range []search.Entry{open, dead, open, dead} {
-		x.PutEntries(t.Context(), []search.Entry{e})
+		x.PutEntries(t.Context(), []search.Update{{Entry: e}})
 	}
 	page, _ := x.Search(t.Context(), "acme", q)
 	if len(page.Entries) != 1 || page.Entries[0].Status != job.Dead || page.Entries[0].Tags["customer"] != "3" {
@@ -153,7 +153,7 @@ func TestSearchIndex_KeepsTheLaterEntry(t *testing.T) {
 	}
 	gone := entry(5)
 	gone.ExpiresAt = time.Now().Add(-time.Second)
-	x.PutEntries(t.Context(), []search.Entry{gone})
+	x.PutEntries(t.Context(), []search.Update{{Entry: gone}})
 	if page, _ := x.Search(t.Context(), "acme", q); len(page.Entries) != 0 {
 		t.Error("one that has expired is found")
 	}
@@ -165,9 +165,9 @@ func TestSearchIndex_CountsCausesOfDeath(t *testing.T) {
 	defer w.Close()
 	webhook := entry(3)
 	webhook.ID, webhook.Task = entry(4).ID, search.WebhookTask
-	entries := []search.Entry{webhook}
+	entries := []search.Update{{Entry: webhook}}
 	for n := range 700 {
-		entries = append(entries, entry(10*n+3))
+		entries = append(entries, search.Update{Entry: entry(10*n + 3)})
 	}
 	w.Search().PutEntries(t.Context(), entries)
 	found, err := w.Search().DeadGroups(t.Context(), "acme", time.Time{}, began.Add(time.Hour))
@@ -195,7 +195,7 @@ func BenchmarkSearchIndex(b *testing.B) {
 	runtime.GC()
 	runtime.ReadMemStats(&before)
 	for n := range jobs {
-		w.Search().PutEntries(context.Background(), []search.Entry{entry(n)})
+		w.Search().PutEntries(context.Background(), []search.Update{{Entry: entry(n)}})
 	}
 	runtime.GC()
 	runtime.ReadMemStats(&after)
@@ -247,7 +247,7 @@ func both(one, other search.Filter) search.Filter {
 func ExampleSearchIndex() {
 	w := memory.New(memory.Options{})
 	defer w.Close()
-	w.Search().PutEntries(context.Background(), []search.Entry{entry(3), entry(4)})
+	w.Search().PutEntries(context.Background(), []search.Update{{Entry: entry(3)}, {Entry: entry(4)}})
 	page, _ := w.Search().Search(context.Background(), "acme",
 		search.Query{Filter: search.Filter{Status: job.Dead}, Limit: 10})
 	fmt.Println(len(page.Entries), page.Entries[0].Task)

@@ -18,7 +18,7 @@ import (
 type Options struct {
 	// Clock decides when messages become visible and timers fire; default clock.System.
 	Clock clock.Clock
-	// Schemas are the tables that exist; default contract.Schemas().
+	// Schemas are the tables that exist; default contract.AllSchemas().
 	Schemas []contract.Schema
 	// Queues are the queues that exist; default contract.Queues().
 	Queues []contract.Queue
@@ -87,7 +87,7 @@ func New(o Options) *World {
 		o.Clock = clock.System{}
 	}
 	if o.Schemas == nil {
-		o.Schemas = contract.Schemas()
+		o.Schemas = contract.AllSchemas()
 	}
 	if o.Queues == nil {
 		o.Queues = contract.Queues()

@@ -28,6 +28,18 @@ type Entry struct {
 	ExpiresAt  time.Time // when the entry goes with its row; zero: while the job is open
 }
 
+// Update is an entry that is to be written, and what is known of the one before it. Zero values are always right; an
+// index that knows more writes less.
+type Update struct {
+	Entry
+	// Found says that an entry of the job was written before, with the same task and tags.
+	//exhaustruct:optional
+	Found bool
+	// DeadBefore is when the job had died, if it was DEAD before; zero if it was not.
+	//exhaustruct:optional
+	DeadBefore time.Time
+}
+
 // Listed reports whether a row is that of a job. A row that represents a run is none.
 func Listed(r job.Row) bool { return !r.StartsRun() }
 

@@ -243,20 +243,26 @@ func (r *run) settle() {
 	slices.SortFunc(r.items[:same], func(a, b item.Item) int { return strings.Compare(r.key(b), r.key(a)) })
 }
 
-// heads is a heap of runs, the one with the highest key on top.
+// heads is a heap of runs, the one with the highest key on top, or the lowest where the runs ascend.
 type heads []*run
 
-func (h heads) Len() int           { return len(h) }
-func (h heads) Less(a, b int) bool { return h[a].key(h[a].items[0]) > h[b].key(h[b].items[0]) }
-func (h heads) Swap(a, b int)      { h[a], h[b] = h[b], h[a] }
-func (h *heads) Push(x any)        { *h = append(*h, x.(*run)) }
+func (h heads) Len() int      { return len(h) }
+func (h heads) Swap(a, b int) { h[a], h[b] = h[b], h[a] }
+func (h *heads) Push(x any)   { *h = append(*h, x.(*run)) }
+func (h heads) Less(a, b int) bool {
+	x, y := h[a].key(h[a].items[0]), h[b].key(h[b].items[0])
+	if h[a].query.Descending {
+		return x > y
+	}
+	return x < y
+}
 func (h *heads) Pop() any {
 	last := (*h)[len(*h)-1]
 	*h = (*h)[:len(*h)-1]
 	return last
 }
 
-// merge iterates over the items of all runs in falling order of their keys. The first pages
+// merge iterates over the items of all runs in the order of their keys, which is that of their queries. The first pages
 // are read at once, in parallel; the others as they are needed.
 func (s *Store) merge(ctx context.Context, runs []*run) iter.Seq2[item.Item, error] {
 	return func(yield func(item.Item, error) bool) {

@@ -22,7 +22,7 @@ type SearchReader interface {
 // one.
 type SearchWriter interface {
 	// PutEntries writes entries, and returns one error for each.
-	PutEntries(ctx context.Context, entries []search.Entry) []error
+	PutEntries(ctx context.Context, updates []search.Update) []error
 	// RemoveEntry removes the entry of a job whose row no longer exists; e is that of its last row. One whose time
 	// has ended may be left to the table's time to live.
 	RemoveEntry(ctx context.Context, e search.Entry) error

@@ -16,10 +16,10 @@ import (
 // activeIn is how long a new table may take to become usable.
 const activeIn = 2 * time.Minute
 
-// CreateAll creates the tables of contract.Schemas that are not there yet, and waits for
+// CreateAll creates the tables of contract.AllSchemas that are not there yet, and waits for
 // them. It is for emulators: in AWS the data stack does it, with backups, keys and alarms.
 func (t *Table) CreateAll(ctx context.Context) error {
-	for _, s := range contract.Schemas() {
+	for _, s := range contract.AllSchemas() {
 		if err := t.create(ctx, s); err != nil {
 			return session.Fault(err, "creating table %q", t.name(s.Name))
 		}

@@ -32,7 +32,7 @@ type Table struct {
 func New(cfg aws.Config, name func(logical string) string) *Table {
 	t := &Table{db: dynamodb.NewFromConfig(session.Within(cfg, answerIn, retryable)), name: name,
 		schemas: map[string]contract.Schema{}}
-	for _, s := range contract.Schemas() {
+	for _, s := range contract.AllSchemas() {
 		t.schemas[s.Name] = s
 	}
 	return t
