@@ -154,6 +154,7 @@ func TestConsole_ServesItsUsers(t *testing.T) {
 		"pauses and resumes its refreshing":                             holdsStill,
 		"sums up what died of what, and what is paused":                 sumsUp,
 		"finds jobs by tag, code and the beginning of an id":            findsJobs,
+		"shows who changed what, by filters":                            showsChanges,
 		"shows the last day, the next one, and the workers":             showsADay,
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -727,6 +728,24 @@ func findsJobs(t *testing.T, b *browser, r rest) {
 	p.await("document.querySelector('[role=alert] code')")
 }
 
+func showsChanges(t *testing.T, b *browser, r rest) {
+	p := b.open(t, r.url+"/#/audit")
+	p.shows("Nothing has been changed yet.")
+	r.ask("PUT", "/schedules/daily", `{"calendar":{"cron":"0 9 * * *"},"job":{"task":"echo"}}`)
+	r.ask("PATCH", "/schedules/daily", `{"calendar":{"cron":"0 10 * * *"}}`)
+	r.ask("PUT", "/pauses/task:http", `{"reason":"The provider is down."}`)
+	p = b.open(t, r.url+"/#/audit")
+	p.shows("schedule.patch schedule/daily", `"0 9 * * *" → "0 10 * * *"`, "pause.put pause/task:http",
+		"“The provider is down.”", "3 changes so far, newest first")
+	p.shoot("audit")
+	p.visit("#/audit?resource=schedule/daily")
+	p.shows("2 changes so far, newest first")
+	p.click("schedule/daily")
+	p.await("location.hash === '#/schedules/daily'")
+	p.visit("#/audit?action=schedule.nothing")
+	p.shows("invalid_value")
+}
+
 func sumsUp(t *testing.T, b *browser, r rest) {
 	p := b.open(t, r.url+"/")
 	p.shows("No job has failed for good in the last 24 hours.")
@@ -893,7 +912,7 @@ func (r rest) views() map[string]string {
 		"task-new": "#/tasks/new!", "dags": "#/dags", "dag": "#/dags/etl",
 		"run": "#/runs/" + run + "/refunds", "deadletters": "#/dead-letters", "pauses": "#/pauses",
 		"webhooks": "#/webhooks", "webhook": "#/webhooks/ops", "webhook-new": "#/webhooks/new!",
-		"operations": "#/operations", "operation": "#/operations/" + redrive["operation_id"].(string),
+		"audit": "#/audit", "operations": "#/operations", "operation": "#/operations/" + redrive["operation_id"].(string),
 		"held": "#/jobs/" + held, "limits": "#/limits", "limit": "#/limits/github",
 	}
 }

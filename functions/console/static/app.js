@@ -36,11 +36,13 @@ const operations = () => import('./views/operations.js')
 const [Operations, Operation] = [from(operations, 'Operations'), from(operations, 'Operation')]
 const webhooks = () => import('./views/webhooks.js')
 const [Webhooks, Webhook, EditWebhook] = ['Webhooks', 'Webhook', 'EditWebhook'].map((n) => from(webhooks, n))
+const Audit = from(() => import('./views/audit.js'), 'Audit')
 const Pauses = from(() => import('./views/pauses.js'), 'Pauses')
 
 const rooms = [['', 'Overview'], ['jobs', 'Jobs'], ['schedules', 'Schedules'], ['dags', 'DAGs'],
   ['tasks', 'Tasks'], ['dead-letters', 'Dead letters'], ['operations', 'Operations'], ['limits', 'Limits'],
-  ['pauses', 'Pauses'], ['webhooks', 'Webhooks']]
+  ['pauses', 'Pauses'], ['webhooks', 'Webhooks'], ['audit', 'Audit']]
+const scopes = { audit: 'admin' } // that a view wants
 
 const Nowhere = () => html`<p>There is no such view. <a href="#/">To the overview</a></p>`
 
@@ -72,6 +74,7 @@ function viewOf(hash) {
     case 'webhooks': return id === 'new!' ? [EditWebhook, {}, 'New webhook', room]
       : more === 'edit' ? [EditWebhook, { name: id }, `Edit webhook ${id}`, room]
       : id ? [Webhook, { name: id }, `Webhook ${id}`, room] : [Webhooks, {}, 'Webhooks', room]
+    case 'audit': return [Audit, { query }, 'Audit', room]
     case 'pauses': return [Pauses, {}, 'Pauses', room]
     default: return [Nowhere, {}, 'Not found', null]
   }
@@ -129,7 +132,8 @@ function Page({ who }) {
   return html`
     <a class="skip" href="#main" onClick=${(e) => { e.preventDefault(); heading.current.focus() }}>To the content</a>
     <header><a class="brand" href="#/"><img src="icon.svg" alt="" width="22" height="22" />Punctual</a>
-      <nav aria-label="Views"><ul>${rooms.map(([path, name]) => html`<li><a href=${`#/${path}`}
+      <nav aria-label="Views"><ul>${rooms.filter(([path]) => !scopes[path] || can(scopes[path]))
+        .map(([path, name]) => html`<li><a href=${`#/${path}`}
         aria-current=${room === path ? 'page' : undefined}>${name}</a></li>`)}</ul></nav>
       <div class="foot"><${Freshness} />
         <${Who} who=${who} />

@@ -66,17 +66,21 @@ export function useLive(load, deps, soonest = 2_000) {
 }
 
 // usePages reads a list by its cursors: the newest page is live, and more() adds the next one. What the newest
-// page pushes down stays, and is not doubled. It returns rows, cursor (null at the end), and what useLive does.
-export function usePages(path, filter, id = 'job_id') {
+// page pushes down stays, and is not doubled: id is the field in which rows differ, or makes what they differ in. It
+// returns rows, cursor (null at the end), and what useLive does.
+export function usePages(path, filter, id = 'job_id', soonest = undefined) {
   const asked = JSON.stringify(filter)
   const none = { items: [], cursor: undefined, error: null }
   const [older, setOlder] = useState(none)
   const loading = useRef(false)
-  const live = useLive((signal) => get(path, { ...filter, limit: 200 }, signal), [path, asked])
+  const live = useLive((signal) => get(path, { ...filter, limit: 200 }, signal), [path, asked], soonest)
   useEffect(() => setOlder(none), [path, asked])
   const rows = useMemo(() => {
     const all = new Map()
-    for (const row of [...(live.data?.items || []), ...older.items]) if (!all.has(row[id])) all.set(row[id], row)
+    for (const row of [...(live.data?.items || []), ...older.items]) {
+      const key = typeof id === 'function' ? id(row) : row[id]
+      if (!all.has(key)) all.set(key, row)
+    }
     return [...all.values()]
   }, [live.data, older.items])
   const cursor = (older.cursor === undefined ? live.data?.next_cursor : older.cursor) || null
