@@ -64,7 +64,7 @@ function Became({ of }) {
         value=${sum(all[s.key]).toLocaleString()} label=${`Jobs ${s.name} in each of the last ${hours} hours`}
         says=${(i) => `${at(i)}: ${all[s.key][i].toLocaleString()} ${s.name}`} />`)}
       <${Row} name="late, the slowest 1%" tone=${Math.max(...late) < 1000 ? '' : 'warn'} bins=${late}
-        value=${length(Math.max(...late))}
+        value=${late.every((ms) => ms === null) ? '–' : length(Math.max(...late))}
         label=${`Lateness of starts in each of the last ${hours} hours`}
         says=${(i) => `${at(i)}: half at most ${lateText(all.lateness_p50_ms[i])}, 99% at most ${
           lateText(late[i])} late`} />

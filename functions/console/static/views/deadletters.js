@@ -1,6 +1,6 @@
 // Dead letters, grouped by cause, and their redrive: ten first, and the others if those succeed.
-import { html, useState } from '../core/html.js'
-import { post, seg, some } from '../core/api.js'
+import { html, useRef, useState } from '../core/html.js'
+import { call, post, seg, some } from '../core/api.js'
 import { useLive, usePages, useRow } from '../core/live.js'
 import { Empty, Id, Loaded, Refused, Time, plural } from '../core/form.js'
 import { Act, ask, say, why } from '../core/ask.js'
@@ -70,8 +70,13 @@ const redriveFields = [
 function Group({ g, can, begun, ended }) {
   const [open, setOpen] = useState(false)
   const [tried, setTried] = useState(null)
+  const sent = useRef({}) // what was sent last, by which key: after an answer that was lost, it is repeated by that one
   const begin = async (body) => {
-    await begun(await post('/operations', body))
+    const text = JSON.stringify(body)
+    if (sent.current.text !== text) sent.current = { text, key: crypto.randomUUID() }
+    const made = await call('POST', '/operations', { body, key: sent.current.key })
+    sent.current = {}
+    await begun(made)
     say('The operation has begun.')
   }
   const count = async (action) => {
