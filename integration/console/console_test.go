@@ -768,7 +768,8 @@ func showsADay(t *testing.T, b *browser, r rest) {
 	p := b.open(t, r.url+"/")
 	p.shows("No job was made, started or ended in the last 24 hours.", "No start is expected in the next 24 hours.")
 	for fail := range 2 {
-		r.ended("/jobs/" + r.post(fmt.Sprintf(`{"task":"echo","payload":{"fail":%d},"retry":{"max_attempts":1}}`, fail)))
+		r.ended("/jobs/" + r.post(fmt.Sprintf(`{"task":"echo","payload":{"fail":%d},
+			"retry":{"max_attempts":1}}`, fail)))
 	}
 	r.ask("PUT", "/schedules/often", `{"calendar":{"every":"10m"},"job":{"task":"echo"}}`)
 	r.post(`{"task":"echo","payload":{"sleep":"25s"},"priority":"high"}`)
@@ -783,8 +784,8 @@ func showsADay(t *testing.T, b *browser, r rest) {
 	p.shows("1 failed for good", "1 succeeded", "late, the slowest 1%")
 	p.await(`/^1[345]\d starts expected; most from \d\d:\d\d, with 6\.$/.test(
 		document.querySelector('[aria-labelledby=next] p').textContent)`)
-	bars := p.eval(`[...document.querySelectorAll('[aria-labelledby=past] svg')].map((e) => e.getAttribute('aria-label') +
-		': ' + e.querySelectorAll('rect:not(.step):not([height="0"])').length).join(', ')`)
+	bars := p.eval(`[...document.querySelectorAll('[aria-labelledby=past] svg')].map((e) =>
+		e.getAttribute('aria-label') + ': ' + e.querySelectorAll('rect:not(.step):not([height="0"])').length).join(', ')`)
 	const want = "Jobs failed for good in each of the last 24 hours: 1"
 	if !strings.Contains(bars.(string), want) {
 		t.Errorf("the chart has the bars %v, want %s", bars, want)
@@ -912,8 +913,9 @@ func (r rest) views() map[string]string {
 		"task-new": "#/tasks/new!", "dags": "#/dags", "dag": "#/dags/etl",
 		"run": "#/runs/" + run + "/refunds", "deadletters": "#/dead-letters", "pauses": "#/pauses",
 		"webhooks": "#/webhooks", "webhook": "#/webhooks/ops", "webhook-new": "#/webhooks/new!",
-		"audit": "#/audit", "operations": "#/operations", "operation": "#/operations/" + redrive["operation_id"].(string),
-		"held": "#/jobs/" + held, "limits": "#/limits", "limit": "#/limits/github",
+		"audit": "#/audit", "operations": "#/operations",
+		"operation": "#/operations/" + redrive["operation_id"].(string),
+		"held":      "#/jobs/" + held, "limits": "#/limits", "limit": "#/limits/github",
 	}
 }
 

@@ -66,7 +66,8 @@ func TestViews_DeriveWhatTheyShow(t *testing.T) {
 				`"Most were made from 1 h, with 1,200.",` +
 				`"Starts were latest from 1 h, when 99% were at most 1.5 s late."]`},
 		"a pool sums up its workers": {"views/day.js", `m.poolsOf([
-			{ pool: 'short', slots: 25, busy: 3, draining: true }, { pool: 'long', slots: 5, busy: 5 }, { pool: 'short', slots: 25, busy: 4 }])`,
+			{ pool: 'short', slots: 25, busy: 3, draining: true }, { pool: 'long', slots: 5, busy: 5 },
+			{ pool: 'short', slots: 25, busy: 4 }])`,
 			`[{"pool":"short","workers":2,"slots":50,"busy":7,"draining":1},` +
 				`{"pool":"long","workers":1,"slots":5,"busy":5,"draining":0}]`},
 		"a job in a list says its error or what holds it": {"views/jobs.js", `[
