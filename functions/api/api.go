@@ -17,6 +17,7 @@ import (
 	"punctual/functions/api/schedules"
 	"punctual/functions/api/spec"
 	statsapi "punctual/functions/api/stats"
+	usageapi "punctual/functions/api/usage"
 	"punctual/functions/api/webhooks"
 	"punctual/shared/contract"
 	"punctual/shared/target"
@@ -55,6 +56,7 @@ func New(d Deps) http.Handler {
 	limitsapi.New(core)
 	operations.New(core)
 	statsapi.New(core)
+	usageapi.New(core)
 	forecastapi.New(core)
 	webhooks.New(core)
 	admin.New(core, func() ([]byte, error) { return document(core.Router.OpenAPI()) })

@@ -87,6 +87,7 @@ var schemaTexts = map[string]string{
 	"ScheduleView":             "Schedule. Fields without a value are absent.",
 	"SkippedTime":              "Time at which a schedule does not run, and the reason.",
 	"TaskView":                 "Task.",
+	"UsageView":                "Use of the services by the jobs of a key.",
 	"UniqueView":               "Key that one open job of the tenant holds at a time.",
 	"ValidateAnswer":           "Shape of a valid dag.",
 	"WhoamiAnswer":             "Identity of the caller.",

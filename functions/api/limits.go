@@ -27,6 +27,7 @@ import (
 	"punctual/shared/span"
 	"punctual/shared/stats"
 	"punctual/shared/text"
+	"punctual/shared/usage"
 	"punctual/shared/webhook"
 )
 
@@ -76,6 +77,9 @@ var limits = strings.NewReplacer(
 	"{=move_days}", strconv.Itoa(calendar.MaxMoveDays),
 	"{=stats_days}", spec.Days(stats.MaxRange),
 	"{=stats_steps}", strconv.Itoa(stats.MaxSteps),
+	"{=usage_days}", strconv.Itoa(usage.MaxDays),
+	"{=usage_kept}", spec.Days(usage.Kept),
+	"{=usage_values}", strconv.Itoa(usage.MaxValues),
 	"{=zone_rules_days}", strconv.Itoa(int(contract.MaxZoneRulesAge/(24*time.Hour))),
 	"{=next_shown}", text.Spelled(schedules.NextShown),
 	"{=operation_patch_kib}", strconv.Itoa(operations.MaxPatch>>10),

@@ -16,6 +16,7 @@ import (
 	"punctual/functions/api/rest"
 	"punctual/functions/api/schedules"
 	"punctual/functions/api/spec"
+	usageapi "punctual/functions/api/usage"
 	"punctual/functions/engine/show"
 	"punctual/shared/audit"
 	"punctual/shared/calendar"
@@ -113,6 +114,7 @@ var ownParameterBounds = map[string]fieldBounds{
 	"getForecast":     {"step": field.Lasting(forecastapi.MinStep, forecastapi.MaxStep)},
 	"listCalmMinutes": {"count": field.All(field.WholeParameter(1, forecastapi.CalmMost),
 		field.Default(forecastapi.CalmDefault))},
+	"listUsage": {"by": field.Matching(usageapi.ByPattern, usageapi.MaxBy)},
 	"listAudit": {"actor": field.Characters(1, admin.MaxActor), "resource": field.Characters(1, admin.MaxResource),
 		"action": field.OneOf(audit.Actions())},
 }

@@ -86,11 +86,23 @@ func (v vars) promoting() []construct.Var {
 	return append(v.blobs(), construct.Var{Name: "PUNCTUAL_HEARTBEATS", Value: cmp.Or(pools, "none")})
 }
 
+// usageTags are the tags by which it is counted what jobs used.
+func (v vars) usageTags() []construct.Var {
+	if len(v.s.UsageTags) == 0 {
+		return nil
+	}
+	return []construct.Var{{Name: "PUNCTUAL_USAGE_TAGS", Value: strings.Join(v.s.UsageTags, ",")}}
+}
+
+// counting is what the second reader of the stream needs.
+func (v vars) counting() []construct.Var { return append(v.base(), v.usageTags()...) }
+
 func (v vars) api() []construct.Var {
 	env := append(v.timerVars(), construct.Var{Name: "PUNCTUAL_SCHEDULE_QUOTA", Value: strconv.Itoa(v.s.Quota)},
 		construct.Var{Name: "PUNCTUAL_AUTH", Value: string(v.s.Tokens.Auth)},
 		construct.Var{Name: "PUNCTUAL_AUDIT_DAYS", Value: strconv.Itoa(int(v.s.Audit))},
 		construct.Var{Name: "PUNCTUAL_TENANT_WAITING", Value: strconv.Itoa(v.s.Flow.Waiting())})
+	env = append(env, v.usageTags()...)
 	if len(v.s.HTTPAllow) > 0 {
 		env = append(env, construct.Var{Name: "PUNCTUAL_HTTP_ALLOW", Value: strings.Join(v.s.HTTPAllow, ",")})
 	}
@@ -245,9 +257,18 @@ func parts() []part {
 		},
 		{
 			name: Changes, program: "changes", about: "Follows the jobs table: counts what became of jobs",
-			timeout: 60 * time.Second, mib: 256, env: vars.base,
-			may: access{under: []under{{contract.Tasks, contract.StatsPartitions, []construct.Verb{construct.Update}}},
-				sends: []string{contract.FiringDead}},
+			timeout: 60 * time.Second, mib: 256, env: vars.counting,
+			may: access{
+				items: []items{ // labels of jobs, and the dags of runs
+					{contract.Jobs, []construct.Verb{construct.Get, construct.GetMany}},
+					{contract.Runs, []construct.Verb{construct.Get}},
+				},
+				under: []under{
+					{contract.Tasks, contract.StatsPartitions, []construct.Verb{construct.Update}},
+					{contract.Tasks, contract.UsagePartitions, []construct.Verb{construct.Update}},
+				},
+				queries: []query{{contract.Tasks, []string{""}}},
+				sends:   []string{contract.FiringDead}},
 		},
 		{
 			name: Promoter, program: "promoter", about: "Each minute: slices entering the horizon", timeout: minute,

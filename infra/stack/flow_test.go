@@ -118,7 +118,7 @@ func variables(t *testing.T) []string {
 // A deployment must set every setting that a process reads.
 func TestEnvironment_IsSetForEveryProcess(t *testing.T) {
 	t.Parallel()
-	d := synth("prod", "all", "http_allow", "10.1.0.0/16", "tenant_scope", "punctual/tenant.", "group_claim",
+	d := synth("prod", "all", "usage_tags", "team", "http_allow", "10.1.0.0/16", "tenant_scope", "punctual/tenant.", "group_claim",
 		"cognito:groups", "console_client", "page", "console_audience", "punctual",
 		"console_origins", "https://signin.example.com")
 	var all strings.Builder

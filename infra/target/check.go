@@ -114,6 +114,12 @@ func Check(s Settings) error {
 	}
 	m.when(s.Flow.Settle < leastPoller || s.Flow.Settle > mostPoller,
 		"concurrency of the queues' consumers is %d: %d to %d is allowed", s.Flow.Settle, leastPoller, mostPoller)
+	m.when(len(s.UsageTags) > contract.MaxUsageTags, "usage_tags has %d names: at most %d", len(s.UsageTags),
+		contract.MaxUsageTags)
+	for n, tag := range s.UsageTags {
+		m.when(tag == "" || slices.Contains(s.UsageTags[:n], tag), "usage_tags has %q: names of tags separated by "+
+			"commas, each once", tag)
+	}
 	for _, cidr := range s.HTTPAllow {
 		_, err := netip.ParsePrefix(cidr)
 		m.when(err != nil, "http_allow has %q: CIDRs separated by commas, such as 10.1.0.0/16", cidr)

@@ -86,7 +86,8 @@ var provisioned = map[string]Capacity{"dev": {1, 500}, "prod": {1, 10_000}, "emu
 // comma-separated), issuer, audience (comma-separated), jwks, audience_claim, tenant_claim, tenant_scope,
 // group_claim, scope_claim, scope_prefix, console_client, console_scope (comma-separated), console_audience,
 // console_origins (comma-separated), mail (address for alarms), page (for those that wake a person; mail without it),
-// audit_days (how long it is kept who changed what; 400 without it), http_allow (CIDRs, comma-separated; link-local and
+// audit_days (how long it is kept who changed what; 400 without it), usage_tags (up to three tags, comma-separated, by
+// which it is counted what jobs used), http_allow (CIDRs, comma-separated; link-local and
 // metadata addresses stay closed), capacity (demand, the default, or
 // provisioned: a third of the price at steady load, and it throttles while load grows faster than DynamoDB scales),
 // zones (of the fleet, by name, comma-separated), operators (ARN of the role of those who
@@ -141,6 +142,9 @@ func Load(context func(key string) string) (Settings, error) {
 	}
 	if v := context("console_origins"); v != "" {
 		s.Tokens.Console.Origins = strings.Split(v, ",")
+	}
+	if v := context("usage_tags"); v != "" {
+		s.UsageTags = strings.Split(v, ",")
 	}
 	if v := context("http_allow"); v != "" {
 		s.HTTPAllow = strings.Split(v, ",")

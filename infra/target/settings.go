@@ -31,6 +31,7 @@ type Settings struct {
 	Shards      int      // of the due index; the number may only grow, and the table keeps the largest
 	Tables      Tables   // how tables are billed and how much they take at once
 	Quota       int      // runs a minute of all schedules of one tenant, each at its busiest and at least once
+	UsageTags   []string // names of the tags by which it is counted what jobs used; none by default
 	HTTPAllow   []string // CIDRs that http jobs may reach although private; none by default
 	Concurrency int      // invocations of functions at once that the account allows; 0: enough
 	Hold        bool     // nothing is promoted, swept, fired, settled or run; the API answers

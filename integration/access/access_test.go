@@ -92,7 +92,7 @@ func (w *bench) follow(ctx context.Context) {
 	p := w.did.ports(w.World, "changes")
 	base := process.Base{Shards: 1}
 	reader := changes.New(changes.Deps{Base: base, Queue: p.Queues,
-		Counts: stats.New(stats.Deps{Base: base, Store: store.New(p.Table, p.Blobs)})})
+		Counts: stats.New(stats.Deps{Base: base, Store: store.New(p.Table, p.Blobs), UsageTags: []string{"a"}})})
 	for after := ""; ctx.Err() == nil; {
 		found, err := w.World.Table().Stream(ctx, after, 1000, time.Minute)
 		if err != nil || len(found) == 0 {

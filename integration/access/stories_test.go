@@ -156,6 +156,7 @@ var stories = []struct {
 		}
 		a.Call("DELETE", "/tasks/slow", nil)
 		a.Call("GET", "/audit?resource=task/slow", nil)
+		a.Call("GET", "/usage", nil)
 	}},
 	{"schedules", func(t *testing.T, w *bench) {
 		a := w.api

@@ -10,13 +10,15 @@ const (
 	callEvery    = 20.0 // seconds, or the next change
 	spanEvery    = 90.0 // seconds from one write of a span to the next
 	spanUnits    = 2.0  // of a span with many sorts of lateness
+	usedUnits    = 3.0  // of what a task, a schedule and a dag used, with few values each
 )
 
 // counting is what counting costs a second, of a tenant with one task that has so many jobs a second.
 func counting(rate float64) (calls, spans float64) {
 	n := min(changesOfJob*rate, tableShards/callEvery) + tableShards/spanEvery
 	calls = n*invocation + changesOfJob*rate*changeMS/1000*256/1024*gigabyteSec
-	return calls, 2 * tableShards / spanEvery * spanUnits * writeUnit // the task's and the tenant's
+	// The task's and the tenant's counts, and what the task, a schedule and a dag used.
+	return calls, tableShards / spanEvery * (2*spanUnits + usedUnits) * writeUnit
 }
 
 // mostCounting is what counting may cost of what a job costs, from busy jobs a second on.

@@ -22,6 +22,7 @@ import (
 	"punctual/shared/contract"
 	"punctual/shared/item"
 	"punctual/shared/memory"
+	"punctual/shared/price"
 	"punctual/shared/span"
 	"punctual/shared/telemetry"
 	"punctual/workers/system"
@@ -244,18 +245,20 @@ func (u used) less(idle used, n float64) used {
 	return used{per(u.write, idle.write), per(u.read, idle.read), per(u.queue, idle.queue), per(u.timer, idle.timer)}
 }
 
-// functions returns what Lambda costs for one job, by assumption.
-func functions(perRequest float64) float64 {
-	sum := (invocation + 0.040*0.5*gigabyteSec) / perRequest // the API, with 512 MB for 40 ms
-	for _, f := range invoked {
-		sum += (invocation + f.ms/1000*f.mib/1024*gigabyteSec) / f.records
-	}
-	return sum
+func (u used) units() price.Units {
+	return price.Units{Write: u.write, Read: u.read, Queue: u.queue, Timer: u.timer}
 }
 
 func (u used) dollars(jobsPerRequest float64) float64 {
-	return 1e6 * (u.write*writeUnit + u.read*readUnit + u.queue*queueRequest + u.timer*timerFired +
-		apiRequest/jobsPerRequest + functions(jobsPerRequest))
+	return 1e6 * (u.units().Dollars() + apiRequest/jobsPerRequest + price.Functions(jobsPerRequest))
+}
+
+// estimated fails if estimates of usage take another figure for granted than was counted.
+func estimated(t *testing.T, what string, counted used, assumed price.Units) {
+	t.Helper()
+	if have, want := assumed.Dollars(), counted.units().Dollars(); math.Abs(have-want) > want/10 {
+		t.Errorf("package price says that %s takes %+v, $%.8f; counted is %+v, $%.8f", what, assumed, have, counted, want)
+	}
 }
 
 // provisioned is dollars with the tables' capacity bought by the hour.
@@ -276,10 +279,10 @@ func (l lane) crowded() lane {
 // seldom lists what a million jobs cost besides, at a low rate and for their work.
 func seldom() string {
 	alone := 0.0 // functions, where each record has an invocation of its own
-	for _, f := range invoked {
-		alone += invocation + f.ms/1000*f.mib/1024*gigabyteSec
+	for _, f := range price.Invoked {
+		alone += invocation + f.MS/1000*f.MiB/1024*gigabyteSec
 	}
-	lines := float64(len(invoked)+1) * logged / (1 << 20) * logGigabyte // and the API's
+	lines := float64(len(price.Invoked)+1) * logged / (1 << 20) * logGigabyte // and the API's
 	return fmt.Sprintf(
 		"- At one job a second, batches hold one record: a million jobs cost $%.2f for functions, $%.2f for "+
 			"the lines that these log, and up to six requests of queues each, as the first table has it.\n"+
@@ -323,6 +326,9 @@ func TestCost_MatchesThePage(t *testing.T) {
 	for _, l := range lanes {
 		idle := count(t, l, 0)
 		u, c := count(t, l, jobs).less(idle, jobs), count(t, l.crowded(), jobs).less(idle, jobs)
+		if l.timer && l.first < 30*time.Minute {
+			estimated(t, "a job "+l.name, u, price.Job)
+		}
 		for what, n := range map[string]float64{"write units": u.write, "read units": u.read,
 			"queue requests": u.queue, "timers": u.timer} {
 			counted["a job "+l.name+": "+what] = n
@@ -351,6 +357,7 @@ func TestCost_MatchesThePage(t *testing.T) {
 	counted["an hour of running: write units"], counted["an hour of running: read units"] = ran.write, ran.read
 	runs := fmt.Sprintf("%.0f write and %.0f read units, $%.5f", ran.write, ran.read,
 		ran.write*writeUnit+ran.read*readUnit)
+	estimated(t, "an hour", used{write: ran.write, read: ran.read}, price.Hour)
 	options := optionRows(t, counted)
 	idle := map[int]item.Units{}
 	for _, s := range []fixedCost{dev, prod} {

@@ -59,7 +59,8 @@ var methods = map[string]string{
 	"deletePause": "Resume", "listPauses": "Pauses", "putPause": "Pause",
 
 	"getDocument": "Document", "getHealth": "Health", "getProblem": "Problem", "getReadiness": "Readiness",
-	"getStats": "Stats", "listAudit": "Audit", "listProblems": "Problems", "listWorkers": "Workers", "whoAmI": "WhoAmI",
+	"getStats": "Stats", "listAudit": "Audit", "listUsage": "Usage",
+	"listProblems": "Problems", "listWorkers": "Workers", "whoAmI": "WhoAmI",
 }
 
 // served returns the operations of the document that the API serves.

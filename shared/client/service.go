@@ -118,6 +118,11 @@ func (c *Client) LimitKeys(ctx context.Context, name string) iter.Seq2[rest.Limi
 	return list[rest.LimitKeyView](ctx, c, rest.ListLimitKeys, Request{Path: []string{name}})
 }
 
+// Usage iterates over what jobs used, by task unless the parameters say otherwise; what costs most comes first.
+func (c *Client) Usage(ctx context.Context, of *rest.ListUsageParams) iter.Seq2[rest.UsageView, error] {
+	return list[rest.UsageView](ctx, c, rest.ListUsage, Request{Params: of})
+}
+
 // Stats returns counts of what became of jobs, step by step of time. A nil range is the last 24 hours by the hour.
 func (c *Client) Stats(ctx context.Context, of *rest.GetStatsParams) (rest.StatsView, error) {
 	return Call[rest.StatsView](ctx, c, rest.GetStats, Request{Params: of})

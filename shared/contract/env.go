@@ -24,6 +24,7 @@ type Env struct {
 	Pool         string   // PUNCTUAL_POOL: the pool that a worker serves; default "short"
 	Slots        int      // PUNCTUAL_SLOTS: attempts that a worker runs at once; default 25
 	DrainSeconds int      // PUNCTUAL_DRAIN_SECONDS: budget after SIGTERM; default 25
+	UsageTags    []string // PUNCTUAL_USAGE_TAGS: tags by which it is counted what jobs used; default none
 	HTTPAllow    []string // PUNCTUAL_HTTP_ALLOW: CIDRs that http jobs may reach although special; default none
 	Quota        int      // PUNCTUAL_SCHEDULE_QUOTA: runs a minute of a tenant's schedules; default ScheduleQuota
 
@@ -117,6 +118,9 @@ func LoadEnv(lookup func(string) (string, bool), needs ...string) (Env, error) {
 		e.Heartbeats = []string{}
 	default:
 		e.Heartbeats = strings.Split(pools, ",")
+	}
+	if tags := get("PUNCTUAL_USAGE_TAGS", ""); tags != "" {
+		e.UsageTags = strings.Split(tags, ",")
 	}
 	if cidrs := get("PUNCTUAL_HTTP_ALLOW", ""); cidrs != "" {
 		e.HTTPAllow = strings.Split(cidrs, ",")

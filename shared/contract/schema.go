@@ -40,6 +40,12 @@ const (
 // StatsPartitions begins the partitions of the tasks table that count what became of jobs.
 const StatsPartitions = "stats#"
 
+// MaxUsageTags is by how many tags it is counted at most what jobs used.
+const MaxUsageTags = 3
+
+// UsagePartitions begins those that count what jobs used.
+const UsagePartitions = "usage#"
+
 // ContentMarks are the attributes of a row that may have items of its own: one of these, or an attempt
 // after the first. The stream shows the consumer only such rows when the table lets them go.
 var ContentMarks = []string{"payload_in", "result_in", "tagged"}

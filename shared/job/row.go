@@ -216,6 +216,19 @@ func (r Row) Slice() string {
 // HasChildren says that other jobs wait for this one.
 func (r Row) HasChildren() bool { return r.InRun() || r.Followed }
 
+// AttemptsSince returns the attempts that are on the row and are not on it as it was before.
+func (r Row) AttemptsSince(before Row) []Attempt {
+	var last int64
+	if n := len(before.Attempts); n > 0 {
+		last = before.Attempts[n-1].Position()
+	}
+	n := slices.IndexFunc(r.Attempts, func(a Attempt) bool { return a.Position() > last })
+	if n < 0 {
+		return nil
+	}
+	return r.Attempts[n:]
+}
+
 // Content names of sibling items.
 const (
 	ResultContent   = "result"

@@ -62,7 +62,7 @@ func (s *Sum) Count(before *job.Row, after job.Row, now time.Time) {
 	if !after.StartedAt.IsZero() && !after.StartedAt.Equal(was.StartedAt) {
 		started(after.StartedAt, after.LatenessMS)
 	}
-	for _, a := range after.Attempts[len(after.Attempts)-ended(was, after):] {
+	for _, a := range after.AttemptsSince(was) {
 		if !a.StartedAt.IsZero() && !a.StartedAt.Equal(was.StartedAt) && !a.StartedAt.Equal(after.StartedAt) {
 			started(a.StartedAt, a.LatenessMS)
 		}
@@ -77,21 +77,6 @@ func (s *Sum) Count(before *job.Row, after job.Row, now time.Time) {
 	if after.Status.Final() && !was.Status.Final() {
 		at(after.FinishedAt, final(after.Status))
 	}
-}
-
-// ended returns how many of the attempts of the row after a change are not in the row before it.
-func ended(before, after job.Row) int {
-	var last int64
-	if n := len(before.Attempts); n > 0 {
-		last = before.Attempts[n-1].Position()
-	}
-	n := 0
-	for _, a := range after.Attempts {
-		if a.Position() > last {
-			n++
-		}
-	}
-	return n
 }
 
 func final(status job.Status) (c Counts) {
@@ -137,21 +122,28 @@ var counted = []string{"status", "started_at", "attempts"}
 
 // Change counts what a record of the table's stream says. A row that cannot be read counts nothing.
 func (s *Sum) Change(c item.Change, now time.Time) {
-	if c.New == nil || job.IsGone(c.New) {
-		return
-	}
-	if c.Old != nil && !slices.ContainsFunc(counted, func(name string) bool { return c.Old[name] != c.New[name] }) {
-		return
-	}
-	after, err := job.ParseRow(c.New)
-	if err != nil {
-		return
-	}
-	if c.Old == nil {
+	before, after, ok := Rows(c)
+	switch {
+	case !ok:
+	case c.Old == nil:
 		s.Count(nil, after, now)
-		return
-	}
-	if before, err := job.ParseRow(c.Old); err == nil {
+	default:
 		s.Count(&before, after, now)
 	}
+}
+
+// Rows returns the row before a change that may count something, and the one after it; the zero Row before if there
+// was none. It is false for other changes, and for rows that cannot be read.
+func Rows(c item.Change) (before, after job.Row, ok bool) {
+	if c.New == nil || job.IsGone(c.New) {
+		return before, after, false
+	}
+	if c.Old != nil && !slices.ContainsFunc(counted, func(name string) bool { return c.Old[name] != c.New[name] }) {
+		return before, after, false
+	}
+	after, err := job.ParseRow(c.New)
+	if err == nil && c.Old != nil {
+		before, err = job.ParseRow(c.Old)
+	}
+	return before, after, err == nil
 }

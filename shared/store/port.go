@@ -49,6 +49,7 @@ var _ interface {
 	Recognizer
 	Forecasts
 	StatsReader
+	UsageReader
 	AuditTrail
 } = (*Store)(nil)
 

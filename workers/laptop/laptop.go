@@ -13,6 +13,7 @@ import (
 	"os/signal"
 	"slices"
 	"strconv"
+	"strings"
 	"sync/atomic"
 	"syscall"
 	"time"
@@ -27,6 +28,7 @@ import (
 	"punctual/shared/memory"
 	"punctual/shared/telemetry"
 	"punctual/shared/tenant"
+	"punctual/shared/usage"
 	"punctual/shared/zonefile"
 	"punctual/workers/handler"
 	"punctual/workers/system"
@@ -45,6 +47,8 @@ type Options struct {
 	// Secrets is a file of secrets that payloads may name: a JSON object of strings, or lines of NAME=value.
 	// "" is none. Variables PUNCTUAL_SECRET_NAME of the environment are secrets, too.
 	Secrets string
+	// UsageTags are the names of the tags by which GET /v1/usage can be asked, at most three.
+	UsageTags []string
 	// At is what time it is at the start; the zero time is the real one. Speed is how many times as fast
 	// time passes while nothing is under way, up to 600; 0 and 1 are as fast as it does. With either,
 	// nothing can be kept.
@@ -68,6 +72,9 @@ func (o Options) check() error {
 	if !o.At.IsZero() && (o.At.UTC().Year() < firstYear || o.At.UTC().Year() > lastYear) {
 		return fmt.Errorf("time %s: want one of the years %d to %d: ids hold no time before 1970, and passes look back",
 			o.At.Format(time.RFC3339), firstYear, lastYear)
+	}
+	if len(o.UsageTags) > usage.MaxTags {
+		return fmt.Errorf("usage tags %s: want at most %d", strings.Join(o.UsageTags, ", "), usage.MaxTags)
 	}
 	if o.leaps() && o.Data != "" {
 		return errors.New("with another time nothing is kept: what a folder holds goes on in real time")
@@ -170,7 +177,8 @@ func (s *server) serve(ctx context.Context) error {
 		HTTPAllow: loopback, OwnPorts: []uint16{uint16(addr.Port)}, NoSignIn: true, Registry: registry,
 		Worker: worker.Options{Name: "laptop", Pools: []string{"short", "long"}, Drain: s.Drain, Seen: true,
 			Version: worker.BuildVersion(), CancelCheck: time.Second},
-		Unready: s.unready, Alone: true, Deadlines: time.Second, Stats: 5 * time.Second, Webhooks: true,
+		Unready: s.unready, Alone: true, Deadlines: time.Second, Stats: 5 * time.Second,
+		UsageTags: s.UsageTags, Webhooks: true,
 	})
 	if err := sys.DefineHandlers(context.Background(), tenant.Local, registry); err != nil {
 		return fmt.Errorf("defining a task for each handler: %w", err)

@@ -61,7 +61,8 @@ type Options struct {
 	Deadlines time.Duration
 	// Stats is how often the counts of what became of jobs are added to the table; 0: there are none.
 	Stats     time.Duration
-	Webhooks  bool // events are announced to webhooks
+	UsageTags []string // names of the tags by which it is counted what jobs used
+	Webhooks  bool     // events are announced to webhooks
 	HTTPAllow []netip.Prefix
 	OwnPorts  []uint16
 	NoSignIn  bool // the API needs no token

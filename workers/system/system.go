@@ -55,7 +55,7 @@ func Compose(p Ports, o Options) *System {
 		rest = api.New(api.Deps{
 			Base: base(p, "api"), Store: storeOf(p), Queues: p.Queues, Timers: p.Timers,
 			HTTPAllow: o.HTTPAllow, OwnPorts: o.OwnPorts, NoSignIn: o.NoSignIn, Unready: o.Unready,
-			Search: searchOf(p), Counted: o.Stats > 0, Announced: o.Webhooks,
+			Search: searchOf(p), Counted: o.Stats > 0, UsageTags: o.UsageTags, Announced: o.Webhooks,
 		})
 	}
 	// The table's stream: sends what is near, or asks for its slice.
@@ -80,7 +80,7 @@ func Compose(p Ports, o Options) *System {
 	var counts *stats.Stage
 	if o.Stats > 0 {
 		at = p.of("stats")
-		counts = stats.New(stats.Deps{Store: storeOf(at), Base: base(at, "stats")})
+		counts = stats.New(stats.Deps{Store: storeOf(at), Base: base(at, "stats"), UsageTags: o.UsageTags})
 		others = append(others, counts.Changes)
 	}
 	// Each minute: slices that enter the horizon, and overdue slices.

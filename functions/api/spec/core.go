@@ -32,6 +32,8 @@ type Deps struct {
 	Search store.SearchReader // nil: jobs are not indexed
 	// Counted says that what became of jobs is counted.
 	Counted bool
+	// UsageTags are the names of the tags by which it is counted what jobs used.
+	UsageTags []string
 	// Announced says that events are sent to webhooks.
 	Announced bool
 	Queues    decide.Queue

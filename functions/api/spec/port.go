@@ -28,6 +28,7 @@ type Store interface {
 	store.Webhooks
 	store.RestoredTables
 	store.StatsReader
+	store.UsageReader
 	store.WorkerList
 	store.AuditTrail
 }

@@ -12,7 +12,7 @@ func main() {
 	entry.Start(s, changes.New(changes.Deps{
 		Base:      s.Base(),
 		Followers: followers(s),
-		Counts:    stats.New(stats.Deps{Base: s.Base(), Store: s.Store()}),
+		Counts:    stats.New(stats.Deps{Base: s.Base(), Store: s.Store(), UsageTags: s.Env.UsageTags}),
 		Queue:     s.Queues(),
 	}).Handle)
 }

@@ -4943,6 +4943,41 @@ type UniqueViewOnConflict string
 // UniqueViewUntil How long the job holds the key: until it has a final status, or until its first attempt starts
 type UniqueViewUntil string
 
+// UsagePage Page of a list.
+type UsagePage struct {
+	// Items Items of the page, in the order of the list
+	Items []UsageView `json:"items"`
+
+	// NextCursor Cursor of the next page; null at the end. A page can be short, even empty, and have a cursor.
+	NextCursor *string `json:"next_cursor"`
+}
+
+// UsageView Use of the services by the jobs of a key.
+type UsageView struct {
+	// Attempts Number of their attempts that started and ended
+	Attempts int64 `json:"attempts"`
+
+	// Bytes Bytes stored of those jobs: their rows and payloads. A result that is too large for the row is not counted.
+	Bytes int64 `json:"bytes"`
+
+	// Dollars Estimate of the cost, at list prices of us-east-1 and without what a deployment costs while nothing happens
+	Dollars float64 `json:"dollars"`
+
+	// Jobs Number of jobs that ended
+	Jobs int64 `json:"jobs"`
+
+	// Key Name of the task, schedule or dag, or value of the tag; other for all keys beyond the bound
+	//
+	// Examples: send-mail
+	Key string `json:"key"`
+
+	// Requests Number of requests to the API that made or changed those jobs. Each job of a batch counts as one; reading does not count.
+	Requests int64 `json:"requests"`
+
+	// RunningS Seconds for which those attempts ran
+	RunningS float64 `json:"running_s"`
+}
+
 // ValidateAnswer Shape of a valid dag.
 type ValidateAnswer struct {
 	// Edges Number of dependencies between nodes
@@ -5622,6 +5657,24 @@ type ListTasksParams struct {
 	Cursor *string `form:"cursor,omitempty" json:"cursor,omitempty"`
 }
 
+// ListUsageParams defines parameters for ListUsage.
+type ListUsageParams struct {
+	// Limit Maximum number of items of the page
+	Limit *int `form:"limit,omitempty" json:"limit,omitempty"`
+
+	// Cursor Cursor from next_cursor of the page before, with the same filters
+	Cursor *string `form:"cursor,omitempty" json:"cursor,omitempty"`
+
+	// From Start of the range, whose whole day of UTC counts; default: 30 days before its end
+	From *time.Time `form:"from,omitempty" json:"from,omitempty"`
+
+	// To End of the range, which is not in it; its whole day of UTC counts; default: now. A request has at most 31 days.
+	To *time.Time `form:"to,omitempty" json:"to,omitempty"`
+
+	// By Meaning of the keys: task, schedule, dag (of the run of which a job is a node), or tag.NAME, where the deployment's setting usage_tags has the name
+	By *string `form:"by,omitempty" json:"by,omitempty"`
+}
+
 // ListWebhooksParams defines parameters for ListWebhooks.
 type ListWebhooksParams struct {
 	// Limit Maximum number of items of the page
@@ -5750,6 +5803,7 @@ var (
 	DeleteTask           = Operation{ID: "deleteTask", Method: "DELETE", Path: "/v1/tasks/{name}"}
 	GetTask              = Operation{ID: "getTask", Method: "GET", Path: "/v1/tasks/{name}"}
 	PutTask              = Operation{ID: "putTask", Method: "PUT", Path: "/v1/tasks/{name}"}
+	ListUsage            = Operation{ID: "listUsage", Method: "GET", Path: "/v1/usage"}
 	ListWebhooks         = Operation{ID: "listWebhooks", Method: "GET", Path: "/v1/webhooks"}
 	DeleteWebhook        = Operation{ID: "deleteWebhook", Method: "DELETE", Path: "/v1/webhooks/{name}"}
 	GetWebhook           = Operation{ID: "getWebhook", Method: "GET", Path: "/v1/webhooks/{name}"}
@@ -5846,6 +5900,7 @@ var Operations = []Operation{
 	DeleteTask,
 	GetTask,
 	PutTask,
+	ListUsage,
 	ListWebhooks,
 	DeleteWebhook,
 	GetWebhook,

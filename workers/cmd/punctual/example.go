@@ -52,6 +52,7 @@ var examples = map[string][]string{
 	"forecast show": {"punctual forecast", "punctual forecast --to 2027-04-03T00:00:00Z --step 1d"},
 	"forecast calm": {"punctual forecast calm --between 01:00-05:00 --timezone Europe/Berlin"},
 
+	"usage":   {"punctual usage", "punctual usage --by tag.team --last 168h"},
 	"workers": {"punctual workers", "punctual workers --queues"},
 	"audit ls": {"punctual audit ls --resource schedule/nightly",
 		"punctual audit ls --actor ana@example.com --after 2027-03-28T00:00:00Z"},

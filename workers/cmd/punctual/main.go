@@ -57,6 +57,7 @@ type commands struct {
 	Audit     audit        `cmd:"" help:"List who changed what, when and why."`
 	Pause     pauses       `cmd:"" help:"Pause a task or everything, and list the pauses."`
 	Resume    resume       `cmd:"" help:"Remove a pause of a task or of everything."`
+	Usage     usedByJobs   `cmd:"" help:"List what jobs used, and what that costs about."`
 	Stats     jobStats     `cmd:"" help:"Count what became of jobs, step by step of time."`
 	Tail      tailJobs     `cmd:"" help:"Show jobs as they start, end and fail."`
 	Bench     bench        `cmd:"" help:"Measure how fast jobs are accepted and how late they start."`
@@ -237,14 +238,15 @@ func say(s *shell, err error) {
 }
 
 type serve struct {
-	Addr    string        `default:"localhost:8080" help:"Address to serve on; loopback addresses only."`
-	Port    int           `help:"Port to serve on, in place of the one of --addr."`
-	Drain   time.Duration `default:"10s" help:"Time that running jobs have to end after Ctrl-C."`
-	Data    string        `help:"Folder that keeps the data; default: data is in memory only."`
-	Secrets string        `help:"File of secrets: a JSON object of strings, or lines of NAME=value."`
-	At      typedTime     `help:"Simulated time at the start: of today, or a date with a zone."`
-	Speed   int           `help:"Factor by which time passes faster while no job runs."`
-	Verbose bool          `short:"v" help:"Log informational lines, not only warnings and errors."`
+	Addr      string        `default:"localhost:8080" help:"Address to serve on; loopback addresses only."`
+	Port      int           `help:"Port to serve on, in place of the one of --addr."`
+	Drain     time.Duration `default:"10s" help:"Time that running jobs have to end after Ctrl-C."`
+	Data      string        `help:"Folder that keeps the data; default: data is in memory only."`
+	Secrets   string        `help:"File of secrets: a JSON object of strings, or lines of NAME=value."`
+	UsageTags []string      `help:"Names of the tags, up to three, by which usage --by can list what jobs used." placeholder:"NAME"`
+	At        typedTime     `help:"Simulated time at the start: of today, or a date with a zone."`
+	Speed     int           `help:"Factor by which time passes faster while no job runs."`
+	Verbose   bool          `short:"v" help:"Log informational lines, not only warnings and errors."`
 }
 
 // Run serves until it is interrupted.
@@ -257,7 +259,7 @@ func (c serve) Run(s *shell) error {
 	if err != nil {
 		return usage{fmt.Errorf("--at %w", err)}
 	}
-	o := laptop.Options{Addr: addr, Drain: c.Drain, Info: c.Verbose, Data: c.Data, Secrets: c.Secrets,
+	o := laptop.Options{Addr: addr, Drain: c.Drain, Info: c.Verbose, Data: c.Data, Secrets: c.Secrets, UsageTags: c.UsageTags,
 		At: at, Speed: c.Speed}
 	o.Serving = func(addr string) { o.Greet(s.out, addr) }
 	o.Ending = func() { o.AnnounceDrain(s.out) }

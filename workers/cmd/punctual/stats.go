@@ -42,22 +42,29 @@ func milliseconds(ms *int64) string {
 	return strconv.FormatInt(*ms, 10) + "ms"
 }
 
-// Run shows the counts of each step of a range.
-func (c jobStats) Run(s *shell) error {
+// rangeOf returns a range whose start may be given by its length, and whose end may be now.
+func rangeOf(s *shell, typedFrom, typedTo typedTime, last time.Duration) (from, to time.Time, err error) {
 	now := s.now()
-	to, err := c.To.on(now)
-	if err != nil {
-		return usage{err}
+	if to, err = typedTo.on(now); err != nil {
+		return from, to, usage{err}
+	}
+	if from, err = typedFrom.on(now); err != nil {
+		return from, to, usage{err}
 	}
 	if to.IsZero() {
 		to = now
 	}
-	from, err := c.From.on(now)
-	if err != nil {
-		return usage{err}
-	}
 	if from.IsZero() {
-		from = to.Add(-c.Last)
+		from = to.Add(-last)
+	}
+	return from, to, nil
+}
+
+// Run shows the counts of each step of a range.
+func (c jobStats) Run(s *shell) error {
+	from, to, err := rangeOf(s, c.From, c.To, c.Last)
+	if err != nil {
+		return err
 	}
 	found, err := s.client.Stats(s.ctx, &rest.GetStatsParams{
 		From: &from, To: &to, Step: ptr(rest.GetStatsParamsStep(c.Step)), Task: ptr(c.Task),
