@@ -8,7 +8,7 @@ import (
 )
 
 type usedByJobs struct {
-	By    string        `default:"task" help:"What is listed: task, schedule, dag or tag.NAME."`
+	By    string        `default:"task" help:"Meaning of the keys: task, schedule, dag or tag.NAME."`
 	Last  time.Duration `default:"720h" help:"Length of the range, which ends at --to. Whole days of UTC count."`
 	From  typedTime     `help:"Start of the range, used instead of --last." placeholder:"TIME"`
 	To    typedTime     `help:"End of the range; default: now." placeholder:"TIME"`
