@@ -10,6 +10,7 @@ import (
 	"punctual/functions/batch"
 	"punctual/functions/bulk"
 	"punctual/functions/engine/operate"
+	"punctual/functions/engine/show"
 	"punctual/functions/stagetest"
 	"punctual/shared/contract"
 	"punctual/shared/fault"
@@ -27,19 +28,20 @@ import (
 type bench struct {
 	*stagetest.Bench
 	last int
-	asOf time.Time // until when the index has everything; zero: until now
+	find store.SearchReader // nil: there is no index
 }
 
 // index is the index of jobs as it was at a time.
 type index struct {
 	store.SearchReader
-	asOf time.Time
+	asOf time.Time     // zero: now, but for lag
+	lag  time.Duration // how long ago it was as it is found
 }
 
 func (x index) Search(ctx context.Context, t tenant.ID, q store.SearchQuery) (store.SearchPage, error) {
 	page, err := x.SearchReader.Search(ctx, t, q)
 	if page.AsOf = x.asOf; x.asOf.IsZero() {
-		page.AsOf = time.Now()
+		page.AsOf = time.Now().Add(-x.lag)
 	}
 	return page, err
 }
@@ -50,7 +52,7 @@ func bubble(t *testing.T, name string, do func(b *bench)) {
 
 func (b *bench) stage() *bulk.Stage {
 	return bulk.New(bulk.Deps{Base: b.ProcessBase(), Store: b.Store, Queue: b.World.Queues(),
-		Search: index{b.World.Search(), b.asOf}})
+		Search: b.find})
 }
 
 // letters puts n dead jobs that died one after the other.
@@ -217,15 +219,30 @@ func TestBulk_FindsByTheIndex(t *testing.T) {
 			entries = append(entries, search.Update{Entry: search.EntryOf(r, "", "")})
 		}
 		b.World.Search().PutEntries(b.Context(), entries)
+		b.find = index{SearchReader: b.World.Search()}
 		k := b.begin(operation.RedriveJobs, func(o *operation.Operation) {
 			o.Bulk.Filter = search.Filter{Group: entries[0].Group}
 		})
 		requireCounts(b, b.run(k), operation.Succeeded, 250, 250, 0, 0)
 		b.repeats(rows)
 	})
+	bubble(t, "to count them, once it has everything", func(b *bench) {
+		r := b.letters(1)[0]
+		b.World.Search().PutEntries(b.Context(), []search.Update{{Entry: search.EntryOf(r, "", "")}})
+		time.Sleep(time.Minute)
+		lagging := index{SearchReader: b.World.Search(), lag: time.Second}
+		op := &operate.Operator{Base: b.ProcessBase(), Store: b.Store,
+			Read: &show.Reader{Base: b.ProcessBase(), Store: b.Store, Search: lagging}}
+		matched, _, all, err := op.DryRun(b.Context(), operation.Operation{Key: operation.Key{Tenant: jobtest.Tenant},
+			Action: operation.PurgeJobs, CreatedAt: time.Now().UTC(),
+			Bulk: operation.Bulk{Filter: search.Filter{Code: r.Reason.Code}}}, nil)
+		if matched != 1 || !all || err != nil {
+			b.Errorf("%d match, %t, %v", matched, all, err)
+		}
+	})
 	bubble(t, "once it has everything", func(b *bench) {
 		r := b.letters(1)[0]
-		b.asOf = stagetest.Now().Add(-time.Millisecond)
+		b.find = index{SearchReader: b.World.Search(), asOf: stagetest.Now().Add(-time.Millisecond)}
 		k := b.begin(operation.PurgeJobs, func(o *operation.Operation) {
 			o.Bulk.Filter = search.Filter{Code: r.Reason.Code}
 		})
@@ -234,7 +251,7 @@ func TestBulk_FindsByTheIndex(t *testing.T) {
 			b.Fatalf("%+v", o)
 		}
 		b.World.Search().PutEntries(b.Context(), []search.Update{{Entry: search.EntryOf(r, "", "")}})
-		b.asOf = stagetest.Now()
+		b.find = index{SearchReader: b.World.Search(), asOf: stagetest.Now()}
 		requireCounts(b, b.run(k), operation.Succeeded, 1, 1, 0, 0)
 	})
 }

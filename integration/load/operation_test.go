@@ -38,7 +38,7 @@ func (h *shop) operated(body object, n int) float64 {
 }
 
 func BenchmarkOperations(b *testing.B) {
-	const waiting, dead = 50_000, 20_000
+	const waiting, dead = 20_000, 10_000
 	registry := worker.NewRegistry()
 	worker.Register(registry, "broken", func(context.Context, worker.Job[json.RawMessage]) (struct{}, error) {
 		return struct{}{}, errors.New("it is broken")
@@ -50,14 +50,14 @@ func BenchmarkOperations(b *testing.B) {
 		h.batches(dead, func(int) object { return object{"task": "broken"} })
 		h.settled(dead, 5*time.Minute)
 		probe := object{"task": "probe", "status": job.Scheduled}
-		note("rows a second: reprioritize 50,000 jobs", "%.0f/s", h.operated(object{"action": "reprioritize",
+		note("rows a second: reprioritize 20,000 jobs", "%.0f/s", h.operated(object{"action": "reprioritize",
 			"filter": probe, "set": object{"priority": "high"}}, waiting))
-		note("rows a second: cancel 50,000 jobs", "%.0f/s",
+		note("rows a second: cancel 20,000 jobs", "%.0f/s",
 			h.operated(object{"action": "cancel", "filter": probe}, waiting))
 		broken := object{"task": "broken"}
-		note("rows a second: redrive 20,000 dead letters", "%.0f/s", h.operated(object{"action": "redrive",
+		note("rows a second: redrive 10,000 dead letters", "%.0f/s", h.operated(object{"action": "redrive",
 			"filter": broken, "set": object{"delay": "1h"}}, dead))
-		note("rows a second: purge 20,000 dead letters", "%.0f/s",
+		note("rows a second: purge 10,000 dead letters", "%.0f/s",
 			h.operated(object{"action": "purge", "filter": broken}, dead))
 		h.stop()
 	}

@@ -115,7 +115,9 @@ func (s *session) countAll(ctx context.Context) (matched int, all bool, err erro
 	for position := ""; ; {
 		found, next, err := s.matching(ctx, s.is, position)
 		if errors.Is(err, errBehind) {
-			next, err = position, sleep(ctx, behind)
+			if err = sleep(ctx, behind); err == nil {
+				continue
+			}
 		}
 		switch {
 		case ctx.Err() != nil:
@@ -147,7 +149,8 @@ func (s *session) matching(
 	switch {
 	case is.Action.OnRuns():
 		return s.matchingRuns(ctx, is, f, position)
-	case !Listed(is.Action, is.Bulk.Filter):
+	case s.Read.Search != nil, !Listed(is.Action, is.Bulk.Filter):
+		// The lists are slower: that of a task is read from up to 32 partitions for each page.
 		return s.indexed(ctx, is, f, position)
 	case Kind(is.Action) == Letters:
 		return s.matchingLetters(ctx, is, f, position)

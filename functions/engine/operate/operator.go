@@ -47,8 +47,9 @@ const (
 	watched = 3 * time.Second
 	// rowsAtOnce is how many rows are worked on at the same time.
 	rowsAtOnce = 16
-	// maxTries is how often a chunk is tried. What cannot be done then has failed.
-	maxTries = 10
+	// maxTries is how often a chunk is tried, for about an hour: rows do not fail because the store does for a while. What
+	// cannot be done then has failed.
+	maxTries = 60
 )
 
 // Create writes a new operation with the pages of its rows, if they are known, and what else goes into its transaction.
