@@ -108,6 +108,10 @@ QUERY = {
     "from": in_days(1),
     "to": in_days(2),
     "step": always("1h"),
+    # Usage by a tag needs a setting; texts of filters have no control characters.
+    "by": always("task"),
+    "actor": always("ana@example.com"),
+    "resource": always("schedule/morning"),
     "between": always("01:00-05:00"),
     "timezone": always("Europe/Berlin"),
 }
