@@ -15,7 +15,6 @@ import (
 	"punctual/shared/item"
 	"punctual/shared/message"
 	"punctual/shared/process"
-	"punctual/shared/telemetry"
 )
 
 // Deps is what the stage needs.
@@ -39,7 +38,7 @@ func New(d Deps) *Stage {
 		Deps: d,
 		notify: notify.New(notify.Deps{Base: d.Base, Store: d.Store,
 			Accept: accept.New(accept.Deps{Base: d.Base, Jobs: d.Store, Queue: d.Queue})}),
-		records: batch.Runner{Stage: telemetry.StageEvents, Log: d.Log, Meter: d.Meter},
+		records: batch.Runner{Stage: "events", Log: d.Log, Meter: d.Meter},
 	}
 }
 

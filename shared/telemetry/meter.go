@@ -69,7 +69,6 @@ const (
 	PassSwept        = "swept"
 	PassForecast     = "forecast"
 	StageStream      = "stream"
-	StageEvents      = "events"
 	StageChanges     = "changes"
 	StageDispatch    = "dispatch"
 	StageStatus      = "status"
