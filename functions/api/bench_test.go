@@ -61,7 +61,7 @@ func setup(t testing.TB, change ...func(*memory.Options, *api.Deps)) *bench {
 	t.Helper()
 	b := &bench{log: &strings.Builder{}, who: all("acme"), clock: &manualClock{at: noon}}
 	o := memory.Options{Clock: b.clock}
-	d := api.Deps{Announced: true, Base: process.Base{
+	d := api.Deps{Base: process.Base{Announced: true,
 		Clock: b.clock, Meter: new(telemetry.Meter), Log: telemetry.Logger(b.log, "api"), Shards: stagetest.Shards,
 	}}
 	for _, c := range change {

@@ -6,6 +6,7 @@ import (
 	"punctual/functions/engine/backfill"
 	"punctual/functions/engine/decide"
 	"punctual/functions/engine/limits"
+	"punctual/functions/engine/notify"
 	"punctual/functions/engine/recur"
 	"punctual/functions/engine/runs"
 	"punctual/functions/engine/stop"
@@ -21,6 +22,7 @@ type Store interface {
 	runs.Store
 	limits.Store
 	backfill.Store
+	notify.Store
 }
 
 // Deps is what the verbs need.
@@ -40,6 +42,7 @@ type Engine struct {
 	Accept *accept.Acceptor
 	Recur  *recur.Recurrer
 	Runs   *Runs
+	Notify *notify.Notifier // of webhooks
 	// Backfills makes past times of schedules.
 	Backfills *backfill.Backfiller
 
@@ -55,14 +58,16 @@ func New(d Deps) *Engine {
 	d.Base = d.WithDefaults()
 	acceptor := accept.New(accept.Deps{Base: d.Base, Jobs: d.Store, Queue: d.Queue})
 	ask := arm.Asker{Queue: d.Queue}
+	announcer := notify.New(notify.Deps{Base: d.Base, Store: d.Store, Accept: acceptor})
 	controller := runs.New(runs.Deps{
 		Base: d.Base, Store: d.Store, Jobs: nodeJobs{acceptor, stop.Stopper{Jobs: d.Store, Log: d.Log}, ask},
-		Schemas: d.Schemas, RateLimit: d.RateLimit,
+		Schemas: d.Schemas, RateLimit: d.RateLimit, Webhooks: announcer,
 	})
 	schedules := recur.New(recur.Deps{Base: d.Base, Store: d.Store, Queue: d.Queue})
 	ofWork := &limits.Limits{Base: d.Base, Store: d.Store}
 	e := &Engine{
 		Arm: arm.Armer{Queue: d.Queue, Log: d.Log, Meter: d.Meter}, Accept: acceptor, Recur: schedules,
+		Notify:    announcer,
 		Backfills: &backfill.Backfiller{Base: d.Base, Store: d.Store, Accept: acceptor},
 		deps:      d, ask: ask, runs: controller, limits: ofWork,
 		decide: decide.New(decide.Deps{

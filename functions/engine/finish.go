@@ -8,10 +8,12 @@ import (
 
 	"punctual/functions/engine/effect"
 	"punctual/shared/contract"
+	"punctual/shared/event"
 	"punctual/shared/fault"
 	"punctual/shared/job"
 	"punctual/shared/limit"
 	"punctual/shared/message"
+	"punctual/shared/run"
 	"punctual/shared/store"
 	"punctual/shared/telemetry"
 )
@@ -143,23 +145,45 @@ func (e *Engine) runOver(ctx context.Context, over effect.Over) error {
 	if err == nil || over.Repeated {
 		return err
 	}
-	e.deps.Log.WarnContext(ctx, "the schedule of a run will be notified of its end at the run's wake-up",
+	e.deps.Log.WarnContext(ctx, "the end of a run will be announced, and its schedule notified, at the run's wake-up",
 		telemetry.Tenant, over.Run.Tenant, telemetry.RunID, over.Run.ID, telemetry.Err, err.Error())
 	return nil
 }
 
 func (e *Engine) closeRun(ctx context.Context, over effect.Over) error {
-	row, found, err := e.Recur.CloseRow(ctx, over.Run)
-	if found && err == nil {
-		err = e.Ended(ctx, row)
+	if over.Run.MustNotify() {
+		row, found, err := e.Recur.CloseRow(ctx, over.Run)
+		if found && err == nil {
+			err = e.Ended(ctx, row)
+		}
+		if err != nil {
+			return fmt.Errorf("notifying the schedule of run %s: %w", over.Run.ID, err)
+		}
 	}
-	if err != nil {
-		return fmt.Errorf("notifying the schedule of run %s: %w", over.Run.ID, err)
+	if err := e.announceRun(ctx, over.Run); err != nil {
+		return err
 	}
 	if err := e.runs.Notified(ctx, over.Run); err != nil && store.Refused(err) == nil {
 		return err
 	}
 	return nil // refused: the run has changed, and keeps its wake-up
+}
+
+// announceRun announces the events of a run.
+func (e *Engine) announceRun(ctx context.Context, of run.Run) error {
+	if len(of.Events) == 0 {
+		return nil
+	}
+	tags, err := e.runs.Tags(ctx, of)
+	if err != nil {
+		return fmt.Errorf("reading the tags for the events of run %s: %w", of.ID, err)
+	}
+	for _, a := range of.Events {
+		if err := e.Notify.Announce(ctx, event.OfRun(of, a, tags)); err != nil {
+			return fmt.Errorf("announcing the events of run %s: %w", of.ID, err)
+		}
+	}
+	return nil
 }
 
 // wake decides about the first of some parked jobs that can be read.

@@ -23,12 +23,11 @@ import (
 func (w *World) newAPI(p *process) http.Handler {
 	ports := p.ports()
 	return api.New(api.Deps{
-		Announced: w.o.Webhooks,
-		Store:     store.New(ports.Table, ports.Blobs),
-		Queues:    ports.Queues,
-		Timers:    ports.Timers,
-		Base:      proc.Base{Clock: p.clock, Log: w.log("api"), Shards: w.o.Shards},
-		Entropy:   &entropy{seed: w.o.Seed, sameIDs: w.o.SameIDs},
+		Store:   store.New(ports.Table, ports.Blobs),
+		Queues:  ports.Queues,
+		Timers:  ports.Timers,
+		Base:    proc.Base{Clock: p.clock, Log: w.log("api"), Shards: w.o.Shards, Announced: w.o.Webhooks},
+		Entropy: &entropy{seed: w.o.Seed, sameIDs: w.o.SameIDs},
 	})
 }
 

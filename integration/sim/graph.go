@@ -30,7 +30,7 @@ func (w *World) newController(p *process) *engine.Runs {
 	ports := p.ports()
 	return engine.New(engine.Deps{
 		Store: store.New(ports.Table, ports.Blobs), Queue: ports.Queues,
-		Base: proc.Base{Clock: p.clock, Log: w.log("api"), Shards: w.o.Shards},
+		Base: proc.Base{Clock: p.clock, Log: w.log("api"), Shards: w.o.Shards, Announced: w.o.Webhooks},
 	}).Runs
 }
 

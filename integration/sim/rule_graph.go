@@ -70,7 +70,7 @@ func (l *ledger) seeGraph(w item.Write, is item.Item) {
 			}
 		}
 	}
-	if (next.Status.Final() && next.Operation == nil && !next.MustNotify()) != next.WakeAt.IsZero() {
+	if (next.Status.Final() && next.Operation == nil && !next.Unfinished()) != next.WakeAt.IsZero() {
 		bad("it is %s and wakes at %s", next.Status, clockTime(next.WakeAt))
 	}
 	if s := next.Slice(); s != "" {

@@ -9,6 +9,8 @@ import (
 	"strings"
 	"time"
 
+	"punctual/functions/engine"
+	"punctual/shared/dag"
 	"punctual/shared/event"
 	kind "punctual/shared/executor"
 	"punctual/shared/job"
@@ -17,8 +19,11 @@ import (
 	"punctual/workers/worker"
 )
 
-// Announced are stories about the events of jobs, and their deliveries to webhooks.
-var Announced = []Story{
+// Announced are stories about events, and their deliveries to webhooks.
+var Announced = slices.Concat(announcedJobs, announcedRuns)
+
+// announcedJobs are stories about the events of jobs.
+var announcedJobs = []Story{
 	{Name: "jobs end, and a webhook hears of each", Held: true, Webhooks: true, Workers: 2, Play: func(w *Client) (
 		end func(),
 	) {
@@ -56,6 +61,79 @@ var Announced = []Story{
 		w.Lift(n)
 		return func() {}
 	}},
+}
+
+// announcedRuns are stories about the events of runs.
+var announcedRuns = []Story{
+	{Name: "runs end, and a webhook hears of each", Webhooks: true, Redo: afterOperation, Play: func(w *Client) func() {
+		w.webhook("ops", object{"events": []string{"run.*"}})
+		good := w.Start("good", w.graphOf(nil, "a", "b: a"))
+		bad := w.Start("bad", w.graphOf(map[string]Work{"a": {Permanent: true}}, "a", "b: a"))
+		want := []string{"punctual.run.failed run/" + string(bad.ID), "punctual.run.succeeded run/" + string(good.ID)}
+		w.heardOfRuns("ops", want)
+		return func() { w.DeliveredOfRuns("ops", want) }
+	}},
+	{Name: "a run is held and cancelled, and a webhook hears of both", Webhooks: true, Redo: afterOperation,
+		Play: func(w *Client) func() {
+			w.webhook("ops", object{"events": []string{"run.held", "run.cancelled"}})
+			d := w.graphOf(map[string]Work{"a": {Permanent: true}}, "a", "b: a")
+			d.OnFailure = dag.Hold
+			g := w.Start("g", d)
+			held := "punctual.run.held run/" + string(g.ID)
+			w.heardOfRuns("ops", []string{held})
+			w.ask("cancel", func(ctx context.Context, r *engine.Runs) error {
+				_, err := r.Cancel(ctx, g.Key, sam)
+				return err
+			})
+			want := []string{"punctual.run.cancelled run/" + string(g.ID), held}
+			w.heardOfRuns("ops", want)
+			return func() { w.DeliveredOfRuns("ops", want) }
+		}},
+}
+
+// ofRuns are the types and subjects of what was sent to a webhook, in their order.
+func (w *Client) ofRuns(name string) (all []string) {
+	for _, r := range w.rows() {
+		if r.Webhook != name {
+			continue
+		}
+		var p struct {
+			Event struct {
+				Type, Subject string
+				Data          struct {
+					RunID  job.ID     `json:"run_id"`
+					Reason job.Reason `json:"status_reason"`
+				}
+			}
+		}
+		payload, err := store.New(w.ledger, w.memory.Blobs()).Payload(w.over, r)
+		if err == nil {
+			err = json.Unmarshal(payload, &p)
+		}
+		if d := p.Event.Data; err != nil || p.Event.Subject != "run/"+string(d.RunID) ||
+			(d.Reason.Code == "") != strings.HasSuffix(p.Event.Type, "succeeded") {
+			w.violation("delivery %s sends %s, %v", short(r.ID), payload, err)
+		}
+		all = append(all, p.Event.Type+" "+p.Event.Subject)
+	}
+	slices.Sort(all)
+	return all
+}
+
+// heardOfRuns waits until a webhook has these deliveries.
+func (w *Client) heardOfRuns(name string, want []string) {
+	for from := time.Now(); time.Since(from) < hearsWithin; time.Sleep(5 * time.Second) {
+		if len(w.ofRuns(name)) >= len(want) {
+			return
+		}
+	}
+}
+
+// DeliveredOfRuns verifies that a webhook was sent these events, each by one job.
+func (w *Client) DeliveredOfRuns(name string, want []string) {
+	if sent := w.ofRuns(name); !slices.Equal(sent, want) {
+		w.violation("webhook %s was sent %v, want %v", name, sent, want)
+	}
 }
 
 // webhook puts a webhook and waits until it counts.

@@ -22,24 +22,29 @@ const (
 	JobExpired       Type = "job.expired"
 	JobCancelled     Type = "job.cancelled"
 	JobSkipped       Type = "job.skipped"
+	RunSucceeded     Type = "run.succeeded"
+	RunFailed        Type = "run.failed"
+	RunHeld          Type = "run.held"
+	RunCancelled     Type = "run.cancelled"
 	WebhookDisabled  Type = "webhook.disabled"
 	WebhookTest      Type = "webhook.test" // asked for, and delivered only there
 )
 
 // Types lists those that a webhook can ask for.
 var Types = []Type{
-	JobSucceeded, JobFailedAttempt, JobDead, JobExpired, JobCancelled, JobSkipped, WebhookDisabled,
+	JobSucceeded, JobFailedAttempt, JobDead, JobExpired, JobCancelled, JobSkipped, RunSucceeded, RunFailed, RunHeld,
+	RunCancelled, WebhookDisabled,
 }
 
 // Groups lists the patterns that mean several types.
-var Groups = []string{"job.*"}
+var Groups = []string{"job.*", "run.*"}
 
 // Event is something that has happened, which webhooks may ask for.
 type Event struct {
 	Tenant   tenant.ID
 	ID       string // the same however often it is found
 	Type     Type
-	Subject  string // "job/ID", "webhook/NAME"
+	Subject  string // "job/ID", "run/ID", "webhook/NAME"
 	At       time.Time
 	Sequence int64 // grows with the events of a subject
 	// Facts are what filters go by; "" is what the event does not have.
@@ -48,8 +53,9 @@ type Event struct {
 	// Job is the job that it is about, as it was then; nil for another event.
 	Job *job.Row
 
-	failed *attempt // of a job.failed_attempt
-	data   any      // of an event that is about no job
+	failed *attempt          // of a job.failed_attempt
+	data   any               // of an event that is about no job
+	tags   map[string]string // of an event that is about a run
 }
 
 // prefix begins the type that is sent.

@@ -13,6 +13,7 @@ import (
 	"punctual/shared/item"
 	"punctual/shared/job"
 	"punctual/shared/job/jobtest"
+	"punctual/shared/run"
 )
 
 var noon = time.Date(2027, 3, 28, 12, 0, 0, 0, time.UTC)
@@ -182,6 +183,42 @@ func TestEvent_IsSentAsACloudEvent(t *testing.T) {
 	}
 	if strings.Contains(string(body), "secret") {
 		t.Errorf("the payload or the result is sent: %s", body)
+	}
+}
+
+func TestOfRun_IsTheRunAsItWas(t *testing.T) {
+	t.Parallel()
+	r := run.Run{Key: run.Key{Tenant: "acme", ID: "01KB4YJ2V0S6Y3Q4M5N6P7R8T9"}, Dag: "etl", DagVersion: 2,
+		Status: run.Succeeded, CreatedAt: noon, DueAt: noon, Schedule: "nightly", Params: `{"a":"secret"}`}
+	ids := map[string]bool{}
+	for n, c := range []struct {
+		status run.Status
+		want   string
+	}{
+		{run.Held, "run.held"}, {run.Failed, "run.failed"}, {run.Succeeded, "run.succeeded"},
+		{run.Cancelled, "run.cancelled"},
+	} {
+		a := run.Announcement{Status: c.status, At: noon.UnixMilli(), Sequence: int64(n), Reason: job.Reason{Code: "c"}}
+		e := event.OfRun(r, a, map[string]string{"team": "a"})
+		var got struct {
+			ID, Type, Subject string
+			Data              map[string]any
+		}
+		if err := json.Unmarshal(e.Body(job.Labels{}), &got); err != nil {
+			t.Fatal(err)
+		}
+		if got.Type != "punctual."+c.want || string(e.Type) != c.want || event.OfStatus(c.status) != e.Type ||
+			got.Subject != "run/01KB4YJ2V0S6Y3Q4M5N6P7R8T9" || got.Data["status"] != string(c.status) ||
+			got.Data["sequence"] != float64(n) || got.Data["params"] != nil || ids[got.ID] {
+			t.Errorf("%s: %+v", c.status, got)
+		}
+		if e.Dag != "etl" || e.Schedule != "nightly" || e.Task != "" || e.TagsWith(job.Labels{})["team"] != "a" {
+			t.Errorf("%s is filtered by %+v", c.status, e)
+		}
+		ids[got.ID] = true
+		if repeated := event.OfRun(r, a, nil); repeated.ID != e.ID {
+			t.Errorf("%s has the ids %s and %s", c.status, e.ID, repeated.ID)
+		}
 	}
 }
 

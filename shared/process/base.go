@@ -17,6 +17,8 @@ type Base struct {
 	// Shards is the number of shards of the due index in this deployment; an earlier one may have had more. 0:
 	// contract.DefaultShards.
 	Shards int
+	// Announced says that events are sent to webhooks.
+	Announced bool
 }
 
 // WithDefaults returns b with a default for each value that it lacks. A nil Meter stays nil, as its methods do nothing

@@ -51,6 +51,7 @@ func (r *Run) attributes(c *item.Codec) {
 	c.Second(contract.AttrExpiresAt, &r.ExpiresAt)
 	c.Instant("kept_until", &r.KeptUntil)
 	c.Flag("lost", &r.Lost)
+	c.Coded("events", r.encodeEvents, r.decodeEvents)
 }
 
 // writeComputed writes what is computed from other attributes: keys of the table and of its index, and what a
@@ -82,6 +83,21 @@ func (r *Run) decodeOperation(s string) error {
 	}
 	r.Operation = new(Operation)
 	return json.Unmarshal([]byte(s), r.Operation)
+}
+
+func (r *Run) encodeEvents() string {
+	if len(r.Events) == 0 {
+		return ""
+	}
+	return string(text.MustJSON(r.Events))
+}
+
+func (r *Run) decodeEvents(s string) error {
+	r.Events = nil
+	if s == "" {
+		return nil
+	}
+	return json.Unmarshal([]byte(s), &r.Events)
 }
 
 func (r *Run) encodeNodes() string {

@@ -30,6 +30,7 @@ func TestRun_IsStoredWithEveryField(t *testing.T) {
 		r.RetriedAt, r.FinishedAt, r.WakeAt, r.ExpiresAt, r.KeptUntil = at(5), at(6), at(7), at(8), at(9)
 		r.Schedule, r.Backfill, r.Notified, r.Priority, r.Params = "schedule", "operation", true, job.High, `{"a":1}`
 		r.Shard, r.Tries, r.Lost = 13, 14, true
+		r.Events = []run.Announcement{{Status: run.Held, At: 15, Sequence: 16, Reason: job.Reason{Code: "code"}}}
 	})
 	itemtest.RequireStored(t, goldenRun, r, run.Run.Item, run.Parse)
 }

@@ -197,6 +197,16 @@ type Run struct {
 	KeptUntil time.Time
 	// Lost says that KeptUntil has passed while the run went on: what has ended is not known any more.
 	Lost bool
+	// Events are what webhooks are still to be sent, oldest first: the run keeps a wake-up until they are.
+	Events []Announcement
+}
+
+// Announcement is an event of the run that is still to be announced: the status that it came to.
+type Announcement struct {
+	Status   Status     `json:"s"`
+	At       int64      `json:"t"` // in milliseconds
+	Sequence int64      `json:"n"` // grows with the events of a run
+	Reason   job.Reason `json:"r,omitzero"`
 }
 
 // MaxInlineParams is how long params may be in the item, in bytes.
@@ -306,8 +316,8 @@ func ParseEvent(i item.Item) (Event, error) {
 func (r Run) Forget() item.Write {
 	is := item.Cond{Attr: "epoch", Op: item.Eq, Value: r.Epoch}
 	return item.Write{Ref: r.Ref(), Name: WriteForget, Delete: true, When: []item.All{
-		{is, hasEnded, noOperation, {Attr: "schedule", Op: item.Missing}},
-		{is, hasEnded, noOperation, {Attr: "told", Op: item.Exists}},
+		{is, hasEnded, noOperation, noEvents, {Attr: "schedule", Op: item.Missing}},
+		{is, hasEnded, noOperation, noEvents, {Attr: "told", Op: item.Exists}},
 	}}
 }
 
@@ -448,6 +458,9 @@ func (r Run) NextWakeUp(now time.Time) time.Time {
 	if r.Stop != NoStop && (r.StoppedAt.IsZero() || now.Sub(r.StoppedAt) < soonAfterStop) {
 		at = now.Add(contract.Grace)
 	}
+	if len(r.Events) > 0 {
+		at = now.Add(contract.Grace)
+	}
 	if keep := r.wakesToKeep(); keep.Before(at) {
 		at = now.Add(contract.RetryEvery)
 		if keep.After(at) {
@@ -494,6 +507,7 @@ var (
 	noStop      = item.Cond{Attr: "stop", Op: item.Missing}
 	stopped     = item.Cond{Attr: "stop", Op: item.Exists}
 	noOperation = item.Cond{Attr: "act_id", Op: item.Missing}
+	noEvents    = item.Cond{Attr: "events", Op: item.Missing}
 )
 
 // change writes what differs between two states of the run, where its epoch still is the one read, and
@@ -643,7 +657,7 @@ func (r Run) Withdraw() (Run, item.Write) {
 	after := r
 	after.Operation = nil
 	after.Epoch++
-	if r.Status.Final() && !r.MustNotify() {
+	if r.Status.Final() && !r.Unfinished() {
 		after.WakeAt = time.Time{}
 	}
 	return r.change(WriteWithdraw, after, r.sameOperation())
@@ -659,26 +673,51 @@ func (r Run) NoteHolds() (Run, item.Write) {
 // MustNotify says that the row of the run's schedule does not know yet that the run has ended.
 func (r Run) MustNotify() bool { return r.Status.Final() && r.Schedule != "" && !r.Notified }
 
-// End gives the run the status that it has come to: a final one, or HELD. One whose schedule must be notified
-// keeps a wake-up for that.
-func (r Run) End(s Status, now time.Time) (Run, item.Write) {
+// Unfinished says that the run, which has ended, still has something to do: it keeps its wake-up.
+func (r Run) Unfinished() bool { return r.MustNotify() || len(r.Events) > 0 }
+
+// End gives the run the status that it has come to: a final one, or HELD. One whose schedule must be notified keeps a
+// wake-up for that. why is the reason that its event says; nil: there is no event to announce.
+func (r Run) End(s Status, why *job.Reason, now time.Time) (Run, item.Write) {
 	after := r
 	after.Status = s
 	if s.Final() {
 		after.FinishedAt, after.WakeAt, after.Holds, after.Tries = now, time.Time{}, false, 0
 		after.ExpiresAt = now.Add(contract.DeadKept)
-		if after.MustNotify() {
-			after.WakeAt = now
-		}
+	}
+	if why != nil {
+		after.Events = append(slices.Clone(r.Events), after.announcement(*why, now))
+	}
+	if s.Final() && after.Unfinished() || why != nil {
+		after.WakeAt = now
 	}
 	return r.change(WriteEnd, after, notOver, noOperation)
 }
 
-// NotifyDone notes that the row of the run's schedule knows of its end, and takes the wake-up.
+// announcement is the event that the run has its status. A run comes to each status at most once in an epoch, and to a
+// final one after it was held.
+func (r Run) announcement(why job.Reason, now time.Time) Announcement {
+	a := Announcement{Status: r.Status, At: now.UnixMilli(), Sequence: 2 * r.Epoch, Reason: why}
+	if r.Status.Final() {
+		a.Sequence++
+	}
+	return a
+}
+
+// NotifyDone notes that the row of the run's schedule knows of its end and that its events were announced, and takes
+// the wake-up of a run that has ended. Refused, there is another event by now.
 func (r Run) NotifyDone() (Run, item.Write) {
 	after := r
-	after.Notified, after.WakeAt, after.Tries = true, time.Time{}, 0
-	return r.change(WriteNotify, after, hasEnded, noOperation)
+	after.Notified, after.Events = r.Notified || r.Status.Final(), nil
+	var when item.All
+	if len(r.Events) > 0 {
+		when = append(when, item.Cond{Attr: "events", Op: item.Eq, Value: r.encodeEvents()})
+	}
+	if r.Status.Final() {
+		after.WakeAt, after.Tries = time.Time{}, 0
+		when = append(when, hasEnded, noOperation)
+	}
+	return r.change(WriteNotify, after, when...)
 }
 
 // Rest defers the wake-up after the run was brought on; the zero time takes it from a run that has ended.

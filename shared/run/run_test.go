@@ -3,6 +3,7 @@ package run_test
 import (
 	"maps"
 	"reflect"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -87,7 +88,7 @@ func writes(r run.Run) map[string]item.Write {
 	add(r.Touch(noon))
 	add(r.Begin(run.Operation{ID: "y", Kind: run.OperationRetry}, noon))
 	add(r.NoteHolds())
-	add(r.End(run.Succeeded, noon))
+	add(r.End(run.Succeeded, nil, noon))
 	add(r.Rest(noon.Add(time.Hour)))
 	operating := r
 	operating.Operation = &run.Operation{ID: "x", Kind: run.OperationRetry}
@@ -153,7 +154,7 @@ func TestWrites_MakeTheItemWhatTheyReturn(t *testing.T) {
 				return operating, a, w
 			},
 			"end": func() (run.Run, run.Run, item.Write) {
-				a, w := before.End(run.Failed, noon)
+				a, w := before.End(run.Failed, nil, noon)
 				return before, a, w
 			},
 			"rest": func() (run.Run, run.Run, item.Write) {
@@ -298,7 +299,7 @@ func TestRun_KeepsItsWakeUpUntilItsScheduleIsTold(t *testing.T) {
 			Key:        run.Key{Tenant: "acme", ID: job.DeterministicID(now, "r")},
 			Definition: "h", DueAt: now, Schedule: schedule,
 		}, now)
-		over, _ := is.End(run.Failed, now)
+		over, _ := is.End(run.Failed, nil, now)
 		if over.MustNotify() != (schedule != "") || over.WakeAt.IsZero() != (schedule == "") {
 			t.Errorf("schedule %q: must tell %v, wakes at %s", schedule, over.MustNotify(), over.WakeAt)
 		}
@@ -314,6 +315,35 @@ func TestRun_KeepsItsWakeUpUntilItsScheduleIsTold(t *testing.T) {
 		if err != nil || !read.Notified || !item.Any(notified.Forget().When, notified.Item()) {
 			t.Errorf("schedule %q: read it is %+v, %v", schedule, read, err)
 		}
+	}
+}
+
+func TestRun_KeepsItsEventsUntilTheyAreAnnounced(t *testing.T) {
+	t.Parallel()
+	is := going(func(r *run.Run) { r.Epoch, r.Reason = 3, job.Reason{Code: "c"} })
+	held, w := is.End(run.Held, &is.Reason, noon)
+	if len(held.Events) != 1 || !held.WakeAt.Equal(noon) || w.Set["events"] == nil ||
+		!held.NextWakeUp(noon).Equal(noon.Add(contract.Grace)) {
+		t.Fatalf("held: %+v", held)
+	}
+	over, _ := held.End(run.Failed, &is.Reason, noon.Add(time.Second))
+	want := []run.Announcement{
+		{Status: run.Held, At: noon.UnixMilli(), Sequence: 6, Reason: is.Reason},
+		{Status: run.Failed, At: noon.UnixMilli() + 1000, Sequence: 7, Reason: is.Reason},
+	}
+	if !slices.Equal(over.Events, want) || over.WakeAt.IsZero() || item.Any(over.Forget().When, over.Item()) {
+		t.Errorf("over: %+v", over)
+	}
+	if _, w := held.NotifyDone(); item.Any(w.When, over.Item()) || !item.Any(w.When, held.Item()) {
+		t.Error("an event that came meanwhile is taken for announced")
+	}
+	done, w := over.NotifyDone()
+	if len(done.Events) != 0 || !done.WakeAt.IsZero() || !item.Any(w.When, over.Item()) ||
+		!item.Any(done.Forget().When, done.Item()) {
+		t.Errorf("announced: %+v", done)
+	}
+	if quiet, _ := is.End(run.Failed, nil, noon); len(quiet.Events) != 0 || !quiet.WakeAt.IsZero() {
+		t.Errorf("without a webhook: %+v", quiet)
 	}
 }
 

@@ -42,7 +42,7 @@ func TestRuns_AreFoundByTheirWakeUpUntilTheyAreOver(t *testing.T) {
 	if err != nil || next != "" || len(due) != 1 || due[0].Key != r.Key || !due[0].WakeAt.Equal(runsNoon) {
 		t.Errorf("due %+v, %v", due, err)
 	}
-	after, write := r.End(run.Succeeded, runsNoon)
+	after, write := r.End(run.Succeeded, nil, runsNoon)
 	if err := s.WriteRun(ctx, after, write); err != nil {
 		t.Fatal(err)
 	}
@@ -173,7 +173,7 @@ func TestForgetRun_LeavesNothingOfARunThatIsOver(t *testing.T) {
 	if _, err := s.RunContent(ctx, r.Key, run.ParamsContent); err != nil {
 		t.Errorf("a run that goes on has lost its params: %v", err)
 	}
-	after, write := r.End(run.Failed, runsNoon)
+	after, write := r.End(run.Failed, nil, runsNoon)
 	if err := s.WriteRun(ctx, after, write); err != nil {
 		t.Fatal(err)
 	}

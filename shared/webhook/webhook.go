@@ -100,16 +100,20 @@ func Parse(i item.Item, t tenant.ID) (Webhook, error) {
 	return w, nil
 }
 
+// Asks reports whether the webhook asks for events of a type.
+func (w Webhook) Asks(what event.Type) bool {
+	return w.Enabled && slices.ContainsFunc(w.Events, func(pattern string) bool {
+		group, isGroup := strings.CutSuffix(pattern, "*")
+		return pattern == string(what) || isGroup && strings.HasPrefix(string(what), group)
+	})
+}
+
 // Wants reports whether the webhook asks for an event as far as its type, task, schedule and dag say. Tags are looked
 // at by WantsTags.
 func (w Webhook) Wants(e event.Event) bool {
-	asked := func(pattern string) bool {
-		group, isGroup := strings.CutSuffix(pattern, "*")
-		return pattern == string(e.Type) || isGroup && strings.HasPrefix(string(e.Type), group)
-	}
 	is := func(want, have string) bool { return want == "" || want == have }
 	f := w.Filter
-	return w.Enabled && e.Subject != "webhook/"+w.Name && slices.ContainsFunc(w.Events, asked) &&
+	return w.Asks(e.Type) && e.Subject != "webhook/"+w.Name &&
 		is(f.Task, e.Task) && is(f.Schedule, e.Schedule) && is(f.Dag, e.Dag)
 }
 

@@ -44,7 +44,8 @@ func Compose(p Ports, o Options) *System {
 		o.Pumps = 2
 	}
 	base := func(p Ports, stage string) process.Base {
-		return process.Base{Clock: p.Clock, Log: p.Log(stage), Meter: p.Meter, Shards: o.Shards}
+		return process.Base{Clock: p.Clock, Log: p.Log(stage), Meter: p.Meter, Shards: o.Shards,
+			Announced: o.Webhooks}
 	}
 	storeOf := func(p Ports) *store.Store { return store.By(p.Clock, p.Table, p.Blobs) }
 
@@ -55,7 +56,7 @@ func Compose(p Ports, o Options) *System {
 		rest = api.New(api.Deps{
 			Base: base(p, "api"), Store: storeOf(p), Queues: p.Queues, Timers: p.Timers,
 			HTTPAllow: o.HTTPAllow, OwnPorts: o.OwnPorts, NoSignIn: o.NoSignIn, Unready: o.Unready,
-			Search: searchOf(p), Counted: o.Stats > 0, UsageTags: o.UsageTags, Announced: o.Webhooks,
+			Search: searchOf(p), Counted: o.Stats > 0, UsageTags: o.UsageTags,
 		})
 	}
 	// The table's stream: sends what is near, or asks for its slice.

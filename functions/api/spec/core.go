@@ -34,8 +34,6 @@ type Deps struct {
 	Counted bool
 	// UsageTags are the names of the tags by which it is counted what jobs used.
 	UsageTags []string
-	// Announced says that events are sent to webhooks.
-	Announced bool
 	Queues    decide.Queue
 	Timers    message.Timers
 	// Deployment is the prefix in the names of its tenants' secrets; "": contract.DefaultPrefix
@@ -96,7 +94,7 @@ func NewCore(d Deps) *Core {
 		Entropy: c.Entropy, Schemas: c.Schemas}
 	c.Submit = &submit.Submitter{Base: d.Base, Store: d.Store, Accept: c.Engine.Accept, Runs: c.Runs,
 		Edit: c.Jobs, Backfills: c.Engine.Backfills, Bulk: c.Bulk, Entropy: c.Entropy}
-	c.Notify = notify.New(notify.Deps{Base: d.Base, Store: d.Store, Accept: c.Engine.Accept})
+	c.Notify = c.Engine.Notify
 	c.Pauses, c.Wake = pause.NewEditor(d.Store, wake, d.Clock), wake
 	c.Limit = &ratelimit.Limiter{Store: d.Store, Clock: d.Clock, Log: d.Log, RateLimit: d.RateLimit, Waiting: d.Waiting}
 	return c

@@ -20,8 +20,8 @@ func (e *Editor) ForgetRun(ctx context.Context, k run.Key) error {
 	if !f.Run.Status.Final() {
 		return state(NotFinished, "the run has not ended; cancel it first")
 	}
-	if f.Run.MustNotify() {
-		return state(NotFinished, "the run has not yet notified its schedule; repeat the request in a moment")
+	if f.Run.Unfinished() {
+		return state(NotFinished, "the run has not yet notified its schedule, or webhooks; repeat the request in a moment")
 	}
 	if err := e.allStopped(ctx, f); err != nil {
 		return err

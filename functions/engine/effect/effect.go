@@ -10,7 +10,7 @@ import (
 // List is what a call leaves to be done. The zero List is nothing.
 type List struct {
 	Ended     []End       // jobs that are final
-	Over      []Over      // runs that have ended, and whose schedules are to be notified
+	Over      []Over      // runs whose schedules are to be notified of the end, or whose events are to be announced
 	Wake      []Wake      // parked jobs to be decided about
 	Freed     []limit.Key // of whose permits some were given back while jobs wait
 	Made      []job.Row   // jobs of backfills that have ended
@@ -33,10 +33,10 @@ type End struct {
 	Freed bool
 }
 
-// Over is a run that has ended.
+// Over is a run that has ended, or an event of which is to be announced.
 type Over struct {
 	Run run.Run
-	// Repeated says that the run was read as ended: an earlier call may have crashed before its schedule was notified.
+	// Repeated says that the run was read so: an earlier call may have crashed before its schedule was notified.
 	Repeated bool
 }
 

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"punctual/functions/engine/accept"
@@ -62,6 +63,16 @@ func (n *Notifier) of(ctx context.Context, t tenant.ID) ([]webhook.Webhook, erro
 	})
 }
 
+// Asked reports whether a webhook of the tenant asks for events of that type, as far as their type says. Where that
+// cannot be read, one may.
+func (n *Notifier) Asked(ctx context.Context, t tenant.ID, what event.Type) bool {
+	if !n.Announced {
+		return false
+	}
+	list, err := n.of(ctx, t)
+	return err != nil || slices.ContainsFunc(list, func(w webhook.Webhook) bool { return w.Asks(what) })
+}
+
 // Announce makes the deliveries of an event to all webhooks that ask for it. It may be repeated.
 func (n *Notifier) Announce(ctx context.Context, e event.Event) error {
 	list, err := n.of(ctx, e.Tenant)
@@ -81,7 +92,7 @@ func (n *Notifier) Announce(ctx context.Context, e event.Event) error {
 			}
 			body = e.Body(labels)
 		}
-		if !w.WantsTags(event.TagsOf(labels)) {
+		if !w.WantsTags(e.TagsWith(labels)) {
 			continue
 		}
 		id := job.DeterministicID(e.At, "delivery", string(e.Tenant), w.Name, e.ID)

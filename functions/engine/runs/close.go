@@ -8,6 +8,7 @@ import (
 
 	"punctual/functions/engine/effect"
 	"punctual/shared/dag"
+	"punctual/shared/event"
 	"punctual/shared/job"
 	"punctual/shared/run"
 	"punctual/shared/telemetry"
@@ -83,7 +84,11 @@ func (r *Controller) endRun(ctx context.Context, f *facts) error {
 			return err
 		}
 	}
-	after, write := f.run.End(s, r.Clock.Now())
+	var why *job.Reason
+	if r.Webhooks != nil && r.Webhooks.Asked(ctx, f.run.Tenant, event.OfStatus(s)) {
+		why = whyEnded(f, s, rows)
+	}
+	after, write := f.run.End(s, why, r.Clock.Now())
 	if err := r.Store.WriteRun(ctx, after, write); err != nil {
 		return err
 	}
@@ -96,6 +101,24 @@ func (r *Controller) endRun(ctx context.Context, f *facts) error {
 	}
 	f.over(false)
 	return nil
+}
+
+// whyEnded is why a run comes to a status: what its view shows.
+func whyEnded(f *facts, s run.Status, rows map[string]job.Row) *job.Reason {
+	var failed, cancelled []string
+	for _, name := range f.graph.Names() {
+		switch row := rows[name]; {
+		case row.Status == job.Dead || row.Status == job.Expired:
+			failed = append(failed, name)
+		case row.Status == job.Cancelled && row.Reason.Code != dag.ReasonParentFailed:
+			cancelled = append(cancelled, name)
+		}
+	}
+	why := f.run.Reason
+	if by := dag.FailedBy(failed, cancelled); by != nil && why.Code == "" && (s == run.Failed || s == run.Held) {
+		why = *by
+	}
+	return &why
 }
 
 // passOver puts the job of a generation that one operation has begun and another has passed over while the node was
@@ -128,15 +151,16 @@ func (r *Controller) passOverAll(ctx context.Context, f *facts) error {
 	return nil
 }
 
-// over leaves to the caller to notify the schedule of a run that has ended, and then to call Notified.
+// over leaves to the caller to notify the schedule of a run that has ended, to announce its events, and then to call
+// Notified.
 func (f *facts) over(repeated bool) {
-	if f.run.MustNotify() && f.run.Operation == nil {
+	if f.run.Unfinished() && f.run.Operation == nil {
 		f.todo.Over = append(f.todo.Over, effect.Over{Run: f.run, Repeated: repeated})
 	}
 }
 
-// Notified clears the wake-up of a run whose schedule was notified of its end: after a crash in between, the wake-up
-// repeats it.
+// Notified clears the wake-up of a run whose schedule was notified of its end and whose events were announced: after a
+// crash in between, the wake-up repeats both.
 func (r *Controller) Notified(ctx context.Context, is run.Run) error {
 	after, write := is.NotifyDone()
 	return r.Store.WriteRun(ctx, after, write)
@@ -163,7 +187,7 @@ func (r *Controller) keepEvents(ctx context.Context, is run.Run) {
 // rest sets the run's next wake-up, unless another process has acted since it was read. A run that has ended gets none.
 func (r *Controller) rest(ctx context.Context, f *facts, at time.Time) error {
 	if f.run.Status.Final() {
-		if f.run.WakeAt.IsZero() || f.run.MustNotify() {
+		if f.run.WakeAt.IsZero() || f.run.Unfinished() {
 			return nil
 		}
 		at = time.Time{}

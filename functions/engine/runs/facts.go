@@ -295,18 +295,29 @@ func (r *Controller) task(ctx context.Context, f *facts, name string) (job.Task,
 	return task, err
 }
 
+// Tags reads the tags of a run: its dag's, overridden by its own.
+func (r *Controller) Tags(ctx context.Context, of run.Run) (tags map[string]string, err error) {
+	if !of.Tagged {
+		return nil, nil
+	}
+	body, err := r.Store.RunContent(ctx, of.Key, run.TagsContent)
+	if err != nil {
+		return nil, err
+	}
+	if err := json.Unmarshal([]byte(body), &tags); err != nil {
+		return nil, fault.New(fault.Undecodable, err, "reading the tags of run %s", of.ID)
+	}
+	return tags, nil
+}
+
 // labels are the tags of a node's job: those of the run and its dag, overridden by the node's own.
 func (r *Controller) labels(ctx context.Context, f *facts, node string) (l job.Labels, err error) {
 	f.mu.Lock()
 	tags := f.tags
 	f.mu.Unlock()
 	if tags == nil && f.run.Tagged {
-		body, err := r.Store.RunContent(ctx, f.run.Key, run.TagsContent)
-		if err != nil {
+		if tags, err = r.Tags(ctx, f.run); err != nil {
 			return l, err
-		}
-		if err := json.Unmarshal([]byte(body), &tags); err != nil {
-			return l, fault.New(fault.Undecodable, err, "reading the tags of run %s", f.run.ID)
 		}
 		f.mu.Lock()
 		f.tags = tags

@@ -66,11 +66,14 @@ func (r *Controller) bringOn(ctx context.Context, k run.Key, todo *effect.List) 
 // still to be evaluated. done is false if the run is to be read and reconciled once more.
 func (r *Controller) reconcileOnce(ctx context.Context, f *facts) (ended []job.Row, done bool, err error) {
 	now := r.Clock.Now()
+	if !f.run.Status.Final() {
+		f.over(true)
+	}
 	switch is := f.run; {
 	case is.Operation != nil:
 		_, err := r.finish(ctx, f)
 		return nil, false, err
-	case is.MustNotify():
+	case is.Status.Final() && is.Unfinished():
 		f.over(true)
 		return nil, true, nil
 	case is.Status.Final():

@@ -15,6 +15,7 @@ import (
 	"punctual/functions/engine/scan"
 	"punctual/shared/cache"
 	"punctual/shared/dag"
+	"punctual/shared/event"
 	"punctual/shared/fault"
 	"punctual/shared/item"
 	"punctual/shared/job"
@@ -41,6 +42,12 @@ type Store interface {
 	store.ClaimReader
 	store.Contents
 	store.Writes
+}
+
+// Webhooks knows what tenants' webhooks ask for.
+type Webhooks interface {
+	// Asked reports whether a webhook of the tenant may ask for events of a type. Where that cannot be read, one may.
+	Asked(ctx context.Context, t tenant.ID, what event.Type) bool
 }
 
 // Jobs is what a Controller does with the jobs of nodes.
@@ -74,6 +81,8 @@ type Deps struct {
 	process.Base
 	Store Store
 	Jobs  Jobs
+	// Webhooks says which events are to be announced. Nil: none.
+	Webhooks Webhooks
 	// RateLimit is what each tenant may do; releases draw on it. The zero RateLimit is no bound.
 	RateLimit store.RateLimit
 	AtOnce    int // rows that one call puts or evaluates at the same time; 0: 32

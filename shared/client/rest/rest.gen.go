@@ -984,6 +984,11 @@ const (
 	WebhookRequestEventsJobFailedAttempt WebhookRequestEvents = "job.failed_attempt"
 	WebhookRequestEventsJobSkipped       WebhookRequestEvents = "job.skipped"
 	WebhookRequestEventsJobSucceeded     WebhookRequestEvents = "job.succeeded"
+	WebhookRequestEventsRun              WebhookRequestEvents = "run.*"
+	WebhookRequestEventsRunCancelled     WebhookRequestEvents = "run.cancelled"
+	WebhookRequestEventsRunFailed        WebhookRequestEvents = "run.failed"
+	WebhookRequestEventsRunHeld          WebhookRequestEvents = "run.held"
+	WebhookRequestEventsRunSucceeded     WebhookRequestEvents = "run.succeeded"
 	WebhookRequestEventsWebhookDisabled  WebhookRequestEvents = "webhook.disabled"
 )
 
