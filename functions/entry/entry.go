@@ -43,7 +43,7 @@ func New(stage string, needs ...string) Stage {
 
 // Base returns what the parts of the stage share.
 func (s Stage) Base() process.Base {
-	return process.Base{Clock: clock.System{}, Log: s.Log, Meter: s.Meter, Shards: s.Env.Shards}
+	return process.Base{Clock: clock.System{}, Log: s.Log, Meter: s.Meter, Shards: s.Env.Shards, Announced: true}
 }
 
 // Store returns the rows and items of the deployment.

@@ -211,8 +211,11 @@ func alarms(s target.Settings) []alarm {
 			bad: 3, of: 15})
 	}
 	add(alarm{name: "changes-stand-still", runbook: "changes-late",
-		means:  "Nothing has followed the jobs table for an hour; after a day, changes are lost to counts of jobs.",
+		means:  "Nothing has followed the jobs table for an hour; after a day, events and counts of jobs are lost.",
 		metric: fn(Changes, "IteratorAge", "Maximum"), over: followMost, bad: 3, of: 3})
+	add(alarm{name: "webhook-disabled", runbook: "webhook-disabled",
+		means:  "A webhook was disabled because of its failures; no events are sent there any more.",
+		metric: own(5, telemetry.WebhooksDisabled, "Sum"), over: 0, bad: 1, of: 1})
 	add(alarm{name: "timers-throttled", runbook: "timers",
 		means:  "EventBridge Scheduler throttles timers; jobs accepted over 14 minutes ahead may start late.",
 		metric: construct.Measure(scheduler, "InvocationThrottleCount", "Sum", "ScheduleGroup", s.Prefix), over: 0,

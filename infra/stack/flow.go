@@ -256,19 +256,17 @@ func parts() []part {
 			may: access{sends: append(contract.FiringQueues(), contract.DispatchQueue, contract.FiringDead)},
 		},
 		{
-			name: Changes, program: "changes", about: "Follows the jobs table: counts what became of jobs",
+			name: Changes, program: "changes", about: "Follows the jobs table: events, counts of jobs",
 			timeout: 60 * time.Second, mib: 256, env: vars.counting,
 			may: access{
-				items: []items{ // labels of jobs, and the dags of runs
-					{contract.Jobs, []construct.Verb{construct.Get, construct.GetMany}},
+				items: []items{ // labels of jobs, and the dags of runs; deliveries; webhooks
+					{contract.Jobs, []construct.Verb{construct.Get, construct.GetMany, construct.Put}},
 					{contract.Runs, []construct.Verb{construct.Get}},
-				},
-				under: []under{
-					{contract.Tasks, contract.StatsPartitions, []construct.Verb{construct.Update}},
-					{contract.Tasks, contract.UsagePartitions, []construct.Verb{construct.Update}},
+					{contract.Tasks, []construct.Verb{construct.Get, construct.Put, construct.Update}},
 				},
 				queries: []query{{contract.Tasks, []string{""}}},
-				sends:   []string{contract.FiringDead}},
+				sends:   []string{contract.FiringQueue(contract.DefaultPool, "normal"), contract.FiringDead},
+			},
 		},
 		{
 			name: Promoter, program: "promoter", about: "Each minute: slices entering the horizon", timeout: minute,

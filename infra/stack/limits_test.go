@@ -53,7 +53,7 @@ var counted = map[string]int{
 	"data AWS::Pipes::Pipe": 1, "data AWS::IAM::Policy": 1, "data AWS::IAM::Role": 1,
 	"flow AWS::Scheduler::Schedule": 3, "flow AWS::Scheduler::ScheduleGroup": 2,
 
-	"watch AWS::CloudWatch::Alarm":     90,
+	"watch AWS::CloudWatch::Alarm":     91,
 	"watch AWS::CloudWatch::Dashboard": 1, "watch AWS::Logs::QueryDefinition": 4,
 	"watch AWS::SNS::Topic": 2, "watch AWS::SNS::TopicPolicy": 2,
 }

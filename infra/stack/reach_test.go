@@ -60,7 +60,8 @@ func (d *synthesized) reaches(
 	case telemetry.DueAhead:
 		return reach{0, contract.DueAheadMost + contract.DueAheadMost/5}, true
 	case telemetry.SlotsWanted, telemetry.ZoneRulesAge, telemetry.Quarantined, telemetry.Swept, telemetry.RecordsFailed,
-		telemetry.KeysUnfetched, telemetry.ClaimsTakenOver, telemetry.WatermarkLag, telemetry.StartLateness,
+		telemetry.KeysUnfetched, telemetry.WebhooksDisabled, telemetry.ClaimsTakenOver, telemetry.WatermarkLag,
+		telemetry.StartLateness,
 		telemetry.UrgentLateness, telemetry.OperationsStill:
 		return unbounded, true
 	case telemetry.RunDuration:

@@ -51,11 +51,14 @@ func live(t *testing.T, into *ledger, do func(t *testing.T, w *bench)) {
 			return struct{}{}, nil
 		})
 		sys := system.Compose(system.Ports{Of: func(stage string) system.Ports {
+			if stage == "events" {
+				stage = "changes" // the function that runs it
+			}
 			return w.did.ports(w.World, stage)
 		}, Table: w.World.Table(), Blobs: w.World.Blobs()},
 			system.Options{Shards: 1, NoAPI: true, Worker: worker.Options{Name: "w", Slots: 20, Pools: contract.Pools,
 				Seen: true},
-				Registry: registry})
+				Webhooks: true, Registry: registry})
 		ctx, stop := context.WithCancel(t.Context())
 		done := make(chan error, 1)
 		go func() { done <- sys.Run(ctx) }()
@@ -112,7 +115,7 @@ func (w *bench) split() http.Handler {
 		p := w.did.ports(w.World, part)
 		return api.New(api.Deps{
 			RateLimit: store.RateLimit{Rate: 10_000, Burst: 100_000}, Store: store.New(p.Table, p.Blobs),
-			Queues: p.Queues, Timers: p.Timers, Base: process.Base{Shards: 1}, Counted: true})
+			Queues: p.Queues, Timers: p.Timers, Base: process.Base{Shards: 1, Announced: true}, Counted: true})
 	}
 	reads, writes := half("api-read"), half("api-write")
 	return http.HandlerFunc(func(rw http.ResponseWriter, r *http.Request) {

@@ -2,8 +2,10 @@ package access
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"log/slog"
+	"net/netip"
 	"path"
 	"slices"
 	"sync"
@@ -15,6 +17,7 @@ import (
 	"punctual/shared/memory"
 	"punctual/shared/message"
 	"punctual/shared/telemetry"
+	"punctual/workers/executor"
 	"punctual/workers/system"
 )
 
@@ -48,7 +51,8 @@ func (l *ledger) sorted() []string {
 func (l *ledger) ports(w *memory.World, part string) system.Ports {
 	r := recorder{l, part, w}
 	return system.Ports{
-		Table: table{r, w.Table()}, Blobs: blobs{r, w.Blobs()}, Stream: w.Table(), Queues: queues{r, w.Queues()},
+		Executors: executor.Options{Resolver: nowhere{}},
+		Table:     table{r, w.Table()}, Blobs: blobs{r, w.Blobs()}, Stream: w.Table(), Queues: queues{r, w.Queues()},
 		Timers:  timers{r, w.Timers()},
 		Secrets: w.Secrets(), Clock: clock.System{}, Log: func(string) *slog.Logger { return telemetry.Silent() },
 	}
@@ -187,4 +191,11 @@ type timers struct {
 func (t timers) Arm(ctx context.Context, m message.Timer) error {
 	t.did("scheduler:CreateSchedule", "timers")
 	return t.t.Arm(ctx, m)
+}
+
+// nowhere knows no host: a delivery leaves neither the machine nor the virtual time.
+type nowhere struct{}
+
+func (nowhere) LookupNetIP(context.Context, string, string) ([]netip.Addr, error) {
+	return nil, errors.New("there is no such host")
 }

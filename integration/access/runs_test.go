@@ -24,7 +24,7 @@ import (
 func (w *bench) controller() *engine.Runs {
 	p := w.did.ports(w.World, "api-write")
 	return engine.New(engine.Deps{
-		Store: store.New(p.Table, p.Blobs), Queue: p.Queues, Base: process.Base{Shards: 1},
+		Store: store.New(p.Table, p.Blobs), Queue: p.Queues, Base: process.Base{Shards: 1, Announced: true},
 	}).Runs
 }
 

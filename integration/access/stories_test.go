@@ -376,5 +376,6 @@ var stories = []struct {
 	{"jobs under limits", ofLimits},
 	{"jobs with unique keys", ofUniqueKeys},
 	{"backfills of schedules", ofBackfills},
+	{"webhooks", ofWebhooks},
 	{"operations on many jobs", ofOperations},
 }

@@ -4,6 +4,7 @@ package main
 import (
 	"punctual/functions/changes"
 	"punctual/functions/entry"
+	"punctual/functions/events"
 	"punctual/functions/stats"
 )
 
@@ -18,6 +19,8 @@ func main() {
 }
 
 // followers are the stages that follow the jobs table in this deployment, in the order in which they get a change.
-func followers(entry.Stage) []changes.Follower {
-	return nil
+func followers(s entry.Stage) []changes.Follower {
+	return []changes.Follower{
+		events.New(events.Deps{Base: s.Base(), Store: s.Store(), Queue: s.Queues()}).Changes,
+	}
 }
