@@ -108,8 +108,8 @@ func TestListJobs_LeavesOutWhatNoLongerMatches(t *testing.T) {
 	b.index(2, nil, failed("timeout", "too late", time.Minute))
 	one.Reason.Code = "handler_failed"
 	b.Put(one)
-	b.World.Search().PutEntries(b.Context(), []search.Update{{Entry: search.Entry{
-		Key: job.Key{Tenant: "acme", ID: jobtest.Key(9).ID}, Status: job.Dead, Code: "timeout"}}}) // of a job that does not exist
+	b.World.Search().PutEntries(b.Context(), []search.Update{{Entry: search.Entry{ // of a job that does not exist
+		Key: job.Key{Tenant: "acme", ID: jobtest.Key(9).ID}, Status: job.Dead, Code: "timeout"}}})
 	if r := b.want(t, 200, "GET", "/v1/jobs?code=timeout", ""); len(r.items()) != 1 {
 		t.Errorf("%v", ids(r))
 	}

@@ -785,7 +785,8 @@ func showsADay(t *testing.T, b *browser, r rest) {
 	p.await(`/^1[345]\d starts expected; most from \d\d:\d\d, with 6\.$/.test(
 		document.querySelector('[aria-labelledby=next] p').textContent)`)
 	bars := p.eval(`[...document.querySelectorAll('[aria-labelledby=past] svg')].map((e) =>
-		e.getAttribute('aria-label') + ': ' + e.querySelectorAll('rect:not(.step):not([height="0"])').length).join(', ')`)
+		e.getAttribute('aria-label') + ': ' +
+		e.querySelectorAll('rect:not(.step):not([height="0"])').length).join(', ')`)
 	const want = "Jobs failed for good in each of the last 24 hours: 1"
 	if !strings.Contains(bars.(string), want) {
 		t.Errorf("the chart has the bars %v, want %s", bars, want)

@@ -257,7 +257,8 @@ func (u used) dollars(jobsPerRequest float64) float64 {
 func estimated(t *testing.T, what string, counted used, assumed price.Units) {
 	t.Helper()
 	if have, want := assumed.Dollars(), counted.units().Dollars(); math.Abs(have-want) > want/10 {
-		t.Errorf("package price says that %s takes %+v, $%.8f; counted is %+v, $%.8f", what, assumed, have, counted, want)
+		t.Errorf("package price says that %s takes %+v, $%.8f; counted is %+v, $%.8f", what, assumed, have,
+			counted, want)
 	}
 }
 

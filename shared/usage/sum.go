@@ -42,8 +42,8 @@ const Other = "other"
 const WriteAdd = "usage.add"
 
 const (
-	// parts is the number of items that the values of a group are distributed to: an item of a thousand values would cost
-	// dozens of write units for each job, and an item for each value dozens for each flush.
+	// parts is the number of items that the values of a group are distributed to: an item of a thousand values would
+	// cost dozens of write units for each job, and an item for each value dozens for each flush.
 	parts   = 64
 	maxAdds = 150 // attributes that one write adds to: an expression has at most 4 KB
 )
@@ -151,7 +151,8 @@ func (s Sum) Additions() (all []Addition) {
 }
 
 func addsTo(g Group, part int, adds map[string]int64) (writes []item.Write) {
-	ref := item.Ref{Table: contract.Tasks, PK: Partition(g.Tenant, g.By), SK: fmt.Sprintf("%s#%02d", DayKey(g.Day), part)}
+	ref := item.Ref{Table: contract.Tasks, PK: Partition(g.Tenant, g.By),
+		SK: fmt.Sprintf("%s#%02d", DayKey(g.Day), part)}
 	expires := map[string]any{contract.AttrExpiresAt: g.Day.Add(Kept).Unix()}
 	var last map[string]int64
 	for name, n := range adds {

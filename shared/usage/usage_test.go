@@ -32,7 +32,9 @@ func TestOf_FollowsFromTheRowBeforeAndAfter(t *testing.T) {
 		return job.Attempt{Attempt: n, Outcome: "failed", StartedAt: noon, FinishedAt: noon.Add(ran)}
 	}
 	ended := func(change ...func(*job.Row)) job.Row {
-		return row(append(change, func(r *job.Row) { r.Status, r.FinishedAt = job.Succeeded, noon.Add(time.Second) })...)
+		return row(append(change, func(r *job.Row) {
+			r.Status, r.FinishedAt = job.Succeeded, noon.Add(time.Second)
+		})...)
 	}
 	retried := row(func(r *job.Row) { r.Attempts = []job.Attempt{attempt(1, 2*time.Second)} })
 	second := func(r *job.Row) {

@@ -47,8 +47,8 @@ const (
 	watched = 3 * time.Second
 	// rowsAtOnce is how many rows are worked on at the same time.
 	rowsAtOnce = 16
-	// maxTries is how often a chunk is tried, for about an hour: rows do not fail because the store does for a while. What
-	// cannot be done then has failed.
+	// maxTries is how often a chunk is tried, for about an hour: rows do not fail because the store does for a while.
+	// What cannot be done then has failed.
 	maxTries = 60
 )
 

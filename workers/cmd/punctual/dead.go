@@ -54,7 +54,7 @@ func (c listDead) Run(s *shell) error {
 type groupDead struct {
 	Task  string    `help:"Name of the task whose jobs are counted."`
 	After typedTime `help:"Earliest time of death: of today such as 11:26, or a date with a zone."`
-	Limit int       `default:"1000" help:"Maximum number of jobs to count where there is no index of jobs; 0 counts all."`
+	Limit int       `default:"1000" help:"Maximum number of jobs to count where jobs are not indexed; 0 counts all."`
 }
 
 // varying is what differs in the messages of one cause: ids, addresses and numbers.

@@ -24,7 +24,8 @@ func TestDead_AreCountedHereWhereTheyAreNotIndexed(t *testing.T) {
 		_, _ = w.Write([]byte(`{"items":[
 			{"job_id":"c","task":"a","dead_at":"2027-03-03T00:00:00Z","status_reason":{"code":"x","message":"no 17"}},
 			{"job_id":"b","task":"a","dead_at":"2027-03-02T00:00:00Z","status_reason":{"code":"y","message":"no 18"}},
-			{"job_id":"a","task":"a","dead_at":"2027-03-01T00:00:00Z","status_reason":{"code":"x","message":"no 19"}}]}`))
+			{"job_id":"a","task":"a","dead_at":"2027-03-01T00:00:00Z",
+				"status_reason":{"code":"x","message":"no 19"}}]}`))
 	}))
 	t.Cleanup(plain.Close)
 	s := typed(t.Context(), "", "--url", plain.URL, "dead", "groups", "-o", "json")

@@ -243,7 +243,7 @@ type serve struct {
 	Drain     time.Duration `default:"10s" help:"Time that running jobs have to end after Ctrl-C."`
 	Data      string        `help:"Folder that keeps the data; default: data is in memory only."`
 	Secrets   string        `help:"File of secrets: a JSON object of strings, or lines of NAME=value."`
-	UsageTags []string      `help:"Names of the tags, up to three, by which usage --by can list what jobs used." placeholder:"NAME"`
+	UsageTags []string      `help:"Names of the tags, up to three, that usage --by can count by." placeholder:"NAME"`
 	At        typedTime     `help:"Simulated time at the start: of today, or a date with a zone."`
 	Speed     int           `help:"Factor by which time passes faster while no job runs."`
 	Verbose   bool          `short:"v" help:"Log informational lines, not only warnings and errors."`
@@ -259,8 +259,8 @@ func (c serve) Run(s *shell) error {
 	if err != nil {
 		return usage{fmt.Errorf("--at %w", err)}
 	}
-	o := laptop.Options{Addr: addr, Drain: c.Drain, Info: c.Verbose, Data: c.Data, Secrets: c.Secrets, UsageTags: c.UsageTags,
-		At: at, Speed: c.Speed}
+	o := laptop.Options{Addr: addr, Drain: c.Drain, Info: c.Verbose, Data: c.Data, Secrets: c.Secrets,
+		UsageTags: c.UsageTags, At: at, Speed: c.Speed}
 	o.Serving = func(addr string) { o.Greet(s.out, addr) }
 	o.Ending = func() { o.AnnounceDrain(s.out) }
 	return laptop.Serve(s.ctx, o)

@@ -158,8 +158,9 @@ func TestDead_AreCountedByCause(t *testing.T) {
 	if out := good(t, "dead", "groups", "--task", "greet"); !strings.Contains(out, groups[0].Group) {
 		t.Errorf("%s", out)
 	}
-	if out := good(t, "dead", "groups", "--after", "2100-01-01T00:00:00Z", "-o", "json"); strings.TrimSpace(out) != "[]" {
-		t.Errorf("%s", out)
+	later := good(t, "dead", "groups", "--after", "2100-01-01T00:00:00Z", "-o", "json")
+	if strings.TrimSpace(later) != "[]" {
+		t.Errorf("%s", later)
 	}
 	example := groups[0].ExampleJobID
 	ls := []string{"dead", "ls", "--group", groups[0].Group, "--code", groups[0].Code, "-o", "name"}
