@@ -54,9 +54,8 @@ func (e *Engine) Waiting(ctx context.Context, k limit.Key) error {
 }
 
 // Operation brings an operation on as far as it goes now, while going says so. An operation on rows is asked to go on,
-// unless it waits or a process works on it; still is how long it has not come
-// forward. over says that it had ended before, or
-// that there is none.
+// unless it waits or a process works on it; still is how long it has not come forward. over says that it had ended
+// before, or that there is none.
 func (e *Engine) Operation(
 	ctx context.Context, k operation.Key, going func() bool,
 ) (over bool, still time.Duration, err error) {

@@ -105,7 +105,10 @@ func (w *bench) follow(ctx context.Context) {
 		if done, err := reader.Handle(ctx, ev); err == nil && len(done.BatchItemFailures) == 0 {
 			after = found[len(found)-1].Seq
 		}
-		time.Sleep(time.Second)
+		select { // no sleep, which would outlive the story
+		case <-ctx.Done():
+		case <-time.After(time.Second):
+		}
 	}
 }
 

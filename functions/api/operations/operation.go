@@ -36,10 +36,10 @@ func (s *Handler) routes() {
 		About: "Notes which jobs or runs match, up to {=operation_rows}, and then does the action to each of them " +
 			"once, the oldest first. What matches later, or fails once more, is left alone. The answer is an " +
 			"operation, which continues by itself; it can be paused, resumed and stopped. One whose state does not " +
-			"allow the action any more is skipped. With a canary the others wait until the first ones have ended, and the " +
-			"operation is FAILED with canary_failed if too few succeeded. With dry_run the answer is 200 and an " +
-			"operation without an id. Repeating a request with the same Idempotency-Key answers the operation that " +
-			"the first one made, with Idempotency-Replayed: true.",
+			"allow the action any more is skipped. With a canary the others wait until the first ones have ended, " +
+			"and the operation is FAILED with canary_failed if too few succeeded. With dry_run the answer is 200 " +
+			"and an operation without an id. Repeating a request with the same Idempotency-Key answers the " +
+			"operation that the first one made, with Idempotency-Replayed: true.",
 	})
 	rest.Get(on, "/{id}", "getOperation", "Get an operation, and optionally wait for its end", s.get)
 	on.Path += "/{id}/"

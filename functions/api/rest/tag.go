@@ -48,10 +48,11 @@ func (s *Router) describeTags(r Route) {
 	op.Parameters = append(op.Parameters, &huma.Param{
 		Name: "tags", In: "query", Style: "form", Explode: &explode,
 		Schema: &huma.Schema{
-			Type:                 huma.TypeObject,
-			Description:          "Filters by tags: parameters named tag.NAME, each with the value of that tag",
-			AdditionalProperties: &huma.Schema{Type: huma.TypeString, MaxLength: new(contract.MaxTagValue)},
-			MaxProperties:        new(contract.MaxSearchTags),
+			Type:        huma.TypeObject,
+			Description: "Filters by tags: parameters named tag.NAME, each with the value of that tag",
+			AdditionalProperties: &huma.Schema{Type: huma.TypeString, MinLength: new(1),
+				MaxLength: new(contract.MaxTagValue)},
+			MaxProperties: new(contract.MaxSearchTags),
 			Extensions: map[string]any{"propertyNames": map[string]any{
 				"pattern": `^tag\..`, "maxLength": len(tagPrefix) + contract.MaxTagKey}},
 			Examples: []any{map[string]any{"tag.customer": "42"}},

@@ -85,15 +85,19 @@ func (e *Editor) decideNow(ctx context.Context, r job.Row) job.Row {
 	return r
 }
 
-// beginNow begins the run of a row that was just written. If it fails, the row's wake-up begins it.
+// beginNow begins the run of a row that was just written. If it fails, the row's wake-up begins it. A run that has begun
+// is the answer whatever failed afterwards, such as what follows its end.
 func (e *Editor) beginNow(ctx context.Context, r job.Row) (Started, error) {
-	if _, err := e.Engine.Reevaluate(ctx, r.Key, r.Version, r.Attempt); err != nil {
+	_, failed := e.Engine.Reevaluate(ctx, r.Key, r.Version, r.Attempt)
+	if failed != nil {
 		e.Engine.Accept.FireNow(ctx, r.Firing())
-		return Started{}, err
 	}
 	_, err := e.Store.Run(ctx, run.Key{Tenant: r.Tenant, ID: r.ID})
 	if fault.KindOf(err) != fault.NotFound {
 		return Started{Row: r, Begun: true}, err
+	}
+	if failed != nil {
+		return Started{}, failed
 	}
 	is, err := e.Store.Row(ctx, r.Key)
 	switch {

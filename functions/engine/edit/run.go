@@ -21,7 +21,7 @@ func (e *Editor) ForgetRun(ctx context.Context, k run.Key) error {
 		return state(NotFinished, "the run has not ended; cancel it first")
 	}
 	if f.Run.Unfinished() {
-		return state(NotFinished, "the run has not notified its schedule, or webhooks, yet; repeat the request in a moment")
+		return state(NotFinished, "the run has yet to notify its schedule, or webhooks; repeat the request in a moment")
 	}
 	if err := e.allStopped(ctx, f); err != nil {
 		return err
