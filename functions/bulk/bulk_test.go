@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -408,19 +409,18 @@ func TestBulk_DoesEachRowOnceWhateverCrashes(t *testing.T) {
 				for at := int64(1); ; at += 7 {
 					rows := b.letters(40)
 					k := b.begin(action, withCanaryIf(action == operation.RedriveJobs, 4))
-					var calls int64
+					var calls atomic.Int64
 					b.World.SetFaults(func(memory.Call) memory.Fault {
-						calls++
-						switch {
-						case calls == at && lost:
+						switch n := calls.Add(1); {
+						case n == at && lost:
 							return memory.Fault{Lost: true}
-						case calls >= at:
+						case n >= at:
 							return memory.Fault{Fail: fault.Unavailable}
 						}
 						return memory.Fault{}
 					})
 					_, _ = b.stage().Handle(b.Context(), batch.SQSEventOf(message.Delivery{Body: ask(k), ID: "1"}))
-					ended := calls < at
+					ended := calls.Load() < at
 					b.World.SetFaults(nil)
 					stop := b.endRepeats(rows)
 					o := b.run(k)

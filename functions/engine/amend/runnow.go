@@ -85,8 +85,8 @@ func (e *Editor) decideNow(ctx context.Context, r job.Row) job.Row {
 	return r
 }
 
-// beginNow begins the run of a row that was just written. If it fails, the row's wake-up begins it. A run that has begun
-// is the answer whatever failed afterwards, such as what follows its end.
+// beginNow begins the run of a row that was just written. If it fails, the row's wake-up begins it. A run that has
+// begun is the answer whatever failed afterwards, such as what follows its end.
 func (e *Editor) beginNow(ctx context.Context, r job.Row) (Started, error) {
 	_, failed := e.Engine.Reevaluate(ctx, r.Key, r.Version, r.Attempt)
 	if failed != nil {
