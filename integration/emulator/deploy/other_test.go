@@ -47,6 +47,11 @@ func TestRoles_UseTheirRarerGrants(t *testing.T) {
 	a.Await(dead, "DEAD", most)
 	a.Call("POST", "/dead-letters/purge", story.Object{"job_ids": []string{dead}})
 
+	held := a.Post(story.Object{"task": "echo", "delay": "50m"})
+	a.Want(http.StatusAccepted, "POST", "/operations", story.Object{"action": "cancel",
+		"filter": story.Object{"job_ids": []string{held}}})
+	a.Await(held, "CANCELLED", most)
+
 	for over := time.Now().Add(6 * time.Minute); ; time.Sleep(time.Second) { // the ticks of the next minute
 		made, err := os.ReadFile(calls())
 		if err != nil {

@@ -15,7 +15,7 @@ import (
 var inLine = regexp.MustCompile("`(aws [^`]+)`")
 
 // absent are the services of the runbook's commands that the emulator does not have.
-var absent = []string{"aws deploy "}
+var absent = []string{"aws deploy ", "aws pipes "}
 
 // Blocks of commands, those of the restore, run in package emulator.
 func TestRunbook_HasCommandsThatRunOnTheDeployment(t *testing.T) {
