@@ -182,7 +182,7 @@ var Stories = []Story{
 		return func() {
 			// A worker that is lost between its claim and its read of the pause leaves a start that only the
 			// claim knows of, which makes start_within void: the job is taken over.
-			if r, _ := w.row(id); w.faults() > 0 && r.Status == job.Succeeded {
+			if r, _ := w.row(id); w.lostOwner(r.Key) && r.Status == job.Succeeded {
 				w.Ran(id, 1)
 				return
 			}
