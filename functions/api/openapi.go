@@ -108,7 +108,7 @@ var webhookBounds = func() fieldBounds {
 // ownParameterBounds replace parameterBounds where an operation gives a parameter another meaning.
 var ownParameterBounds = map[string]fieldBounds{
 	"listRuns":        {"status": field.OneOf(dag.RunStatuses)},
-	"listJobs":        searchBounds.and(fieldBounds{"id": field.Matching(jobs.IDPrefixPattern, spec.JobIDLength)}),
+	"listJobs":        searchBounds.and(fieldBounds{"id": field.Matching(spec.IDPrefixPattern, spec.JobIDLength)}),
 	"listDeadLetters": searchBounds,
 	"getAttemptLog":   {"from": field.WholeParameter(0, job.MaxLogPosition-1)},
 	"getForecast":     {"step": field.Lasting(forecastapi.MinStep, forecastapi.MaxStep)},

@@ -183,6 +183,23 @@ type Write struct {
 	Add    map[string]int64 // absent counts as 0
 }
 
+// maxAdds is how many attributes one write adds to, at most: an expression of DynamoDB has at most 4 KB.
+const maxAdds = 150
+
+// Adding returns writes like w that add these numbers, each to no more attributes than one write can.
+func (w Write) Adding(numbers map[string]int64) (writes []Write) {
+	var last map[string]int64
+	for name, n := range numbers {
+		if len(last) == 0 || len(last) == maxAdds {
+			last = map[string]int64{}
+			w.Add = last
+			writes = append(writes, w)
+		}
+		last[name] = n
+	}
+	return writes
+}
+
 // Applied returns the item that the write makes of old, nil when nothing is left. It ignores When.
 // Every table applies writes in this way.
 func (w Write) Applied(old Item, pk, sk string) Item {

@@ -19,9 +19,6 @@ const Kept = (30 + 1) * 24 * time.Hour
 // WriteAdd is the name of the write that adds to a span.
 const WriteAdd = "stats.add"
 
-// maxAdds is how many attributes one write adds to: an expression has at most 4 KB.
-const maxAdds = 150
-
 // Partition is where the spans of a series are, in the order of time.
 func Partition(s Series) string { return contract.StatsPartitions + string(s.Tenant) + "#" + s.Task }
 
@@ -93,18 +90,11 @@ func (c Counts) encode(to map[string]int64, minute int) {
 	}
 }
 
-func addsTo(series Series, at time.Time, adds map[string]int64) (writes []item.Write) {
-	ref := item.Ref{Table: contract.Tasks, PK: Partition(series), SK: SpanKey(at)}
-	expires := map[string]any{contract.AttrExpiresAt: at.Add(Kept).Unix()}
-	var last map[string]int64
-	for name, n := range adds {
-		if len(last) == 0 || len(last) == maxAdds {
-			last = map[string]int64{}
-			writes = append(writes, item.Write{Ref: ref, Name: WriteAdd, Set: expires, Add: last})
-		}
-		last[name] = n
-	}
-	return writes
+func addsTo(series Series, at time.Time, adds map[string]int64) []item.Write {
+	return item.Write{
+		Ref:  item.Ref{Table: contract.Tasks, PK: Partition(series), SK: SpanKey(at)},
+		Name: WriteAdd, Set: map[string]any{contract.AttrExpiresAt: at.Add(Kept).Unix()},
+	}.Adding(adds)
 }
 
 // Minutes reads what an item has of each minute. An attribute that it does not know counts nothing.

@@ -143,7 +143,7 @@ func TestSpans_HoldWhatWasAdded(t *testing.T) {
 			rand.Shuffle(len(additions), func(a, b int) { additions[a], additions[b] = additions[b], additions[a] })
 			for _, a := range additions {
 				w := a.Write
-				if len(w.Add) > maxAdds {
+				if len(w.Add) > 150 {
 					t.Fatalf("a write adds to %d attributes", len(w.Add))
 				}
 				stored[w.Ref] = w.Applied(stored[w.Ref], contract.AttrPK, contract.AttrSK)

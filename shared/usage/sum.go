@@ -41,12 +41,9 @@ const Other = "other"
 // WriteAdd is the name of the write that adds to an item.
 const WriteAdd = "usage.add"
 
-const (
-	// parts is the number of items that the values of a group are distributed to: an item of a thousand values would
-	// cost dozens of write units for each job, and an item for each value dozens for each flush.
-	parts   = 64
-	maxAdds = 150 // attributes that one write adds to: an expression has at most 4 KB
-)
+// parts is the number of items that the values of a group are distributed to: an item of a thousand values would cost
+// dozens of write units for each job, and an item for each value dozens for each flush.
+const parts = 64
 
 // Group is the values of one day of a tenant by something.
 type Group struct {
@@ -150,19 +147,12 @@ func (s Sum) Additions() (all []Addition) {
 	return all
 }
 
-func addsTo(g Group, part int, adds map[string]int64) (writes []item.Write) {
-	ref := item.Ref{Table: contract.Tasks, PK: Partition(g.Tenant, g.By),
-		SK: fmt.Sprintf("%s#%02d", DayKey(g.Day), part)}
-	expires := map[string]any{contract.AttrExpiresAt: g.Day.Add(Kept).Unix()}
-	var last map[string]int64
-	for name, n := range adds {
-		if len(last) == 0 || len(last) == maxAdds {
-			last = map[string]int64{}
-			writes = append(writes, item.Write{Ref: ref, Name: WriteAdd, Set: expires, Add: last})
-		}
-		last[name] = n
-	}
-	return writes
+func addsTo(g Group, part int, adds map[string]int64) []item.Write {
+	return item.Write{
+		Ref: item.Ref{Table: contract.Tasks, PK: Partition(g.Tenant, g.By),
+			SK: fmt.Sprintf("%s#%02d", DayKey(g.Day), part)},
+		Name: WriteAdd, Set: map[string]any{contract.AttrExpiresAt: g.Day.Add(Kept).Unix()},
+	}.Adding(adds)
 }
 
 // Values reads what an item has of each value. An attribute that it does not know counts nothing.

@@ -114,7 +114,7 @@ func TestSum_IsWhatTheItemsHold(t *testing.T) {
 			}
 			sum.AddSum(carried)
 			for _, a := range carried.Additions() {
-				if len(a.Write.Add) > maxAdds {
+				if len(a.Write.Add) > 150 {
 					t.Fatalf("a write adds to %d attributes", len(a.Write.Add))
 				}
 				stored[a.Write.Ref] = a.Write.Applied(stored[a.Write.Ref], contract.AttrPK, contract.AttrSK)

@@ -21,9 +21,7 @@ import (
 
 // Forms of filters.
 var (
-	IDPrefixPattern = `^[0-9A-HJKMNP-TV-Z]{` + strconv.Itoa(search.MinIDPrefix) + `,` +
-		strconv.Itoa(spec.JobIDLength) + `}$`
-	idPrefix  = regexp.MustCompile(IDPrefixPattern)
+	idPrefix  = regexp.MustCompile(spec.IDPrefixPattern)
 	groupName = regexp.MustCompile(search.GroupPattern)
 )
 

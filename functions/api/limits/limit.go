@@ -121,18 +121,13 @@ type one struct {
 	rest.Match
 }
 
-// fits returns a problem if a limit has another version than the request wants.
+// fits returns a problem if a limit has another version than the request wants; nil is none.
 func (in *one) fits(l *limit.Limit) error {
-	switch {
-	case in.Version == 0:
-		return nil
-	case l == nil:
-		return rest.NewProblem(spec.CodeStaleVersion, "there is no limit of this name, so none of version %d",
-			in.Version)
-	case l.Version != in.Version:
-		return rest.NewProblem(spec.CodeStaleVersion, "the limit is at version %d, not %d", l.Version, in.Version)
+	has := int64(0)
+	if l != nil {
+		has = l.Version
 	}
-	return nil
+	return spec.FitsVersion("limit", in.Version, has)
 }
 
 func (s *Handler) putLimit(ctx context.Context, who tenant.Identity, in *one) (*limitAnswer, error) {

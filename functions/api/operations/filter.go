@@ -32,7 +32,7 @@ var (
 	group = field.Text("group", "Group of dead letters with the same cause",
 		field.Matching(search.GroupPattern, search.GroupLength), readGroup)
 	idPrefix = field.Text("id", "Beginning of the identifier of the job",
-		field.Matching(idPrefixPattern, spec.JobIDLength), readIDPrefix)
+		field.Matching(spec.IDPrefixPattern, spec.JobIDLength), readIDPrefix)
 	tags = spec.Tags.About("Tags by name, with their values").Shaped(field.MapOf(0, search.MaxTags, spec.EntryName,
 		field.TextSchema(field.Characters(0, contract.MaxTagValue))))
 
@@ -74,10 +74,7 @@ func readCode(r *rest.Reader, v rest.Value) (code string, ok bool) {
 	return code, ok
 }
 
-// idPrefixPattern is the form of the beginning of an id.
-var idPrefixPattern = fmt.Sprintf(`^[0-9A-HJKMNP-TV-Z]{%d,%d}$`, search.MinIDPrefix, spec.JobIDLength)
-
-var idPrefixForm = regexp.MustCompile(idPrefixPattern)
+var idPrefixForm = regexp.MustCompile(spec.IDPrefixPattern)
 
 // readIDPrefix reads the beginning of an id.
 func readIDPrefix(r *rest.Reader, v rest.Value) (prefix string, ok bool) {

@@ -8,6 +8,9 @@ import (
 	"punctual/shared/search"
 )
 
+// IDPrefixPattern is the form of the beginning of an id, in a filter.
+var IDPrefixPattern = `^[0-9A-HJKMNP-TV-Z]{` + strconv.Itoa(search.MinIDPrefix) + `,` + strconv.Itoa(JobIDLength) + `}$`
+
 // FilterTags reads the filters by tags.
 func FilterTags(wrong *fault.Violations, tags map[string]string) map[string]string {
 	refuse := func(name, allowed, detail string) {

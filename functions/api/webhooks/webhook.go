@@ -136,18 +136,13 @@ type one struct {
 	rest.Match
 }
 
-// fits returns a problem if a webhook has another version than the request wants.
+// fits returns a problem if a webhook has another version than the request wants; nil is none.
 func (in *one) fits(w *webhook.Webhook) error {
-	switch {
-	case in.Version == 0:
-		return nil
-	case w == nil:
-		return rest.NewProblem(spec.CodeStaleVersion, "there is no webhook of this name, so none of version %d",
-			in.Version)
-	case w.Version != in.Version:
-		return rest.NewProblem(spec.CodeStaleVersion, "the webhook is at version %d, not %d", w.Version, in.Version)
+	has := int64(0)
+	if w != nil {
+		has = w.Version
 	}
-	return nil
+	return spec.FitsVersion("webhook", in.Version, has)
 }
 
 func (s *Handler) putWebhook(ctx context.Context, who tenant.Identity, in *one) (*webhookAnswer, error) {

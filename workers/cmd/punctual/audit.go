@@ -4,7 +4,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"strings"
-	"time"
 
 	"punctual/shared/client/rest"
 )
@@ -26,15 +25,8 @@ type listAudit struct {
 func (c listAudit) Run(s *shell) error {
 	params := rest.ListAuditParams{Actor: ptr(c.Actor), Action: ptr(rest.ListAuditParamsAction(c.Action)),
 		Resource: ptr(c.Resource)}
-	for _, end := range []struct {
-		typed typedTime
-		to    **time.Time
-	}{{c.After, &params.After}, {c.Before, &params.Before}} {
-		at, err := end.typed.on(s.here(end.typed))
-		if err != nil {
-			return err
-		}
-		*end.to = ptr(at)
+	if err := s.times(bound{&params.After, c.After}, bound{&params.Before, c.Before}); err != nil {
+		return err
 	}
 	return list(s, s.client.Audit(s.ctx, &params), c.Limit, func(e rest.AuditView) string { return e.RequestID },
 		column[rest.AuditView]{"AT", func(e rest.AuditView) string { return instant(&e.At) }},

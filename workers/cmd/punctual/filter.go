@@ -10,19 +10,12 @@ type bound struct {
 
 // times sets the fields of the bounds that were typed.
 func (s *shell) times(bounds ...bound) error {
-	var now time.Time // of the API, which is asked once, and only if a bound was typed
 	for _, b := range bounds {
-		if b.typed.typed == "" {
-			continue
-		}
-		if now.IsZero() {
-			now = s.now()
-		}
-		at, err := b.typed.on(now)
+		at, err := b.typed.on(s.here(b.typed))
 		if err != nil {
-			return usage{err}
+			return err
 		}
-		*b.field = &at
+		*b.field = ptr(at)
 	}
 	return nil
 }

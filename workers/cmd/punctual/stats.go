@@ -44,7 +44,7 @@ func milliseconds(ms *int64) string {
 
 // rangeOf returns a range whose start may be given by its length, and whose end may be now.
 func rangeOf(s *shell, typedFrom, typedTo typedTime, last time.Duration) (from, to time.Time, err error) {
-	now := s.now()
+	now := s.now().Local()
 	if to, err = typedTo.on(now); err != nil {
 		return from, to, usage{err}
 	}
