@@ -138,6 +138,10 @@ func TestIntent_NotesWhatWasAsked(t *testing.T) {
 	if e.Reason != "the mail server is down" || len(e.Changes) != 1 || e.Changes[0].Pointer != "/missed" {
 		t.Errorf("the entry is %+v", e)
 	}
+	i.Asked(json.RawMessage(`{"reason":"the mail server is down"}`))
+	if e, _ := entryOf(t, i); len(e.Changes) != 0 {
+		t.Errorf("a reason alone changes %+v", e.Changes)
+	}
 	i.Asked(json.RawMessage(`{"reason":"Bearer ` + strings.Repeat("a1B2", 9) + `"}`))
 	if e, _ := entryOf(t, i); e.Reason != "…" {
 		t.Errorf("the reason is %q", e.Reason)

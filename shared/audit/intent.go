@@ -61,7 +61,9 @@ func (i *Intent) Asked(body json.RawMessage) {
 	defer i.mu.Unlock()
 	i.entry.Reason = reasonOf(fields)
 	delete(fields, "reason")
-	i.to = document.EncodeObject(fields)
+	if i.to = nil; len(fields) > 0 {
+		i.to = document.EncodeObject(fields)
+	}
 }
 
 // Changed notes what the change makes of what there is, in place of what was noted before; nil is nothing. It is called

@@ -30,11 +30,18 @@ func (c listAudit) Run(s *shell) error {
 	}
 	return list(s, s.client.Audit(s.ctx, &params), c.Limit, func(e rest.AuditView) string { return e.RequestID },
 		column[rest.AuditView]{"AT", func(e rest.AuditView) string { return instant(&e.At) }},
-		column[rest.AuditView]{"ACTOR", func(e rest.AuditView) string { return e.Actor.Sub }},
 		column[rest.AuditView]{"ACTION", func(e rest.AuditView) string { return e.Action }},
 		column[rest.AuditView]{"RESOURCE", func(e rest.AuditView) string { return e.Resource }},
-		column[rest.AuditView]{"REASON", func(e rest.AuditView) string { return e.Reason }},
-		column[rest.AuditView]{"CHANGES", changesInWords})
+		column[rest.AuditView]{"ACTOR", func(e rest.AuditView) string { return e.Actor.Sub }},
+		column[rest.AuditView]{"REASON AND CHANGES", whyAndWhat})
+}
+
+// whyAndWhat is the reason of a change and what changed, in one cell: two would leave no room for what names them.
+func whyAndWhat(e rest.AuditView) string {
+	if changes := changesInWords(e); e.Reason == "" || changes != "" {
+		return strings.TrimPrefix(e.Reason+"; "+changes, "; ")
+	}
+	return e.Reason
 }
 
 // changesInWords lists what changed in one line, such as "/job/priority low → high".

@@ -33,6 +33,21 @@ func TestAudit_IsListed(t *testing.T) {
 	bad(t, exitUsage, "--after", "audit", "ls", "--after", "yesterday")
 }
 
+func TestWhyAndWhat_IsOneCell(t *testing.T) {
+	t.Parallel()
+	change := []rest.AuditChange{{Pointer: "/a", To: "high"}}
+	for want, e := range map[string]rest.AuditView{
+		"":                {},
+		"a move":          {Reason: "a move"},
+		"/a high":         {Changes: change},
+		"a move; /a high": {Reason: "a move", Changes: change},
+	} {
+		if got := whyAndWhat(e); got != want {
+			t.Errorf("says %q, want %q", got, want)
+		}
+	}
+}
+
 func TestChangesInWords_NamesWhatChanged(t *testing.T) {
 	t.Parallel()
 	more := int64(3)

@@ -1,15 +1,11 @@
 package main
 
-import (
-	"time"
-
-	"punctual/shared/client/rest"
-)
+import "punctual/shared/client/rest"
 
 type backfillSchedule struct {
 	Name       string    `arg:"" help:"Name of the schedule."`
-	From       time.Time `required:"" help:"Earliest nominal time to make, with a zone, such as 2027-03-01T00:00:00Z."`
-	To         time.Time `required:"" help:"Time before which the nominal times to make are, with a zone."`
+	From       typedTime `required:"" help:"Earliest nominal time to make: of today such as 00:00, or a date with a zone."`
+	To         typedTime `required:"" help:"Time before which the nominal times to make are."`
 	MaxRunning int64     `help:"Maximum number of jobs or runs that are open at a time; default: 1."`
 	Order      string    `help:"Nominal times to make first: oldest (default) or newest."`
 	Repeat     bool      `name:"again" help:"Also make nominal times that ran."`
@@ -21,8 +17,16 @@ type backfillSchedule struct {
 
 // Run makes past times of the schedule.
 func (c backfillSchedule) Run(s *shell) error {
+	from, err := s.typed("--from", c.From)
+	if err != nil {
+		return err
+	}
+	to, err := s.typed("--to", c.To)
+	if err != nil {
+		return err
+	}
 	o, err := s.client.Backfill(s.ctx, c.Key, c.Name, rest.BackfillRequest{
-		From: c.From, To: c.To, MaxRunning: ptr(c.MaxRunning), Order: ptr(rest.BackfillRequestOrder(c.Order)),
+		From: from, To: to, MaxRunning: ptr(c.MaxRunning), Order: ptr(rest.BackfillRequestOrder(c.Order)),
 		Again: ptr(c.Repeat), DryRun: ptr(c.DryRun), Reason: ptr(c.Reason)})
 	if err != nil {
 		return err

@@ -1,7 +1,9 @@
 package main
 
 import (
+	"reflect"
 	"strings"
+	"time"
 
 	"github.com/alecthomas/kong"
 )
@@ -150,11 +152,22 @@ func nameIn(n *kong.Node) string {
 	return n.Name
 }
 
+// placeHolders are what the help shows in place of the value of a flag, by its type; kong shows others by their names.
+var placeHolders = map[reflect.Type]string{
+	reflect.TypeFor[typedTime](): "TIME", reflect.TypeFor[time.Duration](): "LENGTH", reflect.TypeFor[int64](): "N",
+	reflect.TypeFor[int](): "N", reflect.TypeFor[*int64](): "N", reflect.TypeFor[*float64](): "N",
+}
+
 // showExamples puts the examples into the help of each verb. Kong keeps lines that are indented.
 func showExamples(k *kong.Kong) error {
 	for _, verb := range k.Model.Leaves(false) {
 		if lines := examples[nameOf(verb)]; len(lines) > 0 {
 			verb.Detail = "Examples:\n\n    " + strings.Join(lines, "\n    ")
+		}
+		for _, f := range verb.Flags {
+			if f.PlaceHolder == "" && !f.HasDefault {
+				f.PlaceHolder = placeHolders[f.Target.Type()]
+			}
 		}
 	}
 	return nil

@@ -70,16 +70,20 @@ func total(widths []int) int {
 	return sum
 }
 
-// grid writes columns as wide as their widest cell, or as the terminal has room for. Words with a colour get it,
-// which no width counts.
+// grid writes columns as wide as their widest cell, or as the terminal has room for. Words with a colour get it, but
+// not in the heads; no width counts it.
 func (s *shell) grid(rows [][]string) error {
 	rows, left := s.fitting(rows)
 	widths := s.fitted(rows)
 	var text strings.Builder
-	for _, row := range rows {
+	for n, row := range rows {
 		for i, cell := range row {
 			cell = cut(s.withLocal(cell), widths[i])
-			text.WriteString(s.paint(cell))
+			if n == 0 {
+				text.WriteString(cell)
+			} else {
+				text.WriteString(s.paint(cell))
+			}
 			if i < len(row)-1 {
 				text.WriteString(strings.Repeat(" ", widths[i]-utf8.RuneCountInString(cell)+gap))
 			}

@@ -274,21 +274,19 @@ func (c resumeJobs) Run(s *shell) error {
 func each[T any](
 	s *shell, ids []string, call func(context.Context, string) (T, error), name func(T) string, columns ...column[T],
 ) error {
+	var answers []T
 	var failed []error
-	answers := func(yield func(T, error) bool) {
-		for _, id := range ids {
-			answer, err := call(s.ctx, id)
-			if err != nil {
-				failed = append(failed, fmt.Errorf("%s: %w", id, err))
-				continue
-			}
-			if !yield(answer, nil) {
-				return
-			}
+	for _, id := range ids {
+		if answer, err := call(s.ctx, id); err != nil {
+			failed = append(failed, fmt.Errorf("%s: %w", id, err))
+		} else {
+			answers = append(answers, answer)
 		}
 	}
-	if err := list(s, answers, 0, name, columns...); err != nil {
-		return err
+	if len(answers) > 0 || s.output != "table" { // heads without a row would say that something was done
+		if err := list(s, given(answers), 0, name, columns...); err != nil {
+			return err
+		}
 	}
 	return errors.Join(failed...)
 }

@@ -40,10 +40,17 @@ func (c jobLogs) Run(s *shell) error {
 	if err != nil {
 		return err
 	}
-	if log == "" && s.output == "table" {
-		_, _ = fmt.Fprintf(s.err, "punctual: attempt %d has written no lines\n", n)
+	if log == "" {
+		s.silent(n)
 	}
 	return c.print(s, n, log)
+}
+
+// silent says to a person that an attempt has no log.
+func (s *shell) silent(attempt int64) {
+	if s.output == "table" {
+		_, _ = fmt.Fprintf(s.err, "punctual: attempt %d has written no lines\n", attempt)
+	}
 }
 
 // read reads the whole log of an attempt.
@@ -83,6 +90,7 @@ func (c jobLogs) follow(s *shell, j rest.JobView) error {
 		n = j.Attempt
 	}
 	for {
+		written := false
 		for lines, err := range s.client.FollowLog(s.ctx, c.ID, n) {
 			if s.ctx.Err() != nil {
 				return interrupted("what runs goes on; stop it: punctual cancel " + c.ID)
@@ -93,6 +101,10 @@ func (c jobLogs) follow(s *shell, j rest.JobView) error {
 			if err != nil {
 				return err
 			}
+			written = written || lines != ""
+		}
+		if !written {
+			s.silent(n)
 		}
 		j, err := s.client.Job(s.ctx, c.ID)
 		if err != nil || c.Attempt > 0 || client.Over(string(j.Status)) && n >= j.Attempt {

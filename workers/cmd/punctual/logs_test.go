@@ -19,9 +19,11 @@ func TestLogs_AreShownAndFollowed(t *testing.T) {
 		t.Errorf("%v", got)
 	}
 	silent := name(t, "run", "echo", "--wait")
-	s := typed(t.Context(), "", "logs", silent)
-	if s.code != exitDone || s.out != "" || !strings.Contains(s.errs, "no lines") {
-		t.Errorf("%+v", s)
+	for _, args := range [][]string{{"logs", silent}, {"logs", silent, "-f"}} {
+		s := typed(t.Context(), "", args...)
+		if s.code != exitDone || s.out != "" || strings.Count(s.errs, "attempt 1 has written no lines") != 1 {
+			t.Errorf("%v: %+v", args, s)
+		}
 	}
 	bad(t, exitRefused, "no such attempt", "logs", id, "--attempt", "2")
 	bad(t, exitUsage, "--attempt", "logs", id, "--attempt", "-1")

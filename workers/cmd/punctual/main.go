@@ -8,6 +8,7 @@ import (
 	"net"
 	"os"
 	"os/signal"
+	"slices"
 	"strconv"
 	"strings"
 	"syscall"
@@ -125,6 +126,9 @@ func run(ctx context.Context, args []string, in io.Reader, out, errs io.Writer) 
 			_, _ = fmt.Fprintf(out, "%s\t%s\n", c.word, c.help)
 		}
 		return exitDone
+	}
+	if len(args) > 0 && args[0] == "help" { // as of many commands
+		args = append(slices.Clone(args[1:]), "--help")
 	}
 	chosen, err := parser.Parse(args)
 	if err != nil {

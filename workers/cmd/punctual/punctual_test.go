@@ -592,9 +592,12 @@ func TestCommand_SaysWhatIsWrongWithItsSurroundings(t *testing.T) {
 			t.Errorf("%v: %d, want %d and %q\n%s%s", c.args, code, c.code, c.words, &out, &errs)
 		}
 	}
-	var out bytes.Buffer
-	if code := run(t.Context(), []string{"--url", laptopURL, "--help"}, nil, &out, io.Discard); code != 0 ||
-		!strings.Contains(out.String(), "doctor") {
-		t.Errorf("%d %s", code, &out)
+	for _, c := range []struct{ args, words string }{{"--help", "doctor"}, {"help", "doctor"},
+		{"help schedule why", "Usage: punctual schedule why <name>"}, {"help stats", "--from=TIME"}} {
+		var out bytes.Buffer
+		if code := run(t.Context(), strings.Fields(c.args), nil, &out, io.Discard); code != 0 ||
+			!strings.Contains(out.String(), c.words) {
+			t.Errorf("%s: %d %s", c.args, code, &out)
+		}
 	}
 }

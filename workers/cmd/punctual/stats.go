@@ -8,11 +8,11 @@ import (
 )
 
 type jobStats struct {
-	Task string        `help:"Only jobs of this task."`
-	Last time.Duration `default:"24h" help:"Length of the range, which ends at --to."`
-	From typedTime     `help:"Start of the range, used instead of --last." placeholder:"TIME"`
-	To   typedTime     `help:"End of the range; default: now." placeholder:"TIME"`
-	Step string        `default:"1h" enum:"1m,5m,1h,1d" help:"Length of a step: 1m, 5m, 1h or 1d."`
+	Task string    `help:"Only jobs of this task."`
+	Last length    `default:"24h" help:"Length of the range, such as 90m or 2d, which ends at --to."`
+	From typedTime `help:"Start of the range, used instead of --last: of today such as 11:26, or a date with a zone."`
+	To   typedTime `help:"End of the range; default: now."`
+	Step string    `default:"1h" enum:"1m,5m,1h,1d" help:"Length of a step: 1m, 5m, 1h or 1d."`
 }
 
 // step is one step of a range.
@@ -43,19 +43,18 @@ func milliseconds(ms *int64) string {
 }
 
 // rangeOf returns a range whose start may be given by its length, and whose end may be now.
-func rangeOf(s *shell, typedFrom, typedTo typedTime, last time.Duration) (from, to time.Time, err error) {
-	now := s.now().Local()
-	if to, err = typedTo.on(now); err != nil {
-		return from, to, usage{err}
+func rangeOf(s *shell, typedFrom, typedTo typedTime, last length) (from, to time.Time, err error) {
+	if to, err = s.typed("--to", typedTo); err != nil {
+		return from, to, err
 	}
-	if from, err = typedFrom.on(now); err != nil {
-		return from, to, usage{err}
+	if from, err = s.typed("--from", typedFrom); err != nil {
+		return from, to, err
 	}
 	if to.IsZero() {
-		to = now
+		to = s.now()
 	}
 	if from.IsZero() {
-		from = to.Add(-last)
+		from = to.Add(-time.Duration(last))
 	}
 	return from, to, nil
 }

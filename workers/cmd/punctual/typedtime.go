@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"slices"
 	"time"
+
+	"punctual/shared/span"
 )
 
 // typedTime is a time as it is typed: a date with its zone, or a time of day, which is today's in the zone of this
@@ -67,12 +69,31 @@ func (m typedTime) comingOn(now time.Time) (time.Time, error) {
 		at.Format(time.RFC3339), now.Format(time.TimeOnly), m.daysAfter(now, 1).Format(time.RFC3339))}
 }
 
+// length is a length of time as the API takes it: 90m or 2d.
+type length time.Duration
+
+// UnmarshalText reads what is typed.
+func (l *length) UnmarshalText(typed []byte) error {
+	is, err := span.Parse(string(typed))
+	*l = length(is)
+	return err
+}
+
 // here is the time by the API's clock, in the zone of this machine. Only a time of day needs to be asked for.
 func (s *shell) here(m typedTime) time.Time {
 	if m.typed == "" || !m.at.IsZero() {
 		return time.Time{}
 	}
 	return s.now().Local()
+}
+
+// typed returns the time that an option names; zero if it is not given.
+func (s *shell) typed(option string, m typedTime) (time.Time, error) {
+	at, err := m.on(s.here(m))
+	if err != nil {
+		return at, usage{fmt.Errorf("%s %w", option, err)}
+	}
+	return at, nil
 }
 
 // coming returns the time that an option names, nil if it is not given.

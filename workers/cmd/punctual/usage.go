@@ -2,17 +2,16 @@ package main
 
 import (
 	"strconv"
-	"time"
 
 	"punctual/shared/client/rest"
 )
 
 type usedByJobs struct {
-	By    string        `default:"task" help:"Meaning of the keys: task, schedule, dag or tag.NAME."`
-	Last  time.Duration `default:"720h" help:"Length of the range, which ends at --to. Whole days of UTC count."`
-	From  typedTime     `help:"Start of the range, used instead of --last." placeholder:"TIME"`
-	To    typedTime     `help:"End of the range; default: now." placeholder:"TIME"`
-	Limit int           `default:"20" help:"Maximum number of keys; 0 lists all."`
+	By    string    `default:"task" help:"Meaning of the keys: task, schedule, dag or tag.NAME."`
+	Last  length    `default:"30d" help:"Length of the range, such as 7d, which ends at --to. Whole days of UTC count."`
+	From  typedTime `help:"Start of the range, used instead of --last: of today such as 11:26, or a date with a zone."`
+	To    typedTime `help:"End of the range; default: now."`
+	Limit int       `default:"20" help:"Maximum number of keys; 0 lists all."`
 }
 
 // Run lists what jobs used, what costs most first.

@@ -7,6 +7,7 @@ import (
 
 	"punctual/shared/client"
 	"punctual/shared/client/rest"
+	"punctual/shared/span"
 )
 
 type whySchedule struct {
@@ -152,7 +153,8 @@ func willBe(v rest.ScheduleView, o rest.OccurrenceView, now time.Time) string {
 	case v.Job != nil:
 		starts = "a job of the task " + v.Job.Task
 	}
-	said := fmt.Sprintf("It will start %s at %s, in %s", starts, instant(&due), due.Sub(now).Round(time.Second))
+	said := fmt.Sprintf("It will start %s at %s, in %s", starts, instant(&due),
+		span.Format(due.Sub(now).Round(time.Second)))
 	if p := v.Paused; p != nil && (p.Until == nil || p.Until.After(due)) {
 		said += ", if the schedule is resumed before"
 	}
@@ -220,7 +222,7 @@ func sentence(o rest.OccurrenceView) string {
 	}
 	b.WriteString(": " + string(o.Outcome))
 	if o.Manual != nil && *o.Manual {
-		b.WriteString(", because somebody asked for it")
+		b.WriteString(", on request")
 	}
 	if status := of(o.Status); status != "" {
 		b.WriteString(", " + status)
