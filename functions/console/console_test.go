@@ -159,7 +159,8 @@ func TestSource_MakesNoMarkupOfValuesAndKeepsNoToken(t *testing.T) {
 // later are the modules that are read when their view is first shown.
 var later = map[string]bool{
 	"core/entry.js": true, "core/graph.js": true, "core/preview.js": true, "core/work.js": true,
-	"views/audit.js": true, "views/backfills.js": true, "views/dags.js": true, "views/deadletters.js": true,
+	"views/audit.js": true, "views/backfills.js": true, "views/bulk.js": true, "views/dags.js": true,
+	"views/deadletters.js": true, "views/usage.js": true,
 	"views/editschedule.js": true, "views/limits.js": true, "views/newjob.js": true, "views/operations.js": true,
 	"views/pauses.js": true, "views/run.js": true, "views/schedule.js": true, "views/tasks.js": true,
 	"views/webhooks.js": true,

@@ -156,6 +156,8 @@ func TestConsole_ServesItsUsers(t *testing.T) {
 		"finds jobs by tag, code and the beginning of an id":            findsJobs,
 		"shows who changed what, by filters":                            showsChanges,
 		"shows the last day, the next one, and the workers":             showsADay,
+		"does to all that a filter matches what one allows, by clicks":  changesMany,
+		"shows what jobs used, and what that costs about":               showsUse,
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -736,10 +738,13 @@ func showsChanges(t *testing.T, b *browser, r rest) {
 	r.ask("PUT", "/pauses/task:http", `{"reason":"The provider is down."}`)
 	p = b.open(t, r.url+"/#/audit")
 	p.shows("schedule.patch schedule/daily", `"0 9 * * *" → "0 10 * * *"`, "pause.put pause/task:http",
-		"“The provider is down.”", "3 changes so far, newest first")
+		"“The provider is down.”", "3 changes, newest first")
+	if p.eval("document.body.innerText.includes('Older changes')") == true {
+		t.Error("older changes are offered, and there are none")
+	}
 	p.shoot("audit")
 	p.visit("#/audit?resource=schedule/daily")
-	p.shows("2 changes so far, newest first")
+	p.shows("2 changes, newest first")
 	p.click("schedule/daily")
 	p.await("location.hash === '#/schedules/daily'")
 	p.visit("#/audit?action=schedule.nothing")
@@ -791,6 +796,8 @@ func showsADay(t *testing.T, b *browser, r rest) {
 	if !strings.Contains(bars.(string), want) {
 		t.Errorf("the chart has the bars %v, want %s", bars, want)
 	}
+	p.click("Calm minutes")
+	p.await(`document.querySelectorAll('[aria-labelledby=next] tbody tr').length === 5`)
 	p.shows("Workers and queues", "of 25")
 	p.await(`[...document.querySelectorAll('[aria-labelledby=workers] tbody th')].map((e) => e.textContent.trim())
 		.join().includes('critical,high,normal,low')`)
@@ -916,7 +923,7 @@ func (r rest) views() map[string]string {
 		"webhooks": "#/webhooks", "webhook": "#/webhooks/ops", "webhook-new": "#/webhooks/new!",
 		"audit": "#/audit", "operations": "#/operations",
 		"operation": "#/operations/" + redrive["operation_id"].(string),
-		"held":      "#/jobs/" + held, "limits": "#/limits", "limit": "#/limits/github",
+		"held":      "#/jobs/" + held, "limits": "#/limits", "limit": "#/limits/github", "usage": "#/usage",
 	}
 }
 
@@ -946,6 +953,16 @@ func TestViews_AreAccessibleInLightAndDarkNarrowAndWide(t *testing.T) {
 				p.click("Delete")
 				p.shows("This touches")
 				p.accessible("dialog")
+				p.press("Escape")
+				for name, hash := range map[string]string{"bulk": "#/jobs", "bulk-runs": "#/dags"} {
+					p.visit(hash)
+					p.click("Act on all that match")
+					p.shows("Cancel…")
+					what := fmt.Sprintf("%s-%d-%s", name, width, map[bool]string{true: "dark", false: "light"}[dark])
+					p.accessible(what)
+					p.fits(what)
+					p.shoot(what)
+				}
 			})
 		}
 	}

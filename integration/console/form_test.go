@@ -57,6 +57,8 @@ func makesAJob(t *testing.T, b *browser, r rest) {
 	before := r.post(`{"task":"echo","delay":"1h"}`)
 	p := b.open(t, r.url+"/#/jobs")
 	p.click("New job")
+	p.await("document.querySelector('main h1').textContent === 'New job'") // the list has a field of that name, too
+	p.settled()
 	p.write("Task", "count")
 	p.write("Payload, in JSON", `{"rows": "ten"`)
 	p.refused("Payload, in JSON", "This is no JSON")

@@ -41,13 +41,30 @@ func TestViews_DeriveWhatTheyShow(t *testing.T) {
 			return new Set(places.map((p) => p.x + ' ' + p.y)).size })()`, `500`},
 		"a cycle does not hang the picture": {"core/graph.js", `Object.keys(m.layoutOf({ a: { depends_on: ['b'] },
 			b: { depends_on: ['a'] } }).at).length`, `2`},
-		"a redrive is of ten first, slowly where a rate is given": {"views/deadletters.js",
+		"a redrive is of ten first, slowly where a rate is given": {"views/bulk.js",
 			`[{ first: '10', share: '90', rate: '', reason: '' },
-			{ first: '3', share: '50', rate: '20', reason: 'mended' }].map((v) => m.redriveOf({ group: 'a1' }, v))`,
+			{ first: '3', share: '50', rate: '20', reason: 'mended' }].map((v) =>
+				m.bodyOf('redrive', { group: 'a1' }, v))`,
 			`[{"action":"redrive","filter":{"group":"a1"},` +
 				`"canary":{"count":10,"min_succeeded":0.9,"within":"10m"}},` +
 				`{"action":"redrive","filter":{"group":"a1"},"reason":"mended",` +
 				`"canary":{"count":3,"min_succeeded":0.5,"within":"10m"},"rate":{"count":20,"per":"1s"}}]`},
+		"an action on all needs to say so, and sets what was typed": {"views/bulk.js", `[
+			m.bodyOf('cancel', {}, { rate: '', reason: 'no' }), m.bodyOf('reschedule', { status: 'SCHEDULED' },
+			{ delay: '', run_at: '2026-11-28T20:00', spread: '10m' }), m.bodyOf('run_now', { task: 'a' },
+			{ first: '0', share: '90', rate: '', spread: '', reason: '' })]`,
+			`[{"action":"cancel","all":true,"reason":"no"},` +
+				`{"action":"reschedule","filter":{"status":"SCHEDULED"},"set":{"run_at":"2026-11-28T19:00:00.000Z"},` +
+				`"spread":"10m"},{"action":"run_now","filter":{"task":"a"}}]`},
+		"a filter is said in words": {"views/bulk.js", `[m.wordsOf('jobs', {}), m.wordsOf('runs', { status: 'FAILED',
+			created_after: 'x', tags: { team: 'ops' } })]`, `["All jobs: no filter is set.",` +
+			`"All runs of status FAILED, created after x, tag team=ops."]`},
+		"days of use are those of UTC": {"views/usage.js", `['1', '7', 'month'].map((r) =>
+			m.startOf(r, Date.parse('2026-11-28T20:30:00Z')))`,
+			`["2026-11-28T00:00:00.000Z","2026-11-22T00:00:00.000Z","2026-11-01T00:00:00.000Z"]`},
+		"dollars have the digits that their sum needs": {"views/usage.js", `[m.moneyOf(0.0000123, 0.5),
+			m.moneyOf(1234.567, 2000), m.bytesOf(0), m.bytesOf(900), m.bytesOf(1536), m.bytesOf(20 * 1024 ** 2)]`,
+			`["$0.000012","$1,234.57","0 B","900 B","1.5 KiB","20 MiB"]`},
 		"an operation says how far it is, and what waits for its first ones": {"views/operations.js", `[
 			{ action: 'cancel_runs', status: 'COUNTING', matched: 1, done: 0, skipped: 0, failed: 0 },
 			{ action: 'redrive', status: 'CANARY', matched: 1200, done: 10, skipped: 0, failed: 0,

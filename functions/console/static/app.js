@@ -5,21 +5,13 @@ import { get, ready } from './core/api.js'
 import { skew } from './core/clock.js'
 import { setLive, useClock } from './core/live.js'
 import { titled, useShown } from './core/shown.js'
-import { Refused, length, short, zone } from './core/form.js'
+import { Refused, from, length, short, zone } from './core/form.js'
 import { Asking } from './core/ask.js'
 import { Overview } from './views/overview.js'
 import { Jobs } from './views/jobs.js'
 import { Job } from './views/job.js'
 import { Schedules } from './views/schedules.js'
 
-// later is a view whose module is read when it is first shown, which keeps the first load small.
-const later = (load) => function Later(props) {
-  const [{ View, error }, set] = useState({})
-  useEffect(() => { load().then((found) => set({ View: found }), (refused) => set({ error: refused })) }, [])
-  if (error) return html`<${Refused} error=${error} />`
-  return View ? html`<${View} ...${props} />` : html`<p class="mute" aria-busy="true">Loading…</p>`
-}
-const from = (module, name) => later(() => module().then((m) => m[name]))
 const dags = () => import('./views/dags.js')
 const editSchedule = () => import('./views/editschedule.js')
 const limits = () => import('./views/limits.js')
@@ -37,11 +29,12 @@ const [Operations, Operation] = [from(operations, 'Operations'), from(operations
 const webhooks = () => import('./views/webhooks.js')
 const [Webhooks, Webhook, EditWebhook] = ['Webhooks', 'Webhook', 'EditWebhook'].map((n) => from(webhooks, n))
 const Audit = from(() => import('./views/audit.js'), 'Audit')
+const Usage = from(() => import('./views/usage.js'), 'Usage')
 const Pauses = from(() => import('./views/pauses.js'), 'Pauses')
 
 const rooms = [['', 'Overview'], ['jobs', 'Jobs'], ['schedules', 'Schedules'], ['dags', 'DAGs'],
   ['tasks', 'Tasks'], ['dead-letters', 'Dead letters'], ['operations', 'Operations'], ['limits', 'Limits'],
-  ['pauses', 'Pauses'], ['webhooks', 'Webhooks'], ['audit', 'Audit']]
+  ['pauses', 'Pauses'], ['webhooks', 'Webhooks'], ['usage', 'Usage'], ['audit', 'Audit']]
 const scopes = { audit: 'admin' } // that a view wants
 
 const Nowhere = () => html`<p>There is no such view. <a href="#/">To the overview</a></p>`
@@ -74,6 +67,7 @@ function viewOf(hash) {
     case 'webhooks': return id === 'new!' ? [EditWebhook, {}, 'New webhook', room]
       : more === 'edit' ? [EditWebhook, { name: id }, `Edit webhook ${id}`, room]
       : id ? [Webhook, { name: id }, `Webhook ${id}`, room] : [Webhooks, {}, 'Webhooks', room]
+    case 'usage': return [Usage, { query }, 'Usage', room]
     case 'audit': return [Audit, { query }, 'Audit', room]
     case 'pauses': return [Pauses, {}, 'Pauses', room]
     default: return [Nowhere, {}, 'Not found', null]

@@ -4,7 +4,7 @@ import "punctual/shared/client/rest"
 
 type backfillSchedule struct {
 	Name       string    `arg:"" help:"Name of the schedule."`
-	From       typedTime `required:"" help:"Earliest nominal time to make: of today such as 00:00, or a date with a zone."`
+	From       typedTime `required:"" help:"Earliest nominal time: of today such as 00:00, or a date with a zone."`
 	To         typedTime `required:"" help:"Time before which the nominal times to make are."`
 	MaxRunning int64     `help:"Maximum number of jobs or runs that are open at a time; default: 1."`
 	Order      string    `help:"Nominal times to make first: oldest (default) or newest."`

@@ -152,8 +152,8 @@ func nameIn(n *kong.Node) string {
 	return n.Name
 }
 
-// placeHolders are what the help shows in place of the value of a flag, by its type; kong shows others by their names.
-var placeHolders = map[reflect.Type]string{
+// valueNames are what the help shows in place of the value of a flag, by its type; kong shows others by their names.
+var valueNames = map[reflect.Type]string{
 	reflect.TypeFor[typedTime](): "TIME", reflect.TypeFor[time.Duration](): "LENGTH", reflect.TypeFor[int64](): "N",
 	reflect.TypeFor[int](): "N", reflect.TypeFor[*int64](): "N", reflect.TypeFor[*float64](): "N",
 }
@@ -166,7 +166,7 @@ func showExamples(k *kong.Kong) error {
 		}
 		for _, f := range verb.Flags {
 			if f.PlaceHolder == "" && !f.HasDefault {
-				f.PlaceHolder = placeHolders[f.Target.Type()]
+				f.PlaceHolder = valueNames[f.Target.Type()]
 			}
 		}
 	}

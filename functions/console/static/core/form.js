@@ -1,5 +1,5 @@
 // Small forms of things: times, statuses, lengths, problems, JSON.
-import { html, useState } from './html.js'
+import { html, useEffect, useState } from './html.js'
 import { now as serverNow } from './clock.js'
 import { useClock } from './live.js'
 import { shown } from './shown.js'
@@ -122,6 +122,14 @@ export const Empty = ({ title, children }) => html`<div class="empty">
 export function Loaded({ of, children }) {
   return html`<${Refused} error=${of.error} />
     ${of.data ? children : !of.error && html`<p class="mute" aria-busy="true">Loading…</p>`}`
+}
+
+// from is a component of a module that is read when it is first shown, which keeps the first load small.
+export const from = (module, name) => function Later(props) {
+  const [{ View, error }, set] = useState({})
+  useEffect(() => { module().then((m) => set({ View: m[name] }), (refused) => set({ error: refused })) }, [])
+  if (error) return html`<${Refused} error=${error} />`
+  return View ? html`<${View} ...${props} />` : html`<p class="mute" aria-busy="true">Loading…</p>`
 }
 
 // Folded draws what children() returns once it is opened.

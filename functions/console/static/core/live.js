@@ -69,34 +69,37 @@ export function useLive(load, deps, soonest = 2_000) {
 // page pushes down stays, and is not doubled: id is the field in which rows differ, or makes what they differ in. It
 // returns rows, cursor (null at the end), and what useLive does.
 export function usePages(path, filter, id = 'job_id', soonest = undefined) {
-  const asked = JSON.stringify(filter)
-  const none = { items: [], cursor: undefined, error: null }
-  const [older, setOlder] = useState(none)
-  const loading = useRef(false)
-  const live = useLive((signal) => get(path, { ...filter, limit: 200 }, signal), [path, asked], soonest)
-  useEffect(() => setOlder(none), [path, asked])
+  const key = `${path} ${JSON.stringify(filter)}`
+  const asked = useRef(key)
+  asked.current = key
+  const none = { key, items: [], cursor: undefined, error: null }
+  const [read, setRead] = useState(none)
+  const older = read.key === key ? read : none
+  const loading = useRef(null)
+  const live = useLive(async (signal) => ({ ...await get(path, { ...filter, limit: 200 }, signal), key }), [key],
+    soonest)
   const rows = useMemo(() => {
     const all = new Map()
     for (const row of [...(live.data?.items || []), ...older.items]) {
-      const key = typeof id === 'function' ? id(row) : row[id]
-      if (!all.has(key)) all.set(key, row)
+      const name = typeof id === 'function' ? id(row) : row[id]
+      if (!all.has(name)) all.set(name, row)
     }
     return [...all.values()]
-  }, [live.data, older.items])
-  const cursor = (older.cursor === undefined ? live.data?.next_cursor : older.cursor) || null
+  }, [live.data, read, key])
+  const first = live.data?.key === key ? live.data.next_cursor : null // that of another filter leads nowhere
+  const cursor = (older.cursor === undefined ? first : older.cursor) || null
   const more = async () => {
-    if (loading.current || !cursor) return
-    loading.current = true
+    if (loading.current === key || !cursor) return
+    loading.current = key
+    const add = (change) => asked.current === key && setRead((r) => ({ ...(r.key === key ? r : none), ...change(r) }))
     try {
       const page = await get(path, { ...filter, limit: 200, cursor })
-      setOlder((o) => ({
-        items: [...(o.cursor === undefined ? live.data.items : o.items), ...page.items],
-        cursor: page.next_cursor, error: null,
-      }))
+      add((r) => ({ error: null, cursor: page.next_cursor, items: [
+        ...(r.key === key && r.cursor !== undefined ? r.items : live.data.items), ...page.items] }))
     } catch (error) {
-      setOlder((o) => ({ ...o, error }))
+      add(() => ({ error }))
     } finally {
-      loading.current = false
+      if (loading.current === key) loading.current = null
     }
   }
   return { ...live, rows, cursor, more, stuck: older.error }

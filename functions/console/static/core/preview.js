@@ -1,7 +1,7 @@
 // The next times of calendars.
 import { html, useEffect, useState } from './html.js'
 import { call } from './api.js'
-import { Refused, Time, localTime } from './form.js'
+import { Refused, Time, localTime, plural } from './form.js'
 
 // usePreview asks for the next times of {calendar} or {calendars} once their typing rests, and drops answers that come
 // too late.
@@ -38,6 +38,7 @@ export function Preview({ of, in: there = 'UTC' }) {
       ${of.items.length === 0 && html`<p>It never fires.</p>`}
       <ol class="times">${of.items.map((o) => html`<li key=${o.nominal_at}><${Time} at=${o.due_at} />
         ${' '}${o.flags.map((f) => html`<code>${f}</code> `)}
+        ${o.load > 1 && html`<span class="mute small">${plural(o.load, 'start')} in this minute</span> `}
         ${elsewhere(o) && html`<span class="mute small">${o.local.slice(11, 16)} in ${there}</span>`}</li>`)}</ol>`}
     ${of.notes?.map((n) => html`<p class="small">${n}</p>`)}
     ${of.skipped?.slice(0, 5).map((s) => html`<p class="small mute">

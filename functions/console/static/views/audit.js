@@ -1,5 +1,5 @@
 // Who changed what, newest first, by filters that the address keeps.
-import { html } from '../core/html.js'
+import { html, useEffect } from '../core/html.js'
 import { usePages } from '../core/live.js'
 import { Empty, Loaded, Refused, Time, plural } from '../core/form.js'
 import { Field } from '../core/ask.js'
@@ -25,6 +25,7 @@ function Change({ of: c }) {
     text.length > 160 ? `${text.slice(0, 159)}…` : text}</span></div>`
 }
 
+const full = 200 // entries of a page
 const shown = 5 // changes of one entry
 const every = 10_000 // milliseconds between two readings: each is of many days
 
@@ -55,6 +56,10 @@ export function Audit({ query }) {
   const field = (name, label, more) => html`<${Field} name=${name} label=${label} value=${query[name] || ''}
     onChange=${refilter('audit', query, name)} ...${more} />`
   const filtered = Object.values(query).some(Boolean)
+  const { rows, cursor, more, error, stuck } = pages
+  useEffect(() => { // a page that is not full has read its number of days: what is older is read as well, once
+    if (cursor && rows.length < full && !error && !stuck) more()
+  }, [cursor, rows.length])
   return html`<div class="filters" role="search" aria-label="Filter changes">
       ${field('actor', 'Who')}${field('action', 'Action, such as schedule.put')}
       ${field('resource', 'Resource, such as schedule/morning')}
@@ -62,7 +67,7 @@ export function Audit({ query }) {
       ${filtered && html`<a class="button" href="#/audit">Clear filters</a>`}</div>
     <${Loaded} of=${pages}>${pages.rows.length === 0
       ? html`<${Empty} title=${filtered ? 'No change matches.' : 'Nothing has been changed yet.'}>
-        ${pages.cursor ? 'Only the newest weeks have been read.' : 'Making jobs and runs is no change.'}<//>`
+        ${pages.cursor ? 'Older ones are being read.' : 'Making jobs and runs is no change.'}<//>`
       : html`<p class="mute small">${plural(pages.rows.length, 'change')}${pages.cursor && ' so far'}, newest first</p>
         <${Table} caption="Changes" columns=${columns} rows=${pages.rows} id=${keyOf} />`}
       <${Refused} error=${pages.stuck} />

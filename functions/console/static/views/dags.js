@@ -6,7 +6,8 @@ import { Counts, Empty, Facts, Id, Json, Loaded, Status, Time, between, plural }
 import { Act, Field, ask } from '../core/ask.js'
 import { Graph } from '../core/graph.js'
 import { Pages, Table } from '../core/table.js'
-import { refilter } from './jobs.js'
+import { Bulk } from './bulk.js'
+import { asQuery, given, refilter, tagFilter } from './jobs.js'
 
 const statuses = ['BUILDING', 'RUNNING', 'PAUSED', 'HELD', 'SUCCEEDED', 'FAILED', 'CANCELLED']
 
@@ -20,18 +21,22 @@ const runColumns = [
   { name: 'Nodes', class: 'wide roomy', cell: (r) => html`<${Counts} of=${r.counts} />` },
 ]
 
-function Runs({ filter, none }) {
-  const pages = usePages('/runs', filter, 'run_id')
+function Runs({ filter, none, can }) {
+  const pages = usePages('/runs', asQuery(filter), 'run_id')
   return html`<${Loaded} of=${pages}>${pages.rows.length === 0 && !pages.cursor ? html`<${Empty} title=${none} />`
-    : html`<${Pages} caption="Runs, newest first" of=${pages} columns=${runColumns} id=${(r) => r.run_id}
+    : html`<div class="row"><p class="mute small">${plural(pages.rows.length, 'run')}${
+        pages.cursor && ' so far'}, newest first</p><span class="push"></span>
+        <${Bulk} kind="runs" filter=${filter} can=${can} /></div>
+      <${Pages} caption="Runs, newest first" of=${pages} columns=${runColumns} id=${(r) => r.run_id}
       more="Older runs" />`}<//>`
 }
 
-export function Dags({ query }) {
+export function Dags({ query, can }) {
   const live = useLive((signal) => some('/dags', {}, { most: 1000, signal }), [], 5_000)
   const dags = live.data?.items || []
   const field = (name, label, options) => html`<${Field} name=${name} label=${label} value=${query[name] || ''}
-    onChange=${refilter('dags', query, name)} options=${[['', 'Any'], ...options]} />`
+    onChange=${refilter('dags', query, name)} options=${options && [['', 'Any'], ...options]} />`
+  const filter = given({ status: query.status, dag: query.dag, tags: tagFilter(query.tag || '') })
   return html`<h2>Definitions</h2><${Loaded} of=${live}>${dags.length === 0
     ? html`<${Empty} title="No DAGs yet.">Put one: <code>PUT /v1/dags/NAME</code><//>`
     : html`<${Table} caption="DAGs" rows=${dags} id=${(g) => g.name} columns=${[
@@ -42,9 +47,9 @@ export function Dags({ query }) {
     <div class="filters" role="search" aria-label="Filter runs">
       ${field('status', 'Status', statuses.map((s) => [s, s.toLowerCase()]))}
       ${live.data && field('dag', 'DAG', dags.map((g) => [g.name, g.name]))}
+      ${field('tag', 'Tag, NAME=VALUE')}
     </div>
-    <${Runs} filter=${{ status: query.status, dag: query.dag }}
-      none=${query.status || query.dag ? 'No run matches.' : 'No runs yet.'} />`
+    <${Runs} filter=${filter} can=${can} none=${Object.keys(filter).length ? 'No run matches.' : 'No runs yet.'} />`
 }
 
 export function Dag({ name, node, can }) {
@@ -70,6 +75,6 @@ export function Dag({ name, node, can }) {
       ['Changed', html`<${Time} at=${dag.updated_at} />`]]} />
     <${Graph} nodes=${dag.nodes} label=${`Nodes of ${name}`} chosen=${node} link=${(n) => `#/dags/${name}/${n}`} />
     ${Object.hasOwn(dag.nodes, node) && html`<${Json} label=${`Node ${node}`} value=${dag.nodes[node]} />`}
-    <h2>Runs</h2><${Runs} filter=${{ dag: name }} none="It has not run yet." />
+    <h2>Runs</h2><${Runs} filter=${{ dag: name }} can=${can} none="It has not run yet." />
     <${Json} label="Definition" value=${{ params: dag.params, nodes: dag.nodes }} />`}<//>`
 }

@@ -3,7 +3,7 @@ import { html } from '../core/html.js'
 import { get } from '../core/api.js'
 import { now } from '../core/clock.js'
 import { useLive } from '../core/live.js'
-import { Folded, Loaded, Time, length, minute, plural } from '../core/form.js'
+import { Folded, Loaded, Time, length, minute, plural, zone } from '../core/form.js'
 import { Table } from '../core/table.js'
 import { Axis, Bars, quarters } from '../core/chart.js'
 
@@ -106,12 +106,21 @@ export function Past() {
     <${Known} of=${live}>${(d) => html`<${Became} of=${d} />`}<//></section>`
 }
 
+// Calm lists the minutes of the next day in which the fewest starts are expected.
+function Calm() {
+  const live = useLive((signal) => get('/forecast/calm', { timezone: zone }, signal), [], every)
+  return html`<${Known} of=${live}>${({ items }) => html`<${Table} caption="Calm minutes" rows=${items}
+    id=${(m) => m.at} columns=${[{ name: 'Minute', cell: (m) => html`<${Time} at=${m.at} />` },
+      { name: 'Starts', class: 'number', cell: (m) => m.load.toLocaleString() }]} />`}<//>`
+}
+
 // Next shows the starts that are expected in the next 24 hours.
 export function Next() {
   const live = useLive((signal) => get('/forecast', { to: new Date(thisHour() + hours * hour).toISOString() }, signal),
     [], every)
   return html`<section class="card" aria-labelledby="next"><h2 id="next">The next 24 hours</h2>
-    <${Known} of=${live}>${(d) => html`<${Expected} of=${d} />`}<//></section>`
+    <${Known} of=${live}>${(d) => html`<${Expected} of=${d} />
+      <${Folded} label="Calm minutes">${() => html`<${Calm} />`}<//>`}<//></section>`
 }
 
 // poolsOf returns {pool, workers, slots, busy, draining} of the workers of each pool.

@@ -1,12 +1,13 @@
 // Dead letters, grouped by cause, and their redrive: ten first, and the others if those succeed.
-import { html, useRef, useState } from '../core/html.js'
-import { call, post, seg, some } from '../core/api.js'
+import { html, useState } from '../core/html.js'
+import { seg, some } from '../core/api.js'
 import { useLive, usePages, useRow } from '../core/live.js'
 import { Empty, Id, Loaded, Refused, Time, plural } from '../core/form.js'
 import { Act, ask, say, why } from '../core/ask.js'
 import { LongTable, Pages } from '../core/table.js'
 import { groupsOf } from '../core/cause.js'
 import { Bars } from '../core/chart.js'
+import { bodyOf, countOf, redriveFields, touched, useBegin } from './bulk.js'
 import { Owner } from './jobs.js'
 import { Brief, over } from './operations.js'
 
@@ -52,51 +53,25 @@ export function DeadLetters({ can }) {
           ended=${ended} />`)}`)}<//>`
 }
 
-// redriveOf is the body of a redrive that the dialog asks for: of `first` letters, and of the others if those succeed.
-export function redriveOf(filter, v) {
-  const first = Number(v.first)
-  return { action: 'redrive', filter, ...(v.reason ? { reason: v.reason } : {}),
-    ...(first > 0 ? { canary: { count: first, min_succeeded: Number(v.share) / 100, within: '10m' } } : {}),
-    ...(Number(v.rate) > 0 ? { rate: { count: Number(v.rate), per: '1s' } } : {}) }
-}
-
-const redriveFields = [
-  { name: 'first', label: 'How many first, the oldest', type: 'number', min: 1, max: 100, value: 10, required: true },
-  { name: 'share', label: 'Of those have to succeed, in %', type: 'number', min: 1, max: 100, value: 90,
-    required: true },
-  { name: 'rate', label: 'At most so many a second', type: 'number', min: 1, max: 100_000, value: '',
-    hint: 'Empty: as fast as it can.' }, why]
-
 function Group({ g, can, begun, ended }) {
   const [open, setOpen] = useState(false)
   const [tried, setTried] = useState(null)
-  const sent = useRef({}) // what was sent last, by which key: after an answer that was lost, it is repeated by that one
-  const begin = async (body) => {
-    const text = JSON.stringify(body)
-    if (sent.current.text !== text) sent.current = { text, key: crypto.randomUUID() }
-    const made = await call('POST', '/operations', { body, key: sent.current.key })
-    sent.current = {}
-    await begun(made)
-    say('The operation has begun.')
-  }
-  const count = async (action) => {
-    const said = await post('/operations', { action, filter: g.filter, dry_run: true })
-    return { sure: said.matched !== undefined, n: (said.matched ?? said.matched_at_least) - said.skipped }
-  }
-  const touched = ({ n, sure }) => `${sure ? '' : 'at least '}${plural(n, 'dead job')}`
+  const start = useBegin()
+  const begin = async (action, v) => { await begun(await start(bodyOf(action, g.filter, v))) }
+  const count = (action) => countOf(bodyOf(action, g.filter, {}))
   const act = (action, question) => async () => {
     setTried(null)
     const found = await count(action) // of what waits still: some may have been redriven
     if (found.n === 0 && found.sure) say('Nothing is left of this: all of them were redriven.')
-    else await ask({ danger: true, touches: touched(found), ...question })
+    else await ask({ danger: true, touches: touched(found, 'dead job'), ...question })
   }
   const redrive = act('redrive', { title: 'Redrive what died of this, ten first', verb: 'Begin the redrive',
     text: 'Each comes back as a new job of the same work. The others wait until the first ones have ended, for 10 ' +
       'minutes at most; if too few of those succeed, the others stay as they are.',
-    fields: redriveFields, act: (v) => begin(redriveOf(g.filter, v)) })
+    fields: redriveFields, act: (v) => begin('redrive', v) })
   const purge = act('purge', { title: 'Purge what died of this', verb: 'Begin the purge', fields: [why],
     text: 'The jobs are deleted for good, with their payloads.',
-    act: (v) => begin({ action: 'purge', filter: g.filter, ...(v.reason ? { reason: v.reason } : {}) }) })
+    act: (v) => begin('purge', v) })
   const dry = async () => setTried(await count('redrive').catch((error) => ({ error })))
   return html`<section class="card" aria-label=${`${g.task}: ${g.code}`}>
     <div class="row"><h2>${g.task}: <code>${g.code}</code></h2>

@@ -2,9 +2,11 @@
 import { html } from '../core/html.js'
 import { seg } from '../core/api.js'
 import { usePages } from '../core/live.js'
-import { Empty, Id, Loaded, Status, Time, length, plural } from '../core/form.js'
+import { Empty, Id, Loaded, Status, Time, from, length, plural } from '../core/form.js'
 import { Field } from '../core/ask.js'
 import { Pages } from '../core/table.js'
+
+const Bulk = from(() => import('./bulk.js'), 'Bulk')
 
 const statuses = ['BLOCKED', 'SCHEDULED', 'QUEUED', 'RUNNING', 'SUCCEEDED', 'DEAD', 'CANCELLED', 'SKIPPED', 'EXPIRED']
 
@@ -63,16 +65,22 @@ export const refilter = (room, query, name) => (e) => {
 // tagFilter is the filter that NAME=VALUE means; the API says what is wrong with one that has no =.
 export function tagFilter(text) {
   const [name, ...value] = text.split('=')
-  return text ? { [`tag.${name.trim()}`]: value.join('=') } : {}
+  return text ? { [name.trim()]: value.join('=') } : undefined
 }
+
+// asQuery is a filter as lists take it; operations take its tags as an object.
+export const asQuery = ({ tags, ...filter }) => ({ ...filter,
+  ...Object.fromEntries(Object.entries(tags || {}).map(([name, value]) => [`tag.${name}`, value])) })
+
+// given leaves out what a filter does not say.
+export const given = (filter) => Object.fromEntries(Object.entries(filter).filter(([, v]) => v))
 
 export function Jobs({ query, can }) {
   const after = query.after && new Date(query.after)
-  const pages = usePages('/jobs', {
-    status: query.status, task: query.task, schedule: query.schedule, code: query.code, id: query.id?.toUpperCase(),
-    ...tagFilter(query.tag || ''),
-    created_after: after && !Number.isNaN(after.getTime()) ? after.toISOString() : undefined,
-  })
+  const filter = given({ status: query.status, task: query.task, schedule: query.schedule, code: query.code,
+    id: query.id?.toUpperCase(), tags: tagFilter(query.tag || ''),
+    created_after: after && !Number.isNaN(after.getTime()) ? after.toISOString() : undefined })
+  const pages = usePages('/jobs', asQuery(filter))
   const field = (name, label, more) => html`<${Field} name=${name} label=${label} value=${query[name] || ''}
     onChange=${refilter('jobs', query, name)} ...${more} />`
   const filtered = Object.values(query).some(Boolean)
@@ -92,7 +100,9 @@ export function Jobs({ query, can }) {
           ${filtered ? 'What has expired is gone for good.'
             : html`Make one here, or by <code>POST /v1/jobs</code>.`}<//>`
         : html`
-          <p class="mute small">${plural(pages.rows.length, 'job')}${pages.cursor && ' so far'}, newest first</p>
+          <div class="row"><p class="mute small">${plural(pages.rows.length, 'job')}${
+            pages.cursor && ' so far'}, newest first</p><span class="push"></span>
+            ${can('write') && html`<${Bulk} kind="jobs" filter=${filter} can=${can} />`}</div>
           <${Pages} caption="Jobs" of=${pages} columns=${jobColumns} id=${(j) => j.job_id} more="Older jobs" />`}
     <//>`
 }

@@ -23,7 +23,7 @@ function What({ of: p }) {
   return html`task <strong>${p.scope.replace('task:', '')}</strong>`
 }
 
-const Until = ({ of: p }) => (p.until ? html`<${Time} at=${p.until} />` : html`<span class="mute">lifted</span>`)
+const Until = ({ of: p }) => (p.until ? html`<${Time} at=${p.until} />` : html`<span class="mute">it is lifted</span>`)
 
 export function Pauses({ can }) {
   const live = useLive(async (signal) => {
