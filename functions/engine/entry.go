@@ -11,6 +11,7 @@ import (
 	"punctual/functions/engine/effect"
 	"punctual/functions/engine/limits"
 	"punctual/shared/fault"
+	"punctual/shared/item"
 	"punctual/shared/job"
 	"punctual/shared/limit"
 	"punctual/shared/operation"
@@ -36,10 +37,12 @@ func (e *Engine) Entry(ctx context.Context, of store.Entry) (job.Step, error) {
 	return step, errors.Join(err, e.Perform(ctx, todo))
 }
 
-// Deadline decides about the job of an entry whose deadline has passed.
-func (e *Engine) Deadline(ctx context.Context, of store.Entry) (job.Step, error) {
-	step, todo, err := e.decide.Deadline(ctx, of)
-	return step, errors.Join(err, e.Perform(ctx, todo))
+// Deadline decides about the job of an entry whose deadline has passed; see decide.Decider.
+func (e *Engine) Deadline(
+	ctx context.Context, of store.Entry,
+) (step job.Step, left bool, deadline time.Time, err error) {
+	step, left, deadline, todo, err := e.decide.Deadline(ctx, of)
+	return step, left, deadline, errors.Join(err, e.Perform(ctx, todo))
 }
 
 // Parked decides about a job in a parking place, if it is still there.
@@ -78,6 +81,25 @@ func (e *Engine) Operation(
 		}
 	}
 	return false, 0, nil
+}
+
+// Release lets an operation on rows go on at once, if the process that worked on it had ended by that time.
+func (e *Engine) Release(ctx context.Context, k operation.Key, ended time.Time) error {
+	released := false
+	o, err := e.deps.Store.UpdateOperation(ctx, k, func(is operation.Operation) ([]item.Write, error) {
+		next, held := is.Released(ended)
+		if released = held; !held {
+			return nil, nil
+		}
+		return []item.Write{is.Become(next)}, nil
+	})
+	if fault.KindOf(err) == fault.NotFound {
+		return nil
+	}
+	if err == nil && released && o.Status != operation.Paused && !o.Waits(e.deps.Clock.Now()) {
+		err = e.ask.Operate(ctx, k, 0)
+	}
+	return err
 }
 
 // Reevaluate decides at once about a job that a worker refused to start.

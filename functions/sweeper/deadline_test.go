@@ -136,6 +136,22 @@ func TestSweeper_LeavesAloneWhatHasTime(t *testing.T) {
 			b.Errorf("%d reads, %v", reads, err)
 		}
 	})
+	bubble(t, "one that has died, and waits for its dead letter, is read once", func(b *bench) {
+		r := b.Put(jobtest.Row(0, time.Now(), time.Now(), stagetest.Dead,
+			func(r *job.Row) { r.WakeAt = time.Now().Add(time.Second) }))
+		reads := 0
+		b.Each(
+			func(c memory.Call) bool { return strings.Contains(c.Op, "get") && c.Ref == r.Ref() },
+			func(memory.Call) { reads++ },
+		)
+		for range 5 {
+			time.Sleep(time.Second)
+			b.Must(b.stage.Deadlines(b.Context()))
+		}
+		if reads != 1 {
+			b.Errorf("%d reads", reads)
+		}
+	})
 	bubble(t, "one whose firing may be lost is fired again after the grace", func(b *bench) {
 		r := b.Put(
 			jobtest.Row(

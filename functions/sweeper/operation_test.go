@@ -1,10 +1,13 @@
 package sweeper_test
 
 import (
+	"strings"
 	"testing"
 	"time"
 
 	"punctual/functions/stagetest"
+	"punctual/functions/sweeper"
+	"punctual/shared/contract"
 	"punctual/shared/item"
 	"punctual/shared/job"
 	"punctual/shared/job/jobtest"
@@ -70,6 +73,32 @@ func TestSweeper_BringsOperationsOn(t *testing.T) {
 		b.sweep()
 		if noted() != 0 {
 			b.Errorf("%d notes", noted())
+		}
+	})
+}
+
+func TestSweeper_ResumesOperationsOfProcessesThatHaveEnded(t *testing.T) {
+	t.Parallel()
+	bubble(t, "whose lease goes on, and none of a process that has begun since", func(b *bench) {
+		held := func(n byte) operation.Key {
+			k := operation.Key{Tenant: jobtest.Tenant, ID: job.NewID(stagetest.Now(), [10]byte{n})}
+			b.Must(b.Store.NoteOperation(b.Context(), k, stagetest.Now()))
+			b.Must(b.Store.CreateOperation(b.Context(), operation.Operation{
+				Key: k, Action: operation.RedriveJobs, Status: operation.Running, CreatedAt: stagetest.Now(), Version: 1,
+				Matched: 1, Bulk: operation.Bulk{Phase: operation.Running, Owner: "x",
+					LeaseUntil: stagetest.Now().Add(operation.Lease)},
+			}))
+			return k
+		}
+		k := held(1)
+		time.Sleep(time.Second)
+		b.stage = sweeper.New(sweeper.Deps{Base: b.ProcessBase(), Store: b.Store, Queue: b.World.Queues(), Alone: true})
+		held(2)
+		b.Must(b.stage.Resume(b.Context()))
+		asked, err := b.World.Queues().Receive(b.Context(), contract.BulkQueue, 10, 0, 0)
+		b.Must(err)
+		if len(asked) != 1 || !strings.Contains(asked[0].Body, string(k.ID)) {
+			b.Errorf("asked for %+v", asked)
 		}
 	})
 }

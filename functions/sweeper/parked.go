@@ -119,6 +119,16 @@ func (s *Stage) limits(ctx context.Context, now time.Time) error {
 	return errors.Join(err, errWaiting)
 }
 
+// Resume lets the operations go on at once on which processes worked that have ended. It is for a process that is alone,
+// when it starts: elsewhere each of them goes on when its lease has ended.
+func (s *Stage) Resume(ctx context.Context) error {
+	noted, err := s.Store.NotedOperations(ctx)
+	for _, n := range noted {
+		err = errors.Join(err, s.engine.Release(ctx, n.Key, s.since))
+	}
+	return err
+}
+
 // operations brings on the operations that have not ended, where no process has done so: one that noted the end of a
 // job, or that worked on rows, may have crashed. Each pass begins with another one. It measures the longest time in
 // which one has not come forward.

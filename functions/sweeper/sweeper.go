@@ -47,6 +47,8 @@ type Stage struct {
 	pass   scan.Pass
 	keeper scan.Keeper
 	begun  atomic.Bool // a pass has succeeded
+	left   left
+	since  time.Time // when this process began
 }
 
 // New returns the stage.
@@ -54,7 +56,7 @@ func New(d Deps) *Stage {
 	d.Base = d.WithDefaults()
 	e := engine.New(engine.Deps{Base: d.Base, Store: d.Store, Queue: d.Queue, RateLimit: d.RateLimit})
 	return &Stage{
-		Deps: d, engine: e,
+		Deps: d, engine: e, since: d.Clock.Now(),
 		pass:   scan.Pass{Marks: d.Store, Mark: store.Swept, Log: d.Log, Meter: d.Meter},
 		keeper: scan.Keeper{Index: d.Store, Clock: d.Clock, Meter: d.Meter, What: "job"},
 	}

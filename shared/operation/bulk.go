@@ -335,6 +335,16 @@ func (o Operation) Waits(now time.Time) bool {
 	return now.Before(o.Bulk.LeaseUntil) || now.Before(o.Bulk.NextAt)
 }
 
+// Released takes the lease from a process that has ended. held is false if that has none, or has written the operation
+// since that time.
+func (o Operation) Released(ended time.Time) (next Operation, held bool) {
+	if o.Status.Over() || o.Bulk.Owner == "" || !o.Bulk.LeaseUntil.Add(-Lease).Before(ended) {
+		return o, false
+	}
+	o.Bulk.Owner, o.Bulk.LeaseUntil = "", time.Time{}
+	return o, true
+}
+
 // Stalled is how long an operation that goes on has not come forward, beyond what it waits for.
 func (o Operation) Stalled(now time.Time) time.Duration {
 	if !o.OnRows() || o.Status.Over() || o.Status == Paused {

@@ -277,3 +277,22 @@ func TestBulk_StalledUnlessItWaits(t *testing.T) {
 		}
 	}
 }
+
+func TestReleased_TakesTheLeaseOfAProcessThatHasEnded(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		change func(*Operation)
+		want   bool
+	}{
+		"it ended after its last write": {func(*Operation) {}, true},
+		"it wrote since":                {func(o *Operation) { o.Bulk.LeaseUntil = noon.Add(Lease) }, false},
+		"it has none":                   {func(o *Operation) { o.Bulk.Owner = "" }, false},
+		"it has ended":                  {func(o *Operation) { o.Status = Stopped }, false},
+	} {
+		o := bulk(func(o *Operation) { o.Bulk.Owner, o.Bulk.LeaseUntil = "x", noon.Add(Lease-time.Second) }, c.change)
+		next, held := o.Released(noon)
+		if held != c.want || held && next.Waits(noon) {
+			t.Errorf("%s: %v, %+v", name, held, next.Bulk)
+		}
+	}
+}

@@ -184,6 +184,15 @@ func (p pump) all(ctx context.Context, changes []item.Change, other onChanges) (
 	return len(changes)
 }
 
+// once runs a pass at the start only. What it misses if it fails, a later pass of another kind finds.
+func (p pump) once(name string, pass func(context.Context) error) func(context.Context) {
+	return func(ctx context.Context) {
+		if err := pass(ctx); err != nil && ctx.Err() == nil {
+			p.log.Error("a pass failed", "pass", name, telemetry.Err, err)
+		}
+	}
+}
+
 // minutes runs a pass at once and then at the start of every minute.
 func (p pump) minutes(name string, pass func(context.Context) error) func(context.Context) {
 	return p.every(time.Minute, name, pass)

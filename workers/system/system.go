@@ -132,6 +132,9 @@ func Compose(p Ports, o Options) *System {
 		source.messages(contract.BulkQueue, onBulk.Handle),
 		source.messages(contract.BulkQueue, onBulk.Handle), // one operation does not keep another waiting
 	)
+	if o.Alone {
+		s.pumps = append(s.pumps, source.once("operations", sweep.Resume))
+	}
 	if counts != nil {
 		s.pumps = append(s.pumps, source.every(o.Stats, "stats", counts.Flush))
 	}

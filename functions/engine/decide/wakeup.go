@@ -31,16 +31,28 @@ func (d *Decider) Entry(ctx context.Context, e store.Entry) (job.Step, effect.Li
 }
 
 // Deadline decides about the job of an entry whose deadline has passed, whatever holds it: a pause, a limit, or the run
-// before. A job that still has time is left alone, but for its wake-up where that is not the deadline yet.
-func (d *Decider) Deadline(ctx context.Context, e store.Entry) (job.Step, effect.List, error) {
-	step, todo, err := d.decide(ctx, e.Key, true, func(r job.Row, now time.Time) (job.Row, bool) {
-		if r.WakeAt.After(now) || !r.DeadlinePassed(now) && !r.Unfired(now) {
+// before. A job that still has time is left alone, but for its wake-up where that is not the deadline yet. left says
+// that nothing was done and nothing is to be, as long as the row has this wake-up and version, until its deadline; a
+// zero deadline is never.
+func (d *Decider) Deadline(
+	ctx context.Context, e store.Entry,
+) (step job.Step, left bool, deadline time.Time, todo effect.List, err error) {
+	var row job.Row
+	step, todo, err = d.decide(ctx, e.Key, true, func(r job.Row, now time.Time) (job.Row, bool) {
+		row = r
+		if left = r.WakeAt.After(now) || !r.DeadlinePassed(now) && !r.Unfired(now); left {
 			return r, false
 		}
 		return r, !r.WakeAt.IsZero()
 	})
 	if step != job.StepNothing || err != nil {
-		return step, todo, err
+		return step, false, deadline, todo, err
+	}
+	if row.Status.Open() {
+		deadline, left = row.Deadline(), left && !row.WakeAt.Before(row.DueAt)
+	}
+	if _, needed := job.AwaitDeadline(row, d.Clock.Now()); !needed {
+		return step, left, deadline, todo, nil
 	}
 	_, err = d.Jobs.Update(ctx, e.Key, func(r job.Row) ([]item.Write, error) {
 		if w, needed := job.AwaitDeadline(r, d.Clock.Now()); needed {
@@ -51,7 +63,7 @@ func (d *Decider) Deadline(ctx context.Context, e store.Entry) (job.Step, effect
 	if fault.KindOf(err) == fault.NotFound {
 		err = nil
 	}
-	return job.StepNothing, todo, err
+	return step, false, deadline, todo, err
 }
 
 // Parked decides about a job in a parking place, if it is still there.
