@@ -47,6 +47,9 @@ func note(what, format string, args ...any) {
 const collectorPercent = 400
 
 func TestMain(m *testing.M) {
+	if os.Getenv(asLaptop) != "" {
+		serveLaptop()
+	}
 	debug.SetGCPercent(collectorPercent)
 	code := m.Run()
 	if len(figures.lines) > 0 {

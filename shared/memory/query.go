@@ -195,8 +195,8 @@ func (r *reader) table() {
 		if r.below(e) || r.above(e) {
 			return false
 		}
-		i := b.get(e.base).item
-		return r.take(e, i.Size(), func() item.Item { return i })
+		of := b.get(e.base)
+		return r.take(e, of.size, func() item.Item { return of.item })
 	}
 	if r.s.schema.SK == "" {
 		if i := b.get(itemKey{pk: r.q.PK}).item; i != nil {
