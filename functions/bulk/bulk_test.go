@@ -174,6 +174,18 @@ func TestBulk_RedrivesWhatMatches(t *testing.T) {
 			b.Errorf("%+v", o.Bulk)
 		}
 	})
+	bubble(t, "and asks once for the removal of their dead letters", func(b *bench) {
+		b.letters(120)
+		k := b.begin(operation.RedriveJobs, func(o *operation.Operation) {
+			o.Bulk.Rate = operation.Rate{Count: 2, Per: operation.Span(time.Second)}
+		})
+		requireCounts(b, b.run(k), operation.Succeeded, 120, 120, 0, 0)
+		time.Sleep(contract.LettersCollectedAfter)
+		asked, err := b.World.Queues().Receive(b.Context(), contract.RedriveQueue, 10, 0, 0)
+		if err != nil || len(asked) != 1 {
+			b.Errorf("%d messages, %v", len(asked), err)
+		}
+	})
 	bubble(t, "at most as many in a time as the rate lets it", func(b *bench) {
 		rows := b.letters(120)
 		k := b.begin(operation.RedriveJobs,

@@ -1,9 +1,9 @@
 package job
 
 import (
+	"cmp"
 	"crypto/sha256"
 	"encoding/binary"
-	"fmt"
 	"math"
 	"strconv"
 	"strings"
@@ -69,9 +69,14 @@ func (p *RetryPolicy) encode() string {
 	if p.FailOnLost {
 		lost = lostSuffix
 	}
-	return fmt.Sprintf("%d,%d,%s,%d,%s%s", p.MaxAttempts, p.InitialDelay.Milliseconds(),
-		strconv.FormatFloat(p.Factor, 'g', -1, 64), p.MaxDelay.Milliseconds(),
-		strconv.FormatFloat(p.Jitter, 'g', -1, 64), lost)
+	const longest = 64
+	b := make([]byte, 0, longest)
+	b = append(strconv.AppendInt(b, int64(p.MaxAttempts), 10), ',')
+	b = append(strconv.AppendInt(b, p.InitialDelay.Milliseconds(), 10), ',')
+	b = append(strconv.AppendFloat(b, p.Factor, 'g', -1, 64), ',')
+	b = append(strconv.AppendInt(b, p.MaxDelay.Milliseconds(), 10), ',')
+	b = strconv.AppendFloat(b, p.Jitter, 'g', -1, 64)
+	return string(append(b, lost...))
 }
 
 const lostSuffix = "," + LostFail
@@ -82,14 +87,29 @@ func (p *RetryPolicy) decode(s string) error {
 		*p = DefaultRetry
 		return nil
 	}
-	var is RetryPolicy // what Sscanf fills is on the heap: not the row of which p is a part
-	var initial, limit int64
+	var is RetryPolicy
 	s, is.FailOnLost = strings.CutSuffix(s, lostSuffix)
-	_, err := fmt.Sscanf(s, "%d,%d,%g,%d,%g", &is.MaxAttempts, &initial, &is.Factor, &limit, &is.Jitter)
-	if err != nil {
+	var err error
+	next := func() (field string) {
+		field, s, _ = strings.Cut(s, ",")
+		return field
+	}
+	number := func() int64 {
+		n, wrong := strconv.ParseInt(next(), 10, 64)
+		err = cmp.Or(err, wrong)
+		return n
+	}
+	share := func() float64 {
+		f, wrong := strconv.ParseFloat(next(), 64)
+		err = cmp.Or(err, wrong)
+		return f
+	}
+	is.MaxAttempts, is.InitialDelay = int(number()), time.Duration(number())*time.Millisecond
+	is.Factor = share()
+	is.MaxDelay = time.Duration(number()) * time.Millisecond
+	if is.Jitter = share(); err != nil {
 		return err
 	}
-	is.InitialDelay, is.MaxDelay = time.Duration(initial)*time.Millisecond, time.Duration(limit)*time.Millisecond
 	*p = is
 	return nil
 }

@@ -30,6 +30,7 @@ type entry struct {
 	key  sortKey
 	base itemKey
 	at   item.Item
+	size int // in bytes, of what the index shows
 }
 
 // sortKey is a string or a number, never both within one index.
@@ -184,7 +185,7 @@ func (x *index) show(base itemKey, old, next item.Item) {
 			part = &sorted[entry]{compare: compareEntries}
 			x.parts[nextPK] = part
 		}
-		part.put(entry{key: nextKey, base: base, at: next})
+		part.put(entry{key: nextKey, base: base, at: next, size: x.size(next)})
 	}
 }
 

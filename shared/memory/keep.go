@@ -371,7 +371,7 @@ func (x *index) build(s *space) {
 	for n := range s.buckets {
 		for p, r := range s.buckets[n].rows {
 			if pk, key, is := x.keyOf(r.item); is {
-				entries[pk] = append(entries[pk], entry{key: key, base: p, at: r.item})
+				entries[pk] = append(entries[pk], entry{key: key, base: p, at: r.item, size: x.size(r.item)})
 			}
 		}
 	}

@@ -176,7 +176,7 @@ func (r *reader) index() {
 		if r.below(e) || r.above(e) {
 			return false
 		}
-		return r.take(e, r.x.size(e.at), func() item.Item { return r.x.project(e.at) })
+		return r.take(e, e.size, func() item.Item { return r.x.project(e.at) })
 	}
 	if r.q.Descending {
 		part.descend(r.above, visit)

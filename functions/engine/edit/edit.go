@@ -46,6 +46,9 @@ type Editor struct {
 	Decisions Decisions
 	Queue     message.Sender
 	Log       *slog.Logger
+	// Gathers says that the caller asks by Collect for the removal of dead letters, once for many jobs; false: each
+	// redrive and each forgotten job does.
+	Gathers bool
 
 	collected collected
 }

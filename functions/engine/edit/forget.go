@@ -89,7 +89,7 @@ func (e *Editor) Forget(ctx context.Context, k job.Key, may func(job.Row) error)
 	case err != nil:
 		return err
 	}
-	if dead {
+	if dead && !e.Gathers {
 		e.Collect(ctx)
 	}
 	if err := e.Store.ForgetContents(ctx, row); err != nil { // the job is gone, and what is left has a time to live

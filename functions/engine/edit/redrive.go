@@ -19,7 +19,7 @@ func (e *Editor) Redrive(ctx context.Context, k job.Key, correct accept.Correct)
 		return by, &State{Code: WrongState, Detail: detail, RedrivenBy: by}
 	case fault.KindOf(err) == fault.Refused:
 		return "", e.notDead(ctx, k)
-	case err == nil:
+	case err == nil && !e.Gathers:
 		e.Collect(ctx)
 	}
 	return by, err

@@ -25,6 +25,9 @@ func (o *Operator) Work(
 		case err != nil:
 			return s.giveUp(ctx, err)
 		case !s.goesOn():
+			if s.is.Action.Destroys() {
+				s.Edit.Collect(ctx)
+			}
 			return 0, false, s.release(ctx, 0)
 		case wait > patience:
 			return wait, true, s.release(ctx, wait)
