@@ -84,8 +84,8 @@ func TestSweeper_ResumesOperationsOfProcessesThatHaveEnded(t *testing.T) {
 			k := operation.Key{Tenant: jobtest.Tenant, ID: job.NewID(stagetest.Now(), [10]byte{n})}
 			b.Must(b.Store.NoteOperation(b.Context(), k, stagetest.Now()))
 			b.Must(b.Store.CreateOperation(b.Context(), operation.Operation{
-				Key: k, Action: operation.RedriveJobs, Status: operation.Running, CreatedAt: stagetest.Now(), Version: 1,
-				Matched: 1, Bulk: operation.Bulk{Phase: operation.Running, Owner: "x",
+				Key: k, Action: operation.RedriveJobs, Status: operation.Running, CreatedAt: stagetest.Now(),
+				Version: 1, Matched: 1, Bulk: operation.Bulk{Phase: operation.Running, Owner: "x",
 					LeaseUntil: stagetest.Now().Add(operation.Lease)},
 			}))
 			return k

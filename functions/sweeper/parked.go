@@ -119,8 +119,8 @@ func (s *Stage) limits(ctx context.Context, now time.Time) error {
 	return errors.Join(err, errWaiting)
 }
 
-// Resume lets the operations go on at once on which processes worked that have ended. It is for a process that is alone,
-// when it starts: elsewhere each of them goes on when its lease has ended.
+// Resume lets the operations go on at once on which processes worked that have ended. It is for a process that is
+// alone, when it starts: elsewhere each of them goes on when its lease has ended.
 func (s *Stage) Resume(ctx context.Context) error {
 	noted, err := s.Store.NotedOperations(ctx)
 	for _, n := range noted {
