@@ -3,8 +3,10 @@ package rest
 import (
 	"context"
 	"encoding/json"
+	"io"
 	"net/http"
 	"net/http/httptest"
+	"slices"
 	"testing"
 
 	"github.com/danielgtaylor/huma/v2"
@@ -46,6 +48,35 @@ func TestRouter_CompletesProblemsByItsOwnCatalogue(t *testing.T) {
 			got.Status != c.want.Status || got.Code != c.want.Code || got.Detail == "" {
 			t.Errorf("%s is answered %d %s", c.path, w.Code, w.Body)
 		}
+	}
+}
+
+// gone is the connection of a client that leaves before it has the body.
+type gone struct {
+	http.ResponseWriter
+	leave    func()
+	statuses []int
+}
+
+func (g *gone) WriteHeader(status int) { g.statuses = append(g.statuses, status) }
+
+func (g *gone) Write([]byte) (int, error) {
+	g.leave()
+	return 0, io.ErrClosedPipe
+}
+
+func TestRouter_WritesOneStatusToAClientThatLeaves(t *testing.T) {
+	t.Parallel()
+	s := NewRouter(Options{SchemaName: huma.DefaultSchemaNamer, Log: telemetry.Silent()})
+	type output struct{ Body string }
+	Get(Resource{Router: s}, "/open", "a", "", func(context.Context, tenant.Identity, *NoInput) (*output, error) {
+		return &output{"a body"}, nil
+	}, Route{Scope: Open})
+	ctx, leave := context.WithCancel(t.Context())
+	w := &gone{ResponseWriter: httptest.NewRecorder(), leave: leave}
+	s.ServeHTTP(w, httptest.NewRequestWithContext(ctx, http.MethodGet, "/open", http.NoBody))
+	if !slices.Equal(w.statuses, []int{http.StatusOK}) {
+		t.Errorf("the statuses %v are written", w.statuses)
 	}
 }
 

@@ -183,16 +183,18 @@ func (s *Router) Refuse(ctx context.Context, err error) *Problem {
 	return p
 }
 
-// answer records the status that was written.
+// answer records the status that was written. Only the first one is written: if the client leaves while the body is
+// written, huma sets another status.
 type answer struct {
 	http.ResponseWriter
 	status int
 }
 
 func (a *answer) WriteHeader(status int) {
-	if a.status == 0 {
-		a.status = status
+	if a.status != 0 {
+		return
 	}
+	a.status = status
 	a.ResponseWriter.WriteHeader(status)
 }
 
