@@ -163,6 +163,11 @@ var meetings = []Story{
 			}
 			return func() {
 				for _, id := range ids {
+					// A worker that is lost before it claims the job leaves no start, so start_within is in force.
+					if w.o.Disturbed && !w.lostOwner(job.Key{Tenant: w.tenant, ID: id}) && len(w.of(id)) == 0 {
+						w.Is(id, 1, job.Expired)
+						continue
+					}
 					w.Is(id, 1, job.Dead)
 				}
 			}
