@@ -66,8 +66,8 @@ type forecastInput struct {
 	To   string `query:"to" format:"date-time" doc:"End of the period, itself excluded; default: a day after from, or as far ahead as a forecast goes"`
 	Step string `query:"step" doc:"Length of a step: whole minutes that divide a day, from 1m to 1d; default: 1h. The period is widened to whole steps, which begin at multiples of the step after midnight, UTC." example:"1h"`
 
-	from, to time.Time
-	step     time.Duration
+	period rest.Period
+	step   time.Duration
 }
 
 type peakView struct {
@@ -88,39 +88,39 @@ func (in *forecastInput) read(now time.Time) error {
 	add := func(parameter, code, allowed, detail string) {
 		wrong = append(wrong, fault.Field{Pointer: parameter, Code: code, Detail: detail, Allowed: allowed})
 	}
-	in.from, in.to = rest.ReadRange(&wrong, "from", in.From, "to", in.To)
+	p := rest.ReadPeriod(&wrong, in.From, in.To)
 	last := now.Add(ahead.Span)
 	until := fmt.Sprintf("at most %s days ahead", spec.Days(ahead.Span))
 	in.readStep(add)
 	if len(wrong) > 0 {
 		return wrong.Err()
 	}
-	if in.from.IsZero() {
-		in.from = now
+	if p.From.IsZero() {
+		p.From = now
 	}
-	if in.to.IsZero() {
-		in.to = in.from.Add(defaultRange)
-		if in.to.After(last) {
-			in.to = last
+	if p.To.IsZero() {
+		p.To = p.From.Add(defaultRange)
+		if p.To.After(last) {
+			p.To = last
 		}
 	}
 	switch {
-	case in.from.Before(now.Add(-contract.PastAllowed)):
+	case p.From.Before(now.Add(-contract.PastAllowed)):
 		add("from", rest.CodeInThePast, "at most "+text.InUnits(contract.PastAllowed, time.Second, "s")+" ago",
 			"a forecast begins now or later; it is "+now.Format(text.InstantLayout)+" now")
-	case !in.from.Before(last):
+	case !p.From.Before(last):
 		add("from", rest.CodeOutOfRange, until, "from is too far ahead")
-	case !in.from.Before(in.to):
-		add("to", rest.CodeConflictingFields, "a time after from", "to is not after from")
+	default:
+		p.NotEmpty(&wrong)
 	}
-	if in.to.After(last) {
+	if p.To.After(last) {
 		add("to", rest.CodeOutOfRange, until, "to is too far ahead")
 	}
-	in.from, in.to = in.from.Truncate(in.step), in.to.Add(in.step-1).Truncate(in.step)
-	if points := in.to.Sub(in.from) / in.step; len(wrong) == 0 && points > Points {
-		add("step", rest.CodeOutOfRange, fmt.Sprintf("a period of at most %d steps", Points),
-			fmt.Sprintf("the period has %d steps", points))
+	p.From, p.To = p.From.Truncate(in.step), p.To.Add(in.step-1).Truncate(in.step)
+	if len(wrong) == 0 {
+		p.Steps(&wrong, int(p.To.Sub(p.From)/in.step), Points, "a longer step")
 	}
+	in.period = p
 	return wrong.Err()
 }
 
@@ -151,11 +151,11 @@ func (s *Handler) forecast(
 	if err != nil {
 		return nil, err
 	}
-	v := forecastView{Step: span.Format(in.step), From: rest.At(in.from), Starts: load.Starts(in.from, in.to, in.step),
-		Peak: peakView{At: rest.At(in.from)}}
+	v := forecastView{Step: span.Format(in.step), From: rest.At(in.period.From),
+		Starts: load.Starts(in.period.From, in.period.To, in.step), Peak: peakView{At: rest.At(in.period.From)}}
 	for n, starts := range v.Starts {
 		if starts > v.Peak.Starts {
-			v.Peak = peakView{rest.At(in.from.Add(time.Duration(n) * in.step)), starts}
+			v.Peak = peakView{rest.At(in.period.From.Add(time.Duration(n) * in.step)), starts}
 		}
 	}
 	return &rest.Answer[forecastView]{Body: v}, nil

@@ -2,6 +2,7 @@ package stats
 
 import (
 	"context"
+	"slices"
 	"strings"
 	"time"
 
@@ -87,41 +88,25 @@ func readRange(in *statsInput, now time.Time) (r stats.Range, step string, err e
 		step = defaultStep
 	}
 	rest.FilterWord(&wrong, "step", step, stepNames)
-	from, to := rest.ReadRange(&wrong, "from", in.From, "to", in.To)
+	p := rest.ReadPeriod(&wrong, in.From, in.To)
 	if len(wrong) > 0 {
 		return r, step, wrong
 	}
-	if to.IsZero() {
-		to = now
+	p = p.Before(now, defaultRange)
+	p.NotEmpty(&wrong)
+	p.AtMost(&wrong, int(stats.MaxRange/(24*time.Hour)))
+	r = stats.Aligned(p.From, p.To, stats.Steps[slices.Index(stepNames, step)])
+	if len(wrong) == 0 {
+		p.Steps(&wrong, r.N, stats.MaxSteps, fitting(p))
 	}
-	if from.IsZero() {
-		from = to.Add(-defaultRange)
-	}
-	if from.After(to) {
-		return r, step, rest.OneViolation("from", rest.CodeConflictingFields, "a time before "+to.Format(time.RFC3339),
-			"the range ends before it begins")
-	}
-	if to.Sub(from) > stats.MaxRange {
-		return r, step, rest.OneViolation("from", rest.CodeOutOfRange, "at most 30 days before the end",
-			"the range is longer than 30 days")
-	}
-	for n, name := range stepNames {
-		if name == step {
-			r = stats.Aligned(from, to, stats.Steps[n])
-		}
-	}
-	if r.N > stats.MaxSteps {
-		return r, step, rest.OneViolation("step", rest.CodeOutOfRange, fitting(from, to),
-			"the range has %d steps of %s, and a request at most %d", r.N, step, stats.MaxSteps)
-	}
-	return r, step, nil
+	return r, step, wrong.Err()
 }
 
 // fitting lists the steps that are long enough for a range.
-func fitting(from, to time.Time) string {
+func fitting(p rest.Period) string {
 	var names []string
 	for n, step := range stats.Steps {
-		if stats.Aligned(from, to, step).N <= stats.MaxSteps {
+		if stats.Aligned(p.From, p.To, step).N <= stats.MaxSteps {
 			names = append(names, stepNames[n])
 		}
 	}

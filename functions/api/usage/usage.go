@@ -145,29 +145,19 @@ func (s *Handler) read(in *usageInput) (by usage.By, first, last time.Time, err 
 		rest.FilterWord(&wrong, "by", string(by), []string{string(usage.ByTask), string(usage.BySchedule),
 			string(usage.ByDag), usage.TagPrefix + "NAME"})
 	}
-	from, to := rest.ReadRange(&wrong, "from", in.From, "to", in.To)
+	p := rest.ReadPeriod(&wrong, in.From, in.To)
 	if len(wrong) > 0 {
 		return by, first, last, wrong
 	}
 	if isTag && !slices.Contains(s.UsageTags, tag) {
 		return by, first, last, s.notCounted(string(by))
 	}
-	if to.IsZero() {
-		to = s.Now()
-	}
-	if from.IsZero() {
-		from = to.Add(-defaultRange)
-	}
-	if !from.Before(to) {
-		return by, first, last, rest.OneViolation("from", rest.CodeConflictingFields,
-			"a time before "+to.Format(time.RFC3339), "the range ends before it begins")
-	}
-	first, last = usage.DayOf(from), usage.DayOf(to.Add(-1))
-	if last.Sub(first) >= usage.MaxDays*24*time.Hour {
-		return by, first, last, rest.OneViolation("from", rest.CodeOutOfRange,
-			fmt.Sprintf("at most %d days", usage.MaxDays), "the range is longer than %d days", usage.MaxDays)
-	}
-	return by, first, last, nil
+	p = p.Before(s.Now(), defaultRange)
+	p.NotEmpty(&wrong)
+	first, last = usage.DayOf(p.From), usage.DayOf(p.To.Add(-1))
+	p.From, p.To = first, last.AddDate(0, 0, 1)
+	p.AtMost(&wrong, usage.MaxDays)
+	return by, first, last, wrong.Err()
 }
 
 // notCounted says by which tags it is not counted what jobs used, and by which it is.
