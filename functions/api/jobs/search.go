@@ -3,7 +3,6 @@ package jobs
 import (
 	"cmp"
 	"context"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -17,12 +16,6 @@ import (
 	"punctual/shared/job"
 	"punctual/shared/search"
 	"punctual/shared/tenant"
-)
-
-// Forms of filters.
-var (
-	idPrefix  = regexp.MustCompile(spec.IDPrefixPattern)
-	groupName = regexp.MustCompile(search.GroupPattern)
 )
 
 // Orders of a list of jobs, the default first.
@@ -52,25 +45,6 @@ func needsIndex(f search.Filter, without []string) bool {
 	return slices.ContainsFunc(f.Names(), func(name string) bool { return !slices.Contains(without, name) })
 }
 
-// filterText adds a violation if a filter is given and does not have its form.
-func filterText(wrong *fault.Violations, name, value string, right bool, allowed string) {
-	if value != "" && !right {
-		*wrong = append(*wrong, fault.Field{Pointer: name, Code: spec.CodeInvalidFilter,
-			Detail: "this is not a filter by " + name, Allowed: allowed})
-	}
-}
-
-// filterCode reads a filter by the code of a reason, which a handler may have chosen.
-func filterCode(wrong *fault.Violations, code string) {
-	filterText(wrong, "code", code, len(code) <= contract.MaxErrorCode,
-		"a code of at most "+strconv.Itoa(contract.MaxErrorCode)+" bytes, such as "+job.CodeHandler)
-}
-
-func filterGroup(wrong *fault.Violations, group string) {
-	filterText(wrong, "group", group, groupName.MatchString(group),
-		strconv.Itoa(search.GroupLength)+" characters, as /v1/dead-letters/groups lists them")
-}
-
 // searchFilter reads the filters of a list of jobs.
 func (in *listJobsInput) searchFilter() (search.Filter, error) {
 	var wrong fault.Violations
@@ -81,13 +55,10 @@ func (in *listJobsInput) searchFilter() (search.Filter, error) {
 	rest.FilterWord(&wrong, "pool", in.Pool, contract.Pools)
 	rest.FilterWord(&wrong, "priority", in.Priority, contract.Priorities)
 	rest.FilterWord(&wrong, "order", in.Order, rest.WordsOf(Orders))
-	filterCode(&wrong, in.Code)
-	filterGroup(&wrong, in.Group)
-	filterText(&wrong, "id", in.ID, idPrefix.MatchString(in.ID), "the first "+strconv.Itoa(search.MinIDPrefix)+" to "+
-		strconv.Itoa(spec.JobIDLength)+" characters of a job's id, in capital letters")
-	_, err := job.ParseID(in.RunID)
-	filterText(&wrong, "run_id", in.RunID, err == nil, "the id of a run: "+strconv.Itoa(spec.JobIDLength)+
-		" characters of a ULID")
+	spec.CodeFilter.Check(&wrong, in.Code)
+	spec.GroupFilter.Check(&wrong, in.Group)
+	spec.IDFilter.Check(&wrong, in.ID)
+	spec.RunIDFilter.Check(&wrong, in.RunID)
 	f := search.Filter{
 		Status: job.Status(in.State), Task: in.Task, Schedule: in.Schedule, DAG: in.Dag, RunID: in.RunID, Pool: in.Pool,
 		Priority: job.Priority(in.Priority), Code: in.Code, Group: in.Group, IDPrefix: in.ID,
@@ -124,8 +95,8 @@ func (in *deadLettersInput) searchFilter() (search.Filter, error) {
 	rest.FilterName(&wrong, "task", in.Task)
 	rest.FilterName(&wrong, "schedule", in.Schedule)
 	rest.FilterName(&wrong, "dag", in.Dag)
-	filterCode(&wrong, in.Code)
-	filterGroup(&wrong, in.Group)
+	spec.CodeFilter.Check(&wrong, in.Code)
+	spec.GroupFilter.Check(&wrong, in.Group)
 	f := search.Filter{Task: in.Task, Schedule: in.Schedule, DAG: in.Dag, Code: in.Code, Group: in.Group,
 		Tags: spec.FilterTags(&wrong, in.Tags)}
 	f.DeadAfter, f.DeadBefore = rest.ReadRange(&wrong, "dead_after", in.DeadAfter, "dead_before", in.DeadBefore)

@@ -387,20 +387,24 @@ func readSearch(r *rest.Reader, of rest.Fields, a operation.Action) (f search.Fi
 	code.Into(r, of, &f.Code)
 	group.Into(r, of, &f.Group)
 	idPrefix.Into(r, of, &f.IDPrefix)
-	for _, side := range []struct {
-		field field.Field[time.Time]
-		to    *time.Time
+	for _, each := range []struct {
+		after, before field.Field[time.Time]
+		from, to      *time.Time
 	}{
-		{createdAfter, &f.CreatedAfter}, {createdBefore, &f.CreatedBefore}, {dueAfter, &f.DueAfter},
-		{dueBefore, &f.DueBefore}, {finishedAfter, &f.FinishedAfter}, {finishedBefore, &f.FinishedBefore},
-		{deadAfter, &f.DeadAfter}, {deadBefore, &f.DeadBefore},
+		{createdAfter, createdBefore, &f.CreatedAfter, &f.CreatedBefore},
+		{dueAfter, dueBefore, &f.DueAfter, &f.DueBefore},
+		{finishedAfter, finishedBefore, &f.FinishedAfter, &f.FinishedBefore},
+		{deadAfter, deadBefore, &f.DeadAfter, &f.DeadBefore},
 	} {
-		side.field.Into(r, of, side.to)
+		if each.after.Into(r, of, each.from) {
+			*each.from = rest.SinceEpoch(*each.from)
+		}
+		if each.before.Into(r, of, each.to) {
+			*each.to = rest.SinceEpoch(*each.to)
+		}
+		rest.CheckRange(&r.Wrong, of[each.before.Name()].Pointer, *each.from, *each.to)
 	}
-	if tags.Into(r, of, &f.Tags); len(f.Tags) > search.MaxTags {
-		r.Violation(of[tags.Name()].Pointer, rest.CodeOutOfRange, fmt.Sprintf("at most %d tags", search.MaxTags),
-			"the filter has %d tags", len(f.Tags))
-	}
+	tags.Into(r, of, &f.Tags)
 	return f
 }
 

@@ -12,6 +12,7 @@ import (
 	"punctual/shared/calendar"
 	"punctual/shared/document"
 	"punctual/shared/fault"
+	"punctual/shared/text"
 )
 
 // MatchPattern is one strong ETag as we write it.
@@ -44,17 +45,27 @@ func ReadRange(wrong *fault.Violations, afterName, after, beforeName, before str
 					Allowed: InstantAllowed + " (in a URL + is written %2B)"})
 			return time.Time{}
 		}
-		if epoch := time.Unix(0, 0).UTC(); t.Before(epoch) {
-			return epoch // nothing is older, and an id holds no such time
-		}
-		return t
+		return SinceEpoch(t)
 	}
 	from, to = read(afterName, after), read(beforeName, before)
-	if !from.IsZero() && !to.IsZero() && from.After(to) {
-		*wrong = append(*wrong, fault.Field{Pointer: beforeName, Code: CodeConflictingFields,
-			Detail: beforeName + " lies before " + afterName})
-	}
+	CheckRange(wrong, beforeName, from, to)
 	return from, to
+}
+
+// CheckRange adds a violation if a range ends before it begins; the zero time is an open end.
+func CheckRange(wrong *fault.Violations, pointer string, from, to time.Time) {
+	if !from.IsZero() && !to.IsZero() && from.After(to) {
+		*wrong = append(*wrong, fault.Field{Pointer: pointer, Code: CodeConflictingFields,
+			Detail: "the range ends before it begins", Allowed: "a time after " + from.Format(text.InstantLayout)})
+	}
+}
+
+// SinceEpoch returns a time that is not before 1970: nothing is older, and an id holds no such time.
+func SinceEpoch(t time.Time) time.Time {
+	if epoch := time.Unix(0, 0).UTC(); t.Before(epoch) {
+		return epoch
+	}
+	return t
 }
 
 // CursorNumber reads a number in a cursor; 0 for anything else.
@@ -101,7 +112,7 @@ func FilterName(wrong *fault.Violations, parameter, value string) {
 func FilterWord(wrong *fault.Violations, parameter, value string, words []string) {
 	if value != "" && !slices.Contains(words, value) {
 		*wrong = append(*wrong, fault.Field{Pointer: parameter, Code: CodeInvalidValue,
-			Detail: "this is not one " + parameter, Allowed: strings.Join(words, ", ")})
+			Detail: unknownWord(value, words), Allowed: strings.Join(words, ", ")})
 	}
 }
 

@@ -178,14 +178,18 @@ func (r *Reader) Name(v Value) (string, bool) {
 func (r *Reader) OneOf(v Value, code string, words []string) (string, bool) {
 	s, ok := r.Text(v)
 	if ok && !slices.Contains(words, s) {
-		detail := "this is not one of the words that are known here"
-		if near := text.Nearest(s, words); near != "" { // only a misspelled word is surely no secret
-			detail = fmt.Sprintf("%s is not known here; did you mean %q?", text.Quoted(s), near)
-		}
-		r.Violation(v.Pointer, code, strings.Join(words, ", "), "%s", detail)
+		r.Violation(v.Pointer, code, strings.Join(words, ", "), "%s", unknownWord(s, words))
 		return "", false
 	}
 	return s, ok
+}
+
+// unknownWord says that a text is none of the words.
+func unknownWord(s string, words []string) string {
+	if near := text.Nearest(s, words); near != "" { // only a misspelled word is surely no secret
+		return fmt.Sprintf("%s is not known here; did you mean %q?", text.Quoted(s), near)
+	}
+	return "this is not one of the words that are known here"
 }
 
 // Span reads a length of time.
