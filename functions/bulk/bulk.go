@@ -71,7 +71,7 @@ func New(d Deps) *Stage {
 			Base: d.Base, Store: d.Store, Queue: d.Queue, Read: read, Runs: e.Runs, Schemas: schemas,
 			Edit: &edit.Editor{Store: d.Store, Read: read, Accept: e.Accept, Decisions: e, Queue: d.Queue,
 				Log: d.Log, Gathers: true},
-			Entropy: &accept.Entropy{R: d.Entropy},
+			Entropy: &accept.Entropy{R: d.Entropy}, Notify: e.Notify,
 		},
 		records: batch.Runner{Stage: telemetry.StageBulk, Log: d.Log, Meter: d.Meter,
 			Queue: contract.BulkQueue, Queues: d.Queue},

@@ -63,12 +63,12 @@ func New(d Deps) *Engine {
 		Base: d.Base, Store: d.Store, Jobs: nodeJobs{acceptor, stop.Stopper{Jobs: d.Store, Log: d.Log}, ask},
 		Schemas: d.Schemas, RateLimit: d.RateLimit, Webhooks: announcer,
 	})
-	schedules := recur.New(recur.Deps{Base: d.Base, Store: d.Store, Queue: d.Queue})
+	schedules := recur.New(recur.Deps{Base: d.Base, Store: d.Store, Queue: d.Queue, Notify: announcer})
 	ofWork := &limits.Limits{Base: d.Base, Store: d.Store}
 	e := &Engine{
 		Arm: arm.Armer{Queue: d.Queue, Log: d.Log, Meter: d.Meter}, Accept: acceptor, Recur: schedules,
 		Notify:    announcer,
-		Backfills: &backfill.Backfiller{Base: d.Base, Store: d.Store, Accept: acceptor},
+		Backfills: &backfill.Backfiller{Base: d.Base, Store: d.Store, Accept: acceptor, Notify: announcer},
 		deps:      d, ask: ask, runs: controller, limits: ofWork,
 		decide: decide.New(decide.Deps{
 			Base: d.Base, Jobs: d.Store, Queue: d.Queue,

@@ -66,6 +66,9 @@ func (e *Engine) Operation(
 	if fault.KindOf(err) == fault.NotFound {
 		return true, 0, nil
 	}
+	if err == nil && o.Status.Over() {
+		err = e.Notify.AnnounceEnds(ctx, e.deps.Store, o)
+	}
 	if err != nil || o.Status.Over() {
 		return err == nil, 0, err
 	}

@@ -26,6 +26,11 @@ const (
 	RunFailed        Type = "run.failed"
 	RunHeld          Type = "run.held"
 	RunCancelled     Type = "run.cancelled"
+	ScheduleMissed   Type = "schedule.missed"
+	ScheduleSkipped  Type = "schedule.skipped"
+	SchedulePaused   Type = "schedule.paused"
+	ScheduleEnded    Type = "schedule.ended"
+	OperationEnded   Type = "operation.ended"
 	WebhookDisabled  Type = "webhook.disabled"
 	WebhookTest      Type = "webhook.test" // asked for, and delivered only there
 )
@@ -33,18 +38,18 @@ const (
 // Types lists those that a webhook can ask for.
 var Types = []Type{
 	JobSucceeded, JobFailedAttempt, JobDead, JobExpired, JobCancelled, JobSkipped, RunSucceeded, RunFailed, RunHeld,
-	RunCancelled, WebhookDisabled,
+	RunCancelled, ScheduleMissed, ScheduleSkipped, SchedulePaused, ScheduleEnded, OperationEnded, WebhookDisabled,
 }
 
 // Groups lists the patterns that mean several types.
-var Groups = []string{"job.*", "run.*"}
+var Groups = []string{"job.*", "run.*", "schedule.*", "operation.*"}
 
 // Event is something that has happened, which webhooks may ask for.
 type Event struct {
 	Tenant   tenant.ID
 	ID       string // the same however often it is found
 	Type     Type
-	Subject  string // "job/ID", "run/ID", "webhook/NAME"
+	Subject  string // "job/ID", "run/ID", "schedule/NAME", "operation/ID", "webhook/NAME"
 	At       time.Time
 	Sequence int64 // grows with the events of a subject
 	// Facts are what filters go by; "" is what the event does not have.
@@ -55,7 +60,7 @@ type Event struct {
 
 	failed *attempt          // of a job.failed_attempt
 	data   any               // of an event that is about no job
-	tags   map[string]string // of an event that is about a run
+	tags   map[string]string // of an event that is about no job
 }
 
 // prefix begins the type that is sent.

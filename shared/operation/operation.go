@@ -109,6 +109,36 @@ type Operation struct {
 	Errors  []Error // the first MaxErrors
 
 	Bulk Bulk // of an operation on rows
+
+	Ends []Ending // ends that are still to be announced, the oldest first
+}
+
+// Ending is an end of an operation, with what an event says of that moment.
+type Ending struct {
+	Status  Status     `json:"status"`
+	Why     job.Reason `json:"why,omitzero"`
+	At      int64      `json:"at"` // in milliseconds
+	Matched int        `json:"matched"`
+	Done    int        `json:"done,omitempty"`
+	Skipped int        `json:"skipped,omitempty"`
+	Failed  int        `json:"failed,omitempty"`
+}
+
+// EndsAfter says that the operation has ended, and had not as it was before.
+func (o Operation) EndsAfter(before Operation) bool { return o.Status.Over() && !before.Status.Over() }
+
+// NoteEnd notes an end that is still to be announced.
+func (o *Operation) NoteEnd() {
+	o.Ends = append(slices.Clone(o.Ends), Ending{o.Status, o.Why, o.EndedAt.UnixMilli(), o.Matched, o.Done, o.Skipped,
+		o.Failed})
+}
+
+// Announced removes ends that were announced.
+func (o *Operation) Announced(ends []Ending) {
+	o.Ends = slices.DeleteFunc(slices.Clone(o.Ends), func(e Ending) bool { return slices.Contains(ends, e) })
+	if len(o.Ends) == 0 {
+		o.Ends = nil
+	}
 }
 
 // ScheduleKey names the schedule of a backfill.
@@ -192,6 +222,7 @@ type body struct {
 	Failed   int        `json:"failed,omitempty"`
 	Errors   []Error    `json:"errors,omitempty"`
 	Bulk     Bulk       `json:"bulk,omitzero"`
+	Ends     []Ending   `json:"ends,omitempty"`
 }
 
 // Item encodes the operation.
@@ -202,6 +233,7 @@ func (o Operation) Item() item.Item {
 			o.Action, o.Status, o.Why, o.By, o.Reason, millis(o.CreatedAt), millis(o.EndedAt), o.Schedule,
 			millis(o.Since), o.Epoch, millis(o.From), millis(o.To), o.Order, o.Most, o.Repeat, millis(o.Cursor), o.Open,
 			o.Matched, o.Done, o.Skipped, o.Failed, o.Errors, o.Bulk,
+			o.Ends,
 		}))}
 	if !o.EndedAt.IsZero() {
 		i[contract.AttrExpiresAt] = o.EndedAt.Add(Kept).Unix()
@@ -221,7 +253,7 @@ func Parse(i item.Item, t tenant.ID) (Operation, error) {
 	o.Epoch, o.From, o.To, o.Order, o.Most = b.Epoch, instant(b.From), instant(b.To), b.Order, b.Most
 	o.Repeat, o.Cursor, o.Open = b.Repeat, instant(b.Cursor), b.Open
 	o.Matched, o.Done, o.Skipped, o.Failed, o.Errors = b.Matched, b.Done, b.Skipped, b.Failed, b.Errors
-	o.Bulk = b.Bulk
+	o.Bulk, o.Ends = b.Bulk, b.Ends
 	return o, nil
 }
 

@@ -32,6 +32,7 @@ func TestOperation_IsReadAsItWasWritten(t *testing.T) {
 		o.Status, o.Why, o.EndedAt = Failed, job.Reason{Code: CodeDeleted, Message: "gone"}, noon.Add(time.Minute)
 		o.Repeat, o.Cursor, o.Open = true, noon.Add(-time.Hour), []job.ID{"A", "B"}
 		o.Done, o.Skipped, o.Failed, o.Errors = 1, 2, 3, []Error{{"C", "handler", "no"}}
+		o.NoteEnd()
 	})
 	for name, o := range map[string]Operation{"new": backfill(), "ended": full} {
 		t.Run(name, func(t *testing.T) {

@@ -45,6 +45,8 @@ func (s *Schedule) attributes(c *item.Codec) {
 	c.Instant("deleted_at", &s.DeletedAt)
 	c.Number("failures", &s.Failures)
 	c.Text("last_dead", (*string)(&s.LastDead))
+	c.Coded("events", s.encodeEvents, s.decodeEvents)
+	c.Number("event_seq", &s.Sequence)
 }
 
 // writeComputed writes what is computed from other attributes: keys of the table and of its index, and when the table

@@ -11,6 +11,7 @@ const (
 	WriteEnd             = "schedule.end"
 	WriteForgetDead      = "schedule.forget_dead"
 	WriteHold            = "schedule.hold"
+	WriteNotify          = "schedule.notify"
 	WritePause           = "schedule.pause"
 	WritePayloadReplaced = "schedule.payload_replaced"
 	WriteRelease         = "schedule.release"

@@ -212,6 +212,11 @@ type Schedule struct {
 	DeletedAt time.Time
 	Failures  int64  // jobs in a row that died
 	LastDead  job.ID // the last that was counted
+
+	Events   []Announcement // those that are still to be announced, the oldest first
+	Sequence int64          // that of the newest event; 0: there was none
+	// Announced are the kinds of events that a change notes. It is not stored: whoever changes the schedule sets it.
+	Announced Kinds
 }
 
 // Deleted reports whether the name is only kept for its epoch.
@@ -292,6 +297,8 @@ func (s *Schedule) zoned() bool {
 func (s *Schedule) setWakeUp(now time.Time) {
 	s.Parked = false
 	switch {
+	case len(s.Events) > 0: // they are announced at the wake-up
+		s.WakeAt = now
 	case s.Deleted():
 		s.WakeAt = time.Time{}
 	case s.Paused != nil:

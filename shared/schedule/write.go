@@ -26,7 +26,7 @@ func write(name string, before, after Schedule, more ...item.Cond) item.Write {
 			set[a.Name] = a.Value()
 		}
 	}
-	when := append(item.All{{Attr: "epoch", Op: item.Eq, Value: before.Epoch}}, more...)
+	when := append(item.All{{Attr: "epoch", Op: item.Eq, Value: before.Epoch}, before.atEvents()}, more...)
 	return item.Write{Ref: before.Ref(), Name: name, When: []item.All{when}, Set: set}
 }
 
@@ -59,6 +59,9 @@ func (s *Schedule) first(cal calendar.Union, at time.Time) {
 // PauseAfter and Shard of s, and Paused if it begins paused. The error is a *calendar.Error.
 func Create(old *Schedule, s Schedule, now time.Time) (Schedule, item.Write, error) {
 	s.Epoch, s.CreatedAt, s.UpdatedAt, s.Raised = 1, now, now, []time.Time{now}
+	if old != nil {
+		s.Events, s.Sequence = old.Events, old.Sequence
+	}
 	cal, err := s.Calendar()
 	if err != nil {
 		return s, item.Write{}, err
@@ -68,6 +71,7 @@ func Create(old *Schedule, s Schedule, now time.Time) (Schedule, item.Write, err
 	if p := s.Paused; p != nil {
 		s.Paused = nil
 		s.pause(*p, now)
+		s.noteState(Schedule{}, now)
 	}
 	if old == nil {
 		s.setWakeUp(now)
@@ -110,6 +114,8 @@ func Edit(old, edited Schedule, has map[time.Time]bool, now time.Time) (Schedule
 		s.Held = (&Stretch{From: now, Missed: s.Paused.Missed}).follow(old.Held, old.Next, now)
 	}
 	s.changePause(edited.Paused, now)
+	s.noteLedger(left, now)
+	s.noteState(old, now)
 	s.setWakeUp(now)
 	return s, append(with(write(WriteEdit, old, s, notDeleted), left), letGo(old, s, now)...), nil
 }
@@ -142,6 +148,7 @@ func PauseSchedule(old Schedule, p Pause, now time.Time) (Schedule, item.Write) 
 	s := raise(old, now)
 	s.Failures = old.Failures
 	s.pause(p, now)
+	s.noteState(old, now)
 	s.setWakeUp(now)
 	return s, write(WritePause, old, s, notDeleted)
 }
@@ -272,6 +279,7 @@ func Delete(old Schedule, has map[time.Time]bool, now time.Time) (Schedule, []it
 		left = leave(old, cal, has, now, job.CodeDeleted)
 	}
 	s.DeletedAt, s.Next, s.Paused, s.Held, s.AdoptThrough = now, time.Time{}, nil, nil, time.Time{}
+	s.noteLedger(left, now)
 	s.setWakeUp(now)
 	return s, append(with(write(WriteDelete, old, s, notDeleted), left), letGo(old, s, now)...)
 }
@@ -303,26 +311,30 @@ func Advance(s Schedule, p Plan, now time.Time) (Schedule, []item.Write) {
 	if p.Next.IsZero() || p.Next.After(after.AdoptThrough) {
 		after.AdoptThrough = time.Time{}
 	}
+	after.noteLedger(p.Ledger, now)
+	after.noteState(s, now)
 	after.setWakeUp(now)
 	return after, with(progress(WriteAdvance, s, after), p.Ledger)
 }
 
-// progress writes what promotion changes, if next and epoch are as they were read.
+// progress writes what promotion changes, if next, epoch and events are as they were read.
 func progress(name string, before, after Schedule) item.Write {
 	is := after.Item()
 	set := map[string]any{}
 	for _, attr := range []string{"next", "seen", "fresh", "rules", contract.AttrWakeSlice, contract.AttrWakeAt,
-		"parked", "held", "ended_by", "spent"} {
+		"parked", "held", "ended_by", "spent", "events", "event_seq"} {
 		set[attr] = is[attr]
 	}
+	return item.Write{Ref: before.Ref(), Name: name, Set: set, When: []item.All{append(before.asRead(), notDeleted)}}
+}
+
+// asRead are the conditions that next, epoch and events are as they were read.
+func (s Schedule) asRead() item.All {
 	next := item.Cond{Attr: "next", Op: item.Missing}
-	if !before.Next.IsZero() {
-		next = item.Cond{Attr: "next", Op: item.Eq, Value: before.Next.UnixMilli()}
+	if !s.Next.IsZero() {
+		next = item.Cond{Attr: "next", Op: item.Eq, Value: s.Next.UnixMilli()}
 	}
-	return item.Write{
-		Ref: before.Ref(), Name: name, Set: set,
-		When: []item.All{{{Attr: "epoch", Op: item.Eq, Value: before.Epoch}, next, notDeleted}},
-	}
+	return item.All{{Attr: "epoch", Op: item.Eq, Value: s.Epoch}, next, s.atEvents()}
 }
 
 // Hold notes that a pause of the schedule's task, or of everything, stops its promotion; the
@@ -360,6 +372,7 @@ func Release(s Schedule, lifted job.Pauses, now time.Time) (Schedule, item.Write
 func End(s Schedule, reason string, now time.Time) (Schedule, item.Write) {
 	after := s
 	after.Next, after.EndedBy, after.Held = time.Time{}, reason, nil
+	after.noteState(s, now)
 	after.setWakeUp(now)
 	return after, progress(WriteEnd, s, after)
 }
@@ -389,6 +402,7 @@ func Spend(s Schedule, full []bool, now time.Time) (Schedule, item.Write, error)
 	}
 	o, _ := cal.Next(s.Next.Add(-time.Millisecond))
 	after.Next = o.NominalAt // zero for none
+	after.noteState(s, now)
 	after.setWakeUp(now)
 	return after, progress(WriteSpend, s, after), nil
 }

@@ -91,7 +91,7 @@ func NewCore(d Deps) *Core {
 	c.Jobs = &edit.Editor{Store: d.Store, Read: c.Read, Accept: c.Engine.Accept, Decisions: c.Engine,
 		Queue: d.Queues, Log: d.Log}
 	c.Bulk = &operate.Operator{Base: d.Base, Store: d.Store, Queue: d.Queues, Read: c.Read, Edit: c.Jobs, Runs: c.Runs,
-		Entropy: c.Entropy, Schemas: c.Schemas}
+		Entropy: c.Entropy, Schemas: c.Schemas, Notify: c.Engine.Notify}
 	c.Submit = &submit.Submitter{Base: d.Base, Store: d.Store, Accept: c.Engine.Accept, Runs: c.Runs,
 		Edit: c.Jobs, Backfills: c.Engine.Backfills, Bulk: c.Bulk, Entropy: c.Entropy}
 	c.Notify = c.Engine.Notify

@@ -305,6 +305,9 @@ func (e *Editor) updateSchedule(
 ) (after schedule.Schedule, changed bool, err error) {
 	var old *schedule.Schedule
 	after, err = e.Store.UpdateSchedule(ctx, k, func(found *schedule.Schedule) ([]item.Write, error) {
+		if found != nil {
+			found.Announced = e.Engine.Recur.Announced(ctx, k.Tenant)
+		}
 		writes, err := decide(found, e.Read.Now())
 		old, changed = found, len(writes) > 0
 		return writes, err
@@ -314,6 +317,9 @@ func (e *Editor) updateSchedule(
 	}
 	if changed && old != nil && !old.Deleted() {
 		e.forgetReplaced(ctx, *old, after)
+	}
+	if changed {
+		e.Engine.Recur.AnnounceOrLater(audit.Without(ctx), after)
 	}
 	return after, changed, nil
 }
@@ -345,7 +351,7 @@ func (e *Editor) plan(
 	if old == nil || old.Deleted() {
 		wanted := schedule.Schedule{
 			Key: q.Key, Shard: horizon.ShardOf(q.Key.ID(), e.Engine.Recur.Shards), Overlap: schedule.OverlapAllow,
-			CatchUp: schedule.DefaultCatchUp,
+			CatchUp: schedule.DefaultCatchUp, Announced: e.Engine.Recur.Announced(ctx, q.Key.Tenant),
 		}
 		if old != nil {
 			wanted.Epoch = old.Epoch // so its payload gets a name that was never used

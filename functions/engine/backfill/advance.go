@@ -4,6 +4,7 @@ import (
 	"context"
 	"time"
 
+	"punctual/shared/audit"
 	"punctual/shared/fault"
 	"punctual/shared/item"
 	"punctual/shared/job"
@@ -61,8 +62,12 @@ func (b *Backfiller) Change(
 		if changed = next.Status != o.Status; !changed || err != nil {
 			return nil, err
 		}
+		b.Notify.NoteEnd(ctx, o, &next)
 		return []item.Write{o.Become(next)}, nil
 	})
+	if err == nil {
+		b.Notify.AnnounceEndsOrLater(audit.Without(ctx), b.Store, after)
+	}
 	if err != nil || !changed || after.Status != operation.Running {
 		return after, err
 	}

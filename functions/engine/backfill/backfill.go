@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"punctual/functions/engine/accept"
+	"punctual/functions/engine/notify"
 	"punctual/shared/fault"
 	"punctual/shared/item"
 	"punctual/shared/job"
@@ -28,6 +29,7 @@ type Backfiller struct {
 	process.Base
 	Store  Store
 	Accept *accept.Acceptor
+	Notify *notify.Notifier // announces the ends of backfills; nil: they are not announced
 }
 
 // Create writes a new backfill, with those writes in one transaction.

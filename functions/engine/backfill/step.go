@@ -36,7 +36,7 @@ type step struct {
 // take takes the step, and fires what it has made. A crash before the firing leaves jobs that are due, with their
 // wake-ups.
 func (s *step) take(ctx context.Context, k operation.Key) error {
-	_, err := s.Store.UpdateOperation(ctx, k, func(o operation.Operation) ([]item.Write, error) {
+	after, err := s.Store.UpdateOperation(ctx, k, func(o operation.Operation) ([]item.Write, error) {
 		s.after, s.now, s.writes, s.made, s.fire, s.more = o, s.Backfiller.now(), nil, nil, nil, false
 		if o.Status.Over() || o.Action != operation.Backfill {
 			return nil, nil
@@ -52,11 +52,13 @@ func (s *step) take(ctx context.Context, k operation.Key) error {
 		if reflect.DeepEqual(s.after, o) {
 			return nil, nil
 		}
+		s.Notify.NoteEnd(ctx, o, &s.after)
 		return append([]item.Write{o.Become(s.after)}, s.writes...), nil
 	})
 	if err != nil {
 		return fmt.Errorf("a step of backfill %s: %w", k.ID, err)
 	}
+	s.Notify.AnnounceEndsOrLater(ctx, s.Store, after)
 	for _, row := range s.made {
 		if !row.StartsRun() {
 			s.Meter.Count(telemetry.JobsAccepted, 1)

@@ -9,8 +9,10 @@ import (
 	"punctual/functions/engine/accept"
 	"punctual/functions/engine/arm"
 	"punctual/functions/engine/edit"
+	"punctual/functions/engine/notify"
 	"punctual/functions/engine/runs"
 	"punctual/functions/engine/show"
+	"punctual/shared/audit"
 	"punctual/shared/item"
 	"punctual/shared/message"
 	"punctual/shared/operation"
@@ -36,6 +38,7 @@ type Operator struct {
 	Edit    *edit.Editor
 	Runs    *engine.Runs
 	Entropy *accept.Entropy
+	Notify  *notify.Notifier // announces the ends of operations; nil: they are not announced
 	// Schemas validates payloads that an operation changes.
 	Schemas runs.Schemas
 }
@@ -91,8 +94,12 @@ func (o *Operator) Change(
 		if !next.Status.Over() {
 			next.Bulk.NextAt = time.Time{}
 		}
+		o.Notify.NoteEnd(ctx, is, &next)
 		return []item.Write{is.Become(next)}, nil
 	})
+	if err == nil {
+		o.Notify.AnnounceEndsOrLater(audit.Without(ctx), o.Store, after)
+	}
 	if err == nil && !after.Status.Over() && after.Status != operation.Paused {
 		o.Ask(ctx, k, 0)
 	}

@@ -92,11 +92,13 @@ func (s *session) change(
 		}
 		next := is
 		change(&next)
+		s.Notify.NoteEnd(ctx, is, &next)
 		next.Bulk.LeaseUntil = s.now().Add(operation.Lease)
 		return append([]item.Write{is.Become(next)}, with...), nil
 	})
 	if err == nil {
 		s.is = after
+		s.Notify.AnnounceEndsOrLater(ctx, s.Store, after)
 	}
 	return err
 }

@@ -228,6 +228,7 @@ func (r *Recurrer) Spend(
 	if err != nil || !s.NewlySpent(full) {
 		return s, false, err
 	}
+	s.Announced = r.Announced(ctx, s.Tenant)
 	after, write, err := schedule.Spend(s, full, now)
 	if err != nil {
 		return s, false, err
@@ -237,7 +238,10 @@ func (r *Recurrer) Spend(
 
 // End is Spend after a job was skipped for that. Where the schedule has changed meanwhile, promotion does it.
 func (r *Recurrer) End(ctx context.Context, s schedule.Schedule, now time.Time) error {
-	_, _, err := r.Spend(ctx, s, now)
+	after, spent, err := r.Spend(ctx, s, now)
+	if spent && err == nil {
+		r.AnnounceOrLater(ctx, after)
+	}
 	return unlessRefused(err)
 }
 

@@ -104,14 +104,38 @@ func (r *Recurrer) countDead(ctx context.Context, s schedule.Schedule, row job.R
 		what = "runs"
 	}
 	why := fmt.Sprintf("%d %s in a row failed for good, the last with %s", after.Failures, what, row.Reason.Code)
-	_, write = schedule.PauseSchedule(after, schedule.Pause{By: schedule.ByPunctual, Reason: why},
-		now.UTC().Truncate(time.Millisecond))
-	if err := unlessRefused(r.Store.Put(ctx, write)); err != nil {
+	if paused, err := r.pause(ctx, after, why, now.UTC().Truncate(time.Millisecond)); err != nil || !paused {
 		return err
 	}
 	r.Log.WarnContext(ctx, "a schedule was paused after failures in a row",
 		telemetry.Tenant, s.Tenant, "schedule", s.Name, "failures", after.Failures)
 	return nil
+}
+
+// pauseTries bounds how often a schedule is read that another process changes meanwhile.
+const pauseTries = 4
+
+// pause pauses a schedule after failures in a row, unless it was edited since.
+func (r *Recurrer) pause(ctx context.Context, s schedule.Schedule, why string, now time.Time) (paused bool, err error) {
+	s.Announced = r.Announced(ctx, s.Tenant)
+	for range pauseTries {
+		after, write := schedule.PauseSchedule(s, schedule.Pause{By: schedule.ByPunctual, Reason: why}, now)
+		err := r.Store.Put(ctx, write)
+		if err == nil {
+			r.AnnounceOrLater(ctx, after)
+			return true, nil
+		}
+		if store.Refused(err) == nil {
+			return false, err
+		}
+		is, err := r.read(ctx, s.Key) // only an event may have been noted
+		if err != nil || is.Epoch != s.Epoch {
+			return false, err
+		}
+		s = is
+	}
+	return false, fault.New(fault.Conflict, nil, "pausing schedule %q: it changed %d times meanwhile", s.Name,
+		pauseTries)
 }
 
 // nextQueued returns the next job that is queued behind one that has ended.

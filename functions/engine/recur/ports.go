@@ -14,4 +14,5 @@ type Store interface {
 	store.PauseReader
 	store.NoteWriter
 	store.Writes
+	store.Webhooks
 }

@@ -29,7 +29,7 @@ const (
 func (r *Recurrer) Promote(ctx context.Context, k schedule.Key) (Promoted, error) {
 	var did Promoted
 	for range steps {
-		s, err := r.Store.Schedule(ctx, k)
+		s, err := r.read(ctx, k)
 		if fault.KindOf(err) == fault.NotFound {
 			return did, nil
 		}
@@ -44,7 +44,7 @@ func (r *Recurrer) Promote(ctx context.Context, k schedule.Key) (Promoted, error
 			return did, fmt.Errorf("promoting schedule %q: %w", k.Name, err)
 		}
 		if !more {
-			return did, nil
+			return did, r.announceNoted(ctx, s)
 		}
 		if !scan.TimeLeft(ctx, stepTime) {
 			break
@@ -57,6 +57,8 @@ func (r *Recurrer) Promote(ctx context.Context, k schedule.Key) (Promoted, error
 func (r *Recurrer) step(ctx context.Context, s schedule.Schedule, did *Promoted) (more bool, err error) {
 	now := r.Clock.Now().UTC().Truncate(time.Millisecond)
 	switch {
+	case len(s.Events) >= schedule.MostEvents:
+		return true, r.Announce(ctx, s)
 	case s.Deleted():
 		return false, nil
 	case s.Paused.Over(now):
@@ -69,6 +71,9 @@ func (r *Recurrer) step(ctx context.Context, s schedule.Schedule, did *Promoted)
 		return false, err
 	}
 	if p, held := pauses.Hold(s.Template.Task, now); held {
+		if len(s.Events) > 0 { // where it waits for the end of the pause, no wake-up would announce them
+			return true, r.Announce(ctx, s)
+		}
 		did.Held = true
 		return r.hold(ctx, s, p, now)
 	}

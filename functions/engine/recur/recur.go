@@ -6,6 +6,7 @@ import (
 
 	"punctual/functions/engine/accept"
 	"punctual/functions/engine/arm"
+	"punctual/functions/engine/notify"
 	"punctual/functions/engine/pause"
 	"punctual/shared/cache"
 	"punctual/shared/contract"
@@ -22,6 +23,8 @@ type Deps struct {
 	process.Base
 	Store Store
 	Queue message.Sender
+	// Notify announces the events of schedules. Nil: a Notifier of its own.
+	Notify *notify.Notifier
 }
 
 // Recurrer promotes schedules, and says what they want of their jobs. It is safe for concurrent use.
@@ -35,8 +38,12 @@ type Recurrer struct {
 // New returns a Recurrer.
 func New(d Deps) *Recurrer {
 	d.Base = d.WithDefaults()
+	acceptor := accept.New(accept.Deps{Base: d.Base, Jobs: d.Store, Queue: d.Queue})
+	if d.Notify == nil {
+		d.Notify = notify.New(notify.Deps{Base: d.Base, Store: d.Store, Accept: acceptor})
+	}
 	return &Recurrer{
-		Deps: d, accept: accept.New(accept.Deps{Base: d.Base, Jobs: d.Store, Queue: d.Queue}),
+		Deps: d, accept: acceptor,
 		pauses: pause.New(d.Store.PausesOf, d.Clock),
 		schedules: cache.New[schedule.Key](cache.Options[schedule.Schedule]{
 			Age: pause.FactAge, Most: pause.MaxFacts, Now: d.Clock.Now,

@@ -29,7 +29,7 @@ func (r *Recurrer) Settle(ctx context.Context, s schedule.Schedule, now time.Tim
 			return s.PlanHeld(cal, now, has)
 		})
 		if store.Refused(err) != nil {
-			is, err := r.Store.Schedule(ctx, s.Key)
+			is, err := r.read(ctx, s.Key)
 			if err != nil || is.Epoch != s.Epoch {
 				return s, err
 			}

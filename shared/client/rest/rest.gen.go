@@ -984,11 +984,18 @@ const (
 	WebhookRequestEventsJobFailedAttempt WebhookRequestEvents = "job.failed_attempt"
 	WebhookRequestEventsJobSkipped       WebhookRequestEvents = "job.skipped"
 	WebhookRequestEventsJobSucceeded     WebhookRequestEvents = "job.succeeded"
+	WebhookRequestEventsOperation        WebhookRequestEvents = "operation.*"
+	WebhookRequestEventsOperationEnded   WebhookRequestEvents = "operation.ended"
 	WebhookRequestEventsRun              WebhookRequestEvents = "run.*"
 	WebhookRequestEventsRunCancelled     WebhookRequestEvents = "run.cancelled"
 	WebhookRequestEventsRunFailed        WebhookRequestEvents = "run.failed"
 	WebhookRequestEventsRunHeld          WebhookRequestEvents = "run.held"
 	WebhookRequestEventsRunSucceeded     WebhookRequestEvents = "run.succeeded"
+	WebhookRequestEventsSchedule         WebhookRequestEvents = "schedule.*"
+	WebhookRequestEventsScheduleEnded    WebhookRequestEvents = "schedule.ended"
+	WebhookRequestEventsScheduleMissed   WebhookRequestEvents = "schedule.missed"
+	WebhookRequestEventsSchedulePaused   WebhookRequestEvents = "schedule.paused"
+	WebhookRequestEventsScheduleSkipped  WebhookRequestEvents = "schedule.skipped"
 	WebhookRequestEventsWebhookDisabled  WebhookRequestEvents = "webhook.disabled"
 )
 
