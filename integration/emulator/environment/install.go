@@ -17,6 +17,9 @@ import (
 // installed like one.
 const OpenAPI = "openapi"
 
+// Webhooks names the library that verifies what webhooks are sent.
+const Webhooks = "webhooks"
+
 // Install creates k's virtual environment if needed and returns its interpreter.
 func Install(ctx context.Context, k Kind) (python string, err error) {
 	return InstallPinned(ctx, k.name)

@@ -18,6 +18,7 @@ type Kind struct {
 }
 
 //go:embed ministack.txt ministack.lock.txt localstack.txt localstack.lock.txt openapi.txt openapi.lock.txt
+//go:embed webhooks.txt webhooks.lock.txt
 var requirements embed.FS
 
 var miniStack = Kind{

@@ -53,7 +53,7 @@ func run(ctx context.Context, port int, prepare bool) error {
 // install installs what the tests will start, and names each before: what is not in the cache is downloaded.
 func install(ctx context.Context) error {
 	for _, name := range []string{environment.MiniStackKind().String(), environment.LocalStackKind().String(),
-		environment.OpenAPI} {
+		environment.OpenAPI, environment.Webhooks} {
 		fmt.Printf("Python packages of %s: ", name)
 		python, err := environment.InstallPinned(ctx, name)
 		if err != nil {
