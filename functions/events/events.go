@@ -4,12 +4,8 @@ import (
 	"context"
 	"sync"
 
-	"github.com/aws/aws-lambda-go/events"
-
-	"punctual/functions/batch"
 	"punctual/functions/engine/accept"
 	"punctual/functions/engine/notify"
-	"punctual/shared/contract"
 	"punctual/shared/event"
 	"punctual/shared/fault"
 	"punctual/shared/item"
@@ -27,8 +23,7 @@ type Deps struct {
 // Stage announces events. It is safe for concurrent use.
 type Stage struct {
 	Deps
-	notify  *notify.Notifier
-	records batch.Runner
+	notify *notify.Notifier
 }
 
 // New returns the stage.
@@ -38,13 +33,7 @@ func New(d Deps) *Stage {
 		Deps: d,
 		notify: notify.New(notify.Deps{Base: d.Base, Store: d.Store,
 			Accept: accept.New(accept.Deps{Base: d.Base, Jobs: d.Store, Queue: d.Queue})}),
-		records: batch.Runner{Stage: "events", Log: d.Log, Meter: d.Meter},
 	}
-}
-
-// Handle announces the events of the records, and names those to redeliver.
-func (s *Stage) Handle(ctx context.Context, ev events.DynamoDBEvent) (events.DynamoDBEventResponse, error) {
-	return s.records.Stream(ctx, ev, s.Changes, s.quarantine), nil
 }
 
 // atOnce is how many records are handled at the same time.
@@ -83,8 +72,4 @@ func (s *Stage) change(ctx context.Context, of item.Change) error {
 		}
 	}
 	return nil
-}
-
-func (s *Stage) quarantine(ctx context.Context, a batch.Aside) error {
-	return s.Queue.Send(ctx, contract.FiringDead, message.Outgoing{Body: a.Body()})
 }

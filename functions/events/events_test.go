@@ -6,13 +6,9 @@ import (
 	"testing"
 	"time"
 
-	lambda "github.com/aws/aws-lambda-go/events"
-
-	"punctual/functions/batch"
 	"punctual/functions/engine/notify"
 	"punctual/functions/events"
 	"punctual/functions/stagetest"
-	"punctual/shared/contract"
 	"punctual/shared/executor"
 	"punctual/shared/fault"
 	"punctual/shared/item"
@@ -60,9 +56,14 @@ func (b *bench) hook(name string, change ...func(*webhook.Webhook)) {
 // handle gives the stage the change of a row.
 func (b *bench) handle(old, next job.Row) (redelivered int) {
 	b.Helper()
-	resp, err := b.stage.Handle(b.Context(), eventOf(item.Change{Seq: "1", Old: old.Item(), New: next.Item()}))
-	b.Must(err)
-	return len(resp.BatchItemFailures)
+	for _, err := range b.stage.Changes(b.Context(), []item.Change{{Old: old.Item(), New: next.Item()}}) {
+		if fault.Retryable(err) {
+			redelivered++
+			continue
+		}
+		b.Must(err)
+	}
+	return redelivered
 }
 
 // sent are the deliveries to a webhook, as they were accepted: each with the type of its event.
@@ -173,19 +174,17 @@ func TestEvents_AreReadOnceMoreAfterAFailure(t *testing.T) {
 			b.Errorf("delivered %q", types)
 		}
 	})
-	bubble(t, "a row that cannot be read is set aside, and the others are announced", func(b *bench) {
+	bubble(t, "a row that cannot be read can never be announced, and the others are", func(b *bench) {
 		b.hook("ops")
 		old, next := died(1)
 		bad := next.Item()
 		bad["version"] = "x"
-		resp, err := b.stage.Handle(b.Context(), eventOf(item.Change{Seq: "1", New: bad},
-			item.Change{Seq: "2", Old: old.Item(), New: next.Item()}))
-		b.Must(err)
-		if _, types := b.sent("ops"); len(resp.BatchItemFailures) != 0 || types == "" {
-			b.Errorf("redelivered %v, delivered %q", resp.BatchItemFailures, types)
+		errs := b.stage.Changes(b.Context(), []item.Change{{New: bad}, {Old: old.Item(), New: next.Item()}})
+		if len(errs) != 2 || errs[0] == nil || fault.Retryable(errs[0]) || errs[1] != nil {
+			b.Errorf("the errors are %v", errs)
 		}
-		if aside := b.Received(contract.FiringDead); len(aside) != 1 {
-			b.Errorf("%d set aside", len(aside))
+		if _, types := b.sent("ops"); types == "" {
+			b.Error("the other is not announced")
 		}
 	})
 }
@@ -310,12 +309,4 @@ func TestWebhooks_CountASomeSecondsAfterTheyArePut(t *testing.T) {
 			b.Errorf("delivered %q", types)
 		}
 	})
-}
-
-// eventOf is an event of these changes, as if each were near: what is near passes the filter of the other consumer.
-func eventOf(changes ...item.Change) lambda.DynamoDBEvent {
-	for _, c := range changes {
-		c.New[contract.AttrNear] = "1"
-	}
-	return batch.StreamEventOf(changes...)
 }

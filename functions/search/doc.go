@@ -3,7 +3,7 @@
 //
 // What always holds: the index follows from the jobs table alone, so Rebuild makes it anew; an older row never replaces
 // the entry of a later one, in whatever order and however often changes arrive; no job waits for the index, and nothing
-// is decided by it. A change that cannot be read is quarantined and blocks nothing.
+// is decided by it. Where it runs, package changes quarantines a change that cannot be read.
 //
 // How it fails: a change whose entry could not be written is redelivered, with the later changes of its shard. Until it
 // is written, searches miss the job, or leave it out because its row no longer matches.

@@ -6,24 +6,20 @@ import (
 	"slices"
 	"time"
 
-	"github.com/aws/aws-lambda-go/events"
-
-	"punctual/functions/batch"
 	"punctual/shared/cache"
 	"punctual/shared/contract"
 	"punctual/shared/fault"
 	"punctual/shared/item"
 	"punctual/shared/job"
-	"punctual/shared/message"
 	"punctual/shared/process"
 	"punctual/shared/run"
 	"punctual/shared/search"
 	"punctual/shared/store"
-	"punctual/shared/telemetry"
 )
 
 // Store is what the stage reads.
 type Store interface {
+	store.JobReader
 	store.ContentReader
 	store.RunReader
 }
@@ -33,14 +29,12 @@ type Deps struct {
 	process.Base
 	Store Store
 	Index store.SearchWriter
-	Queue message.Sender // for changes that cannot be read
 }
 
 // Stage keeps the index up to date. It is safe for concurrent use.
 type Stage struct {
 	Deps
-	dags    *cache.Cache[run.Key, string]
-	records batch.Runner
+	dags *cache.Cache[run.Key, string]
 }
 
 const (
@@ -52,15 +46,9 @@ const (
 func New(d Deps) *Stage {
 	d.Base = d.WithDefaults()
 	return &Stage{
-		Deps:    d,
-		dags:    cache.New[run.Key](cache.Options[string]{Age: dagAge, Most: dagsKept, Now: d.Clock.Now}),
-		records: batch.Runner{Stage: "search", Log: d.Log, Meter: d.Meter},
+		Deps: d,
+		dags: cache.New[run.Key](cache.Options[string]{Age: dagAge, Most: dagsKept, Now: d.Clock.Now}),
 	}
-}
-
-// Handle indexes what the records change, and names those to redeliver.
-func (s *Stage) Handle(ctx context.Context, ev events.DynamoDBEvent) (events.DynamoDBEventResponse, error) {
-	return s.records.Stream(ctx, ev, s.Changes, s.quarantine), nil
 }
 
 // Changes brings the index up to date with changes of the jobs table, and returns one error for each. Of several
@@ -200,42 +188,4 @@ func (s *Stage) dagOf(ctx context.Context, k run.Key) (string, error) {
 		}
 		return is.Dag, err
 	})
-}
-
-// Rebuild writes the entries of all jobs that these items of the jobs table are of, and returns how many there were. A
-// row that cannot be read is reported and left out.
-func (s *Stage) Rebuild(ctx context.Context, items []item.Item) (n int, err error) {
-	var rows []job.Row
-	for _, i := range items {
-		if !isRow(i) {
-			continue
-		}
-		r, err := job.ParseRow(i)
-		if err != nil {
-			s.Log.ErrorContext(ctx, "a row could not be indexed", "keys", i.Str(contract.AttrPK)+" "+
-				i.Str(contract.AttrJobID), telemetry.Err, err)
-			continue
-		}
-		if search.Listed(r) {
-			rows = append(rows, r)
-		}
-	}
-	entries, err := s.entries(ctx, rows)
-	if err != nil {
-		return 0, err
-	}
-	updates := make([]search.Update, len(entries))
-	for n, e := range entries {
-		updates[n] = search.Update{Entry: e}
-	}
-	for _, err := range s.Index.PutEntries(ctx, updates) {
-		if err != nil {
-			return 0, err
-		}
-	}
-	return len(updates), nil
-}
-
-func (s *Stage) quarantine(ctx context.Context, a batch.Aside) error {
-	return s.Queue.Send(ctx, contract.FiringDead, message.Outgoing{Body: a.Body()})
 }

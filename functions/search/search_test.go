@@ -7,7 +7,6 @@ import (
 	"testing"
 	"time"
 
-	"punctual/functions/batch"
 	"punctual/functions/search"
 	"punctual/functions/stagetest"
 	"punctual/shared/contract"
@@ -24,10 +23,14 @@ import (
 // index counts what is written to an index.
 type index struct {
 	store.SearchWriter
-	put int
+	put    int
+	before func() // is called before entries are written; nil: nothing
 }
 
 func (x *index) PutEntries(ctx context.Context, updates []searches.Update) []error {
+	if x.before != nil {
+		x.before()
+	}
 	x.put += len(updates)
 	return x.SearchWriter.PutEntries(ctx, updates)
 }
@@ -42,8 +45,7 @@ type bench struct {
 func bubble(t *testing.T, name string, do func(b *bench)) {
 	stagetest.Bubble(t, name, memory.Options{}, func(s *stagetest.Bench) {
 		b := &bench{Bench: s, index: &index{SearchWriter: s.World.Search()}}
-		b.stage = search.New(search.Deps{Base: s.ProcessBase(), Store: s.Store, Index: b.index,
-			Queue: s.World.Queues()})
+		b.stage = search.New(search.Deps{Base: s.ProcessBase(), Store: s.Store, Index: b.index})
 		do(b)
 	})
 }
@@ -214,14 +216,17 @@ func TestSearch_AnswersForEachChange(t *testing.T) {
 	})
 	bubble(t, "has changes redelivered whose labels cannot be read now", func(b *bench) {
 		b.tagged(1, `{"env":"prod"}`)
-		ev := batch.StreamEventOfAll(b.changes()...)
+		changes := b.changes()
 		b.FaultFirst(1, stagetest.Every(memory.TableGet), memory.Fault{Fail: fault.Unavailable})
-		resp, err := b.stage.Handle(b.Context(), ev)
-		if err != nil || len(resp.BatchItemFailures) != 1 {
-			t.Fatalf("%+v, %v", resp, err)
+		failed := false
+		for _, err := range b.stage.Changes(b.Context(), changes) {
+			failed = failed || fault.Retryable(err)
 		}
-		if resp, err = b.stage.Handle(b.Context(), ev); err != nil || len(resp.BatchItemFailures) != 0 {
-			t.Errorf("%+v, %v", resp, err)
+		if !failed {
+			t.Error("all are said to be indexed")
+		}
+		for _, err := range b.stage.Changes(b.Context(), changes) {
+			b.Must(err)
 		}
 		if b.found(searches.Filter{}.With("env", "prod")) != 1 {
 			t.Errorf("%+v", b.all())
@@ -233,35 +238,4 @@ func withStatus(i item.Item, status string) item.Item {
 	i = maps.Clone(i)
 	i["status"] = status
 	return i
-}
-
-func TestSearch_RebuildsTheSameIndex(t *testing.T) {
-	t.Parallel()
-	bubble(t, "from the table alone", func(b *bench) {
-		for n := range 50 {
-			r := b.tagged(n, `{"env":"prod"}`)
-			if n%3 == 0 {
-				b.Put(deadOf(r))
-			}
-		}
-		b.follow()
-		before := b.all()
-		b.World.Search().Clear()
-		if len(b.all()) != 0 {
-			t.Fatal("it is not empty")
-		}
-		var items []item.Item
-		b.World.Table().Scan(contract.Jobs, func(i item.Item) bool { items = append(items, i); return true })
-		n, err := b.stage.Rebuild(b.Context(), items)
-		if err != nil || n != 50 {
-			t.Fatal(n, err)
-		}
-		same := slices.EqualFunc(before, b.all(), func(a, b searches.Entry) bool {
-			return a.ID == b.ID && a.Stage == b.Stage && a.Status == b.Status && a.Group == b.Group &&
-				maps.Equal(a.Tags, b.Tags) && a.DeadAt.Equal(b.DeadAt) && a.ExpiresAt.Equal(b.ExpiresAt)
-		})
-		if !same || len(before) != 50 {
-			t.Errorf("before %+v, after %+v", before, b.all())
-		}
-	})
 }

@@ -102,6 +102,7 @@ func TestTable_ConformsOverMiniStack(t *testing.T) {
 		t.Fatal(err)
 	}
 	conformance.Table(t, func(*testing.T) store.Table { return tables }, k)
+	conformance.Scan(t, func(*testing.T) conformance.ScanBench { return tables }, k)
 }
 
 func TestSearchTable_ConformsOverMiniStack(t *testing.T) {

@@ -34,14 +34,14 @@ func Search(t *testing.T, open func(*testing.T) SearchIndex, k Knobs) {
 
 const indexedJobs = 300
 
-// indexEntry is entry number n of some hundred jobs with few values.
-func indexEntry(t tenant.ID, n int, began time.Time) search.Entry {
+// IndexEntry is entry number n of jobs with few values, each made a millisecond after the one before.
+func IndexEntry(t tenant.ID, n int, began time.Time) search.Entry {
 	at := began.Add(time.Duration(n) * time.Millisecond)
 	e := search.Entry{
 		Key:   job.Key{Tenant: t, ID: job.DeterministicID(at, "entry", strconv.Itoa(n))},
 		Stage: 4, Status: job.Succeeded, Task: "task-" + strconv.Itoa(n%7), Pool: contract.Pools[n%2],
 		Priority: job.Normal, CreatedAt: at, DueAt: at.Add(time.Minute), FinishedAt: at.Add(2 * time.Minute),
-		Tags: map[string]string{"customer": strconv.Itoa(n % 50), "env": []string{"prod", "test"}[n%2]},
+		Tags: map[string]string{"customer": strconv.Itoa(n % 1000), "env": []string{"prod", "test"}[n%2]},
 	}
 	switch n % 10 {
 	case 3:
@@ -64,7 +64,7 @@ func anyFilter(r *rand.Rand, began time.Time) (f search.Filter) {
 	n := r.IntN(indexedJobs)
 	at := began.Add(time.Duration(n) * time.Millisecond)
 	for range 1 + r.IntN(3) {
-		switch r.IntN(13) {
+		switch r.IntN(14) {
 		case 0:
 			f.Status = []job.Status{job.Dead, job.Queued, job.Scheduled, job.Succeeded, job.Running}[r.IntN(5)]
 		case 1:
@@ -90,7 +90,9 @@ func anyFilter(r *rand.Rand, began time.Time) (f search.Filter) {
 		case 11:
 			f.DeadBefore = at.Add(2 * time.Minute)
 		case 12:
-			f.IDPrefix = string(indexEntry("t", n, began).ID[:6+r.IntN(21)])
+			f.Priority = []job.Priority{job.Normal, job.Low}[r.IntN(2)]
+		case 13:
+			f.IDPrefix = string(IndexEntry("t", n, began).ID[:6+r.IntN(21)])
 		}
 	}
 	return f
@@ -130,7 +132,7 @@ func findsWhatMatches(t T, x SearchIndex) {
 	var all []search.Entry
 	var updates []search.Update
 	for n := range indexedJobs {
-		all = append(all, indexEntry(who, n, began))
+		all = append(all, IndexEntry(who, n, began))
 		updates = append(updates, search.Update{Entry: all[n]})
 	}
 	r.Shuffle(len(updates), func(i, j int) { updates[i], updates[j] = updates[j], updates[i] })
@@ -165,7 +167,7 @@ func findsWhatMatches(t T, x SearchIndex) {
 
 func keepsTheLater(t T, x SearchIndex) {
 	who, began := ownTenant(), beganNow()
-	dead, open := indexEntry(who, 3, began), indexEntry(who, 3, began)
+	dead, open := IndexEntry(who, 3, began), IndexEntry(who, 3, began)
 	open.Status, open.Stage, open.DeadAt, open.Group, open.Code = job.Scheduled, 3, time.Time{}, "", ""
 	for _, u := range []search.Update{{Entry: open}, {Entry: dead, Found: true}, {Entry: open}, {Entry: dead}} {
 		putAll(t, x, []search.Update{u})
@@ -181,7 +183,7 @@ func keepsTheLater(t T, x SearchIndex) {
 
 func followsChanges(t T, x SearchIndex) {
 	who, began := ownTenant(), beganNow()
-	dead := indexEntry(who, 3, began)
+	dead := IndexEntry(who, 3, began)
 	alive := dead
 	alive.Stage, alive.Status, alive.DeadAt, alive.Group, alive.Code = 9, job.Scheduled, time.Time{}, "", ""
 	alive.Tags = map[string]string{"env": "other"}
@@ -207,12 +209,12 @@ func followsChanges(t T, x SearchIndex) {
 
 func countsCauses(t T, x SearchIndex) {
 	who, began := ownTenant(), beganNow()
-	webhook := indexEntry(who, 3, began)
-	webhook.ID, webhook.Task = indexEntry(who, 4, began).ID, search.WebhookTask
+	webhook := IndexEntry(who, 3, began)
+	webhook.ID, webhook.Task = IndexEntry(who, 4, began).ID, search.WebhookTask
 	updates := []search.Update{{Entry: webhook}}
 	const each = 5
 	for n := range 7 * each {
-		updates = append(updates, search.Update{Entry: indexEntry(who, 10*n+3, began)})
+		updates = append(updates, search.Update{Entry: IndexEntry(who, 10*n+3, began)})
 	}
 	putAll(t, x, updates)
 	found, err := x.DeadGroups(t.Context(), who, time.Time{}, began.Add(time.Hour))
@@ -225,7 +227,7 @@ func countsCauses(t T, x SearchIndex) {
 			t.Errorf("%+v", g)
 		}
 	}
-	last := indexEntry(who, 10*(7*each-1)+3, began)
+	last := IndexEntry(who, 10*(7*each-1)+3, began)
 	late, err := x.DeadGroups(t.Context(), who, last.DeadAt, began.Add(time.Hour))
 	if err != nil || len(late.Groups) != 1 || late.Groups[0].Count != 1 || late.Groups[0].Example != last.ID {
 		t.Errorf("%+v, %v", late, err)
@@ -234,7 +236,7 @@ func countsCauses(t T, x SearchIndex) {
 
 func hidesWhatIsGone(t T, x SearchIndex) {
 	who, began := ownTenant(), beganNow()
-	kept, expired, removed := indexEntry(who, 0, began), indexEntry(who, 13, began), indexEntry(who, 23, began)
+	kept, expired, removed := IndexEntry(who, 0, began), IndexEntry(who, 13, began), IndexEntry(who, 23, began)
 	kept.ExpiresAt, expired.ExpiresAt = began.Add(1000*time.Hour), began.Add(time.Minute)
 	putAll(t, x, []search.Update{{Entry: kept}, {Entry: expired}, {Entry: removed}})
 	for _, e := range []search.Entry{removed, expired, removed} {

@@ -45,6 +45,14 @@ func TestWorld_ConformsToAWS(t *testing.T) {
 			}, virtual)
 		})
 	}
+	for name, o := range map[string]memory.Options{
+		"a kind world": {}, "a world whose pages are often empty": {EmptyPages: true},
+	} {
+		t.Run("a whole table of "+name+" is read as one of DynamoDB", func(t *testing.T) {
+			t.Parallel()
+			conformance.Scan(t, func(t *testing.T) conformance.ScanBench { return open(t, o).Table() }, virtual)
+		})
+	}
 	t.Run("the index of jobs in memory behaves as that in a table", func(t *testing.T) {
 		t.Parallel()
 		conformance.Search(t, func(t *testing.T) conformance.SearchIndex {

@@ -17,6 +17,7 @@ const (
 	TableWrite      = "table.write"
 	TableCommit     = "table.commit"
 	TableQuery      = "table.query"
+	TableScan       = "table.scan"
 	TableIdentity   = "table.identity"
 	TableStream     = "table.stream"
 	QueueSend       = "queue.send" // each batch of ten

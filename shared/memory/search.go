@@ -13,7 +13,6 @@ import (
 	"time"
 
 	"punctual/shared/contract"
-	"punctual/shared/item"
 	"punctual/shared/job"
 	"punctual/shared/search"
 	"punctual/shared/tenant"
@@ -433,24 +432,4 @@ func (x *SearchIndex) asOf() time.Time {
 		return s.records[max(n, 0)].at.UTC().Truncate(time.Millisecond)
 	}
 	return now.UTC().Truncate(time.Millisecond)
-}
-
-// Scan calls visit with each item of a table, in no order, until it returns false. Items that are written meanwhile may
-// be missed.
-func (t *Table) Scan(table string, visit func(item.Item) bool) {
-	s := t.spaces[table]
-	for n := range s.buckets {
-		b := &s.buckets[n]
-		b.mu.RLock()
-		items := make([]item.Item, 0, len(b.rows))
-		for _, r := range b.rows {
-			items = append(items, r.item)
-		}
-		b.mu.RUnlock()
-		for _, i := range items {
-			if !visit(i) {
-				return
-			}
-		}
-	}
 }

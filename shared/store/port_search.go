@@ -4,9 +4,18 @@ import (
 	"context"
 	"time"
 
+	"punctual/shared/item"
 	"punctual/shared/search"
 	"punctual/shared/tenant"
 )
+
+// Scanner reads whole tables: shared/aws/table and shared/memory give it.
+type Scanner interface {
+	// Scan reads the next page of a table, in no order: up to limit items, the first of which follow cursor ("" is the
+	// beginning). An empty page with a Cursor is not the end. An item that is there all the time is read once. Of those
+	// that are written meanwhile some are left out, and items whose time has ended may be among them.
+	Scan(ctx context.Context, table, cursor string, limit int) (item.Page, error)
+}
 
 // SearchReader finds jobs in the index, which follows the jobs table. The row decides: a caller reads the row of each
 // entry by its key and leaves out what no longer matches.

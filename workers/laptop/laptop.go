@@ -24,7 +24,6 @@ import (
 	"punctual/functions/console"
 	"punctual/shared/clock"
 	"punctual/shared/contract"
-	"punctual/shared/item"
 	"punctual/shared/memory"
 	"punctual/shared/telemetry"
 	"punctual/shared/tenant"
@@ -183,8 +182,7 @@ func (s *server) serve(ctx context.Context) error {
 	if err := sys.DefineHandlers(context.Background(), tenant.Local, registry); err != nil {
 		return fmt.Errorf("defining a task for each handler: %w", err)
 	}
-	err := sys.Reindex(ctx, func(visit func(item.Item) bool) { s.world.Table().Scan(contract.Jobs, visit) })
-	if err != nil {
+	if err := sys.Reindex(context.WithoutCancel(ctx), s.world.Table()); err != nil {
 		return fmt.Errorf("indexing the jobs: %w", err)
 	}
 
@@ -216,7 +214,7 @@ func (s *server) serve(ctx context.Context) error {
 			s.Ending()
 		}
 	})
-	err = sys.Run(ctx)
+	err := sys.Run(ctx)
 	stop()
 	<-begun
 	s.drain.finish()

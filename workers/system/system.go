@@ -18,7 +18,6 @@ import (
 	"punctual/functions/stream"
 	"punctual/functions/sweeper"
 	"punctual/shared/contract"
-	"punctual/shared/item"
 	"punctual/shared/job"
 	"punctual/shared/process"
 	"punctual/shared/store"
@@ -72,9 +71,7 @@ func Compose(p Ports, o Options) *System {
 	var index *search.Stage
 	if p.Search != nil {
 		at = p.of("search")
-		index = search.New(search.Deps{
-			Base: base(at, "search"), Store: storeOf(at), Index: at.Search, Queue: at.Queues,
-		})
+		index = search.New(search.Deps{Base: base(at, "search"), Store: storeOf(at), Index: at.Search})
 		others = append(others, index.Changes)
 	}
 	// All changes of the table: what became of jobs, counted once the others are done with a change.
@@ -174,19 +171,9 @@ func (s *System) DefineHandlers(ctx context.Context, t tenant.ID, r *worker.Regi
 	return nil
 }
 
-// Reindex makes the index from the items of the jobs table, which scan visits in any order until visit returns false.
-func (s *System) Reindex(ctx context.Context, scan func(visit func(item.Item) bool)) (err error) {
-	var lot []item.Item
-	scan(func(i item.Item) bool {
-		if lot = append(lot, i); len(lot) == store.ReadAtOnce {
-			_, err = s.index.Rebuild(ctx, lot)
-			lot = lot[:0]
-		}
-		return err == nil
-	})
-	if err == nil {
-		_, err = s.index.Rebuild(ctx, lot)
-	}
+// Reindex makes the index from the jobs table.
+func (s *System) Reindex(ctx context.Context, jobs store.Scanner) error {
+	_, err := (&search.Rebuild{Stage: s.index, Jobs: jobs}).Handle(ctx, search.Progress{})
 	return err
 }
 

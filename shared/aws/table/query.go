@@ -54,6 +54,33 @@ func (t *Table) Query(ctx context.Context, q item.Query) (item.Page, error) {
 	return page, err
 }
 
+// Scan reads one page of a whole table.
+func (t *Table) Scan(ctx context.Context, table, cursor string, limit int) (page item.Page, err error) {
+	if _, ok := t.schemas[table]; !ok {
+		return page, fault.New(fault.NotFound, nil, "table %q", table)
+	}
+	after, err := decodeCursor(cursor)
+	if err != nil || limit < 1 {
+		return page, fault.New(fault.Invalid, err, "reading table %s: a limit and a cursor of ours are needed", table)
+	}
+	ctx, cancel := context.WithTimeout(ctx, callIn)
+	defer cancel()
+	t.used.call()
+	out, err := t.db.Scan(ctx, &dynamodb.ScanInput{
+		TableName: aws.String(t.name(table)), ExclusiveStartKey: after, Limit: aws.Int32(int32(min(limit, maxPage))),
+		ReturnConsumedCapacity: types.ReturnConsumedCapacityIndexes,
+	})
+	if err != nil {
+		return page, session.Fault(err, "reading table %s", table)
+	}
+	t.used.read(table, out.ConsumedCapacity)
+	for _, attributes := range out.Items {
+		page.Items = append(page.Items, decode(attributes))
+	}
+	page.Cursor, err = encodeCursor(out.LastEvaluatedKey)
+	return page, err
+}
+
 // keys are the key attributes of what is queried.
 type keys struct {
 	pk, sk   string // sk "" where there is none
