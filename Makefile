@@ -194,6 +194,10 @@ destroy: ## Deletes the stacks of TARGET; the data of prod stays.
 token: ## Prints a token of TENANT for SCOPES (read write) from the user pool of auth=cognito.
 	@sh infra/token.sh "$(TARGET)" "$(REGION)" "$(SETTINGS)" "$(TENANT)" "$(SCOPES)"
 
+.PHONY: reindex
+reindex: ## Makes the index of jobs (search=yes) anew, which finds jobs that were there before it.
+	@sh infra/reindex.sh "$(TARGET)" "$(REGION)" "$(SETTINGS)" '$(FROM)'
+
 .PHONY: account
 account: ## Tests a whole deployment in ACCOUNT and deletes it; 90 minutes, about a dollar.
 	@[ -n "$(ACCOUNT)" ] || { echo "account: ACCOUNT is not set: the 12 digits of an AWS account of your own" >&2; exit 1; }

@@ -5,7 +5,7 @@
 # that a deploy has no terminal to ask at and was not told what to do without.
 issuer=$1 audience=$2 target=$3 settings=$4 goal=${5:-deploy} stacks=$6 approval=$7
 targets="dev prod emulator"
-known="prefix shards schedule_quota audit_days usage_tags tenant_rate tenant_burst jwks tenant_claim scope_claim audience_claim tenant_scope group_claim scope_prefix console_client console_scope console_audience console_origins auth tenants concurrency hold jobs_stream zone_layer backup_account capacity waf mail page http_allow zones operators reach functions"
+known="prefix shards schedule_quota audit_days usage_tags search tenant_rate tenant_burst jwks tenant_claim scope_claim audience_claim tenant_scope group_claim scope_prefix console_client console_scope console_audience console_origins auth tenants concurrency hold jobs_stream zone_layer backup_account capacity waf mail page http_allow zones operators reach functions"
 own="target region account issuer audience" # said by variables of their own
 lacks=0
 lack() {

@@ -51,6 +51,22 @@ func (s Stage) Store() *store.Store {
 	return store.New(table.New(s.Config, s.Env.TableName), blob.New(s.Config, s.Env.Bucket))
 }
 
+// Search returns the index of jobs, nil where the deployment has none.
+func (s Stage) Search() *store.SearchTable {
+	if !s.Env.Search {
+		return nil
+	}
+	return store.NewSearchTable(nil, table.New(s.Config, s.Env.TableName))
+}
+
+// SearchReader is Search for those who read it.
+func (s Stage) SearchReader() store.SearchReader {
+	if x := s.Search(); x != nil {
+		return x
+	}
+	return nil
+}
+
 // Queues returns the queues of the deployment.
 func (s Stage) Queues() *queue.Queues { return queue.New(s.Config, s.Env.QueueName) }
 

@@ -34,8 +34,9 @@ type RESTProps struct {
 
 // Routes are the functions that answer.
 type Routes struct {
-	Read, Write Function // GET and HEAD go to the one, everything else to the other
-	Authorizer  Function // unless requests are signed
+	Read, Write Function  // GET and HEAD go to the one, everything else to the other
+	Search      *Function // gets the lists of jobs and dead letters instead of Read; nil: there is none
+	Authorizer  Function  // unless requests are signed
 }
 
 // REST is the gateway of the API. Its only routes are those without a token. The functions answer all others, so that a
@@ -104,10 +105,22 @@ func (r REST) Route(p Routes) {
 	page := api.Root().AddResource(jsii.String(consolePath), nil) // it has no data; what it asks for needs a token
 	page.AddMethod(get, read, open)
 	page.AddResource(jsii.String("{proxy+}"), nil).AddMethod(get, read, open)
-	rest := api.Root().AddResource(jsii.String("{proxy+}"), nil)
-	rest.AddMethod(get, read, guarded)
-	rest.AddMethod(jsii.String("HEAD"), read, guarded)
-	rest.AddMethod(jsii.String("ANY"), write, guarded)
+	route := func(at awsapigateway.IResource, path string, read awsapigateway.Integration) awsapigateway.IResource {
+		to := at.AddResource(jsii.String(path), nil)
+		to.AddMethod(get, read, guarded)
+		to.AddMethod(jsii.String("HEAD"), read, guarded)
+		to.AddMethod(jsii.String("ANY"), write, guarded)
+		return to
+	}
+	const others = "{proxy+}"
+	route(api.Root(), others, read)
+	if p.Search != nil {
+		search := through(*p.Search)
+		route(route(api.Root(), "jobs", search), others, read)
+		letters := route(api.Root(), "dead-letters", search)
+		route(letters, "groups", search)
+		route(letters, others, read)
+	}
 }
 
 // accessLog is one line of JSON per request: who, what, how long. No header, no body, no query:

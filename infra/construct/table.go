@@ -13,7 +13,9 @@ import (
 type TablesProps struct {
 	Name func(logical string) string // the real name of each
 	Key  Key
-	Keep bool // retain, and refuse deletion
+	Keep bool // retain, and refuse deletion; but for what is made from another table
+
+	Search bool // with the index of jobs
 
 	// Least and Most are provisioned units per second of every table and index; 0 and 0, the
 	// default, is on demand.
@@ -26,16 +28,20 @@ type TablesProps struct {
 // RecoveryDays is how far back tables can be restored.
 const RecoveryDays = 35
 
-// Tables are all tables of contract.Schemas.
+// Tables are all tables of contract.Schemas, and of contract.AllSchemas with the index of jobs.
 type Tables struct {
 	key    Key
 	tables map[string]awsdynamodb.TableV2
 }
 
-// NewTables makes them, each with point-in-time recovery of RecoveryDays.
+// NewTables makes them, each with point-in-time recovery of RecoveryDays, but for what is made from another table.
 func NewTables(scope constructs.Construct, p TablesProps) Tables {
 	t := Tables{key: p.Key, tables: map[string]awsdynamodb.TableV2{}}
-	for _, s := range contract.Schemas() {
+	schemas := contract.Schemas()
+	if p.Search {
+		schemas = contract.AllSchemas()
+	}
+	for _, s := range schemas {
 		t.tables[s.Name] = newTable(scope, s, p)
 	}
 	return t
@@ -54,15 +60,18 @@ func (t Tables) After(all ...constructs.IDependable) {
 }
 
 func newTable(scope constructs.Construct, s contract.Schema, p TablesProps) awsdynamodb.TableV2 {
+	keep := p.Keep && !s.Remade
 	props := &awsdynamodb.TablePropsV2{
-		TableName:    jsii.String(p.Name(s.Name)),
-		PartitionKey: attribute(s.PK, false),
-		Billing:      p.billing(),
-		Encryption:   awsdynamodb.TableEncryptionV2_CustomerManagedKey(p.Key.kms, nil),
-		PointInTimeRecoverySpecification: &awsdynamodb.PointInTimeRecoverySpecification{
+		TableName:          jsii.String(p.Name(s.Name)),
+		PartitionKey:       attribute(s.PK, false),
+		Billing:            p.billing(),
+		Encryption:         awsdynamodb.TableEncryptionV2_CustomerManagedKey(p.Key.kms, nil),
+		DeletionProtection: jsii.Bool(keep), RemovalPolicy: removal(keep),
+	}
+	if !s.Remade {
+		props.PointInTimeRecoverySpecification = &awsdynamodb.PointInTimeRecoverySpecification{
 			PointInTimeRecoveryEnabled: jsii.Bool(true), RecoveryPeriodInDays: jsii.Number(RecoveryDays),
-		},
-		DeletionProtection: jsii.Bool(p.Keep), RemovalPolicy: removal(p.Keep),
+		}
 	}
 	if s.SK != "" {
 		props.SortKey = attribute(s.SK, false)
@@ -146,6 +155,7 @@ const (
 	Update  Verb = "dynamodb:UpdateItem"
 	Delete  Verb = "dynamodb:DeleteItem"
 	Check   Verb = "dynamodb:ConditionCheckItem"
+	Scan    Verb = "dynamodb:Scan"
 )
 
 // GrantItems lets a role do verbs with the items of a table.

@@ -68,6 +68,31 @@ func bulkAccess() access {
 	a.items[3].verbs = append(a.items[3].verbs, construct.GetMany) // tasks
 	a.items[4].verbs = append(a.items[4].verbs, construct.Delete, construct.Check)
 	a.queries[0].indexes = append(a.queries[0].indexes, contract.GroupIndex, contract.DeadIndex)
+	a.items = append(a.items, items{contract.Search, []construct.Verb{construct.GetMany}})
+	a.queries = append(a.queries, query{contract.Search, []string{""}})
+	return a
+}
+
+// searchAccess is what lists and searches of jobs take.
+func searchAccess() access {
+	return access{
+		items: []items{
+			{contract.Jobs, []construct.Verb{construct.GetMany}},
+			{contract.Claims, []construct.Verb{construct.GetMany}},
+			{contract.Tasks, []construct.Verb{construct.Get}}, {contract.Search, []construct.Verb{construct.GetMany}},
+		},
+		queries: []query{
+			{contract.Jobs, []string{"", contract.GroupIndex, contract.DeadIndex, contract.DueIndex}},
+			{contract.Tasks, []string{""}}, {contract.Search, []string{""}},
+		},
+		under: []under{{contract.Tasks, "quota#", []construct.Verb{construct.Update}}},
+	}
+}
+
+// without is a without the rights to a table.
+func (a access) without(table string) access {
+	a.items = slices.DeleteFunc(slices.Clone(a.items), func(i items) bool { return i.table == table })
+	a.queries = slices.DeleteFunc(slices.Clone(a.queries), func(q query) bool { return q.table == table })
 	return a
 }
 

@@ -56,6 +56,7 @@ const (
 	urgentLateMS           = 60_000
 	flightMost             = 90_000 // SQS goes silent at 120,000
 	lagMS                  = 180_000
+	searchMost             = 10_000    // what a search says it has
 	followMost             = 3_600_000 // the stream keeps what happened for a day
 	passMS                 = 45_000
 	stillMS                = 600_000
@@ -213,6 +214,11 @@ func alarms(s target.Settings) []alarm {
 	add(alarm{name: "changes-stand-still", runbook: "changes-late",
 		means:  "Nothing has followed the jobs table for an hour; after a day, events and counts of jobs are lost.",
 		metric: fn(Changes, "IteratorAge", "Maximum"), over: followMost, bad: 3, of: 3})
+	if s.Search {
+		add(alarm{name: "search-late", runbook: "search-late",
+			means:  "The index of jobs is more than ten seconds behind; searches miss what happened since then.",
+			metric: fn(Changes, "IteratorAge", "Maximum"), over: searchMost, bad: 3, of: 3})
+	}
 	add(alarm{name: "webhook-disabled", runbook: "webhook-disabled",
 		means:  "A webhook was disabled because of its failures; no events are sent there any more.",
 		metric: own(5, telemetry.WebhooksDisabled, "Sum"), over: 0, bad: 1, of: 1})
@@ -309,6 +315,9 @@ func alarms(s target.Settings) []alarm {
 			over:   0, bad: 2, of: 3, pages: true})
 	}
 	for _, p := range partsOf(s) {
+		if p.name == Reindex { // who calls it sees its errors
+			continue
+		}
 		if slices.ContainsFunc(passes, func(of pass) bool { return of.function == p.name }) {
 			continue // *-silent counts the passes that succeed, whatever keeps the others from it
 		}
@@ -327,7 +336,11 @@ func alarms(s target.Settings) []alarm {
 			metric: fn(p.name, "Throttles", "Sum"),
 			over:   0, bad: 3, of: 5})
 	}
-	for _, t := range contract.Schemas() {
+	schemas := contract.Schemas()
+	if s.Search {
+		schemas = contract.AllSchemas()
+	}
+	for _, t := range schemas {
 		table := names.TableName(t.Name)
 		for _, kind := range []string{"Write", "Read"} {
 			add(alarm{name: fmt.Sprintf("%s-%s-throttled", t.Name, strings.ToLower(kind)), runbook: "table-throttled",

@@ -31,7 +31,7 @@ func NewData(scope constructs.Construct, s target.Settings) Data {
 	d.Key = construct.NewKey(stack, "Key", s.Prefix, s.Keep)
 	d.Key.GrantService("cloudwatch.amazonaws.com") // alarms notify an encrypted topic
 	d.Tables = construct.NewTables(stack, construct.TablesProps{
-		Name: names.TableName, Key: d.Key, Keep: s.Keep,
+		Name: names.TableName, Key: d.Key, Keep: s.Keep, Search: s.Search,
 		Least: s.Tables.Provisioned.Least, Most: s.Tables.Provisioned.Most,
 		WarmWrites: s.Tables.WarmWrites, WarmReads: s.Tables.WarmReads,
 	})

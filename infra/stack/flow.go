@@ -94,8 +94,24 @@ func (v vars) usageTags() []construct.Var {
 	return []construct.Var{{Name: "PUNCTUAL_USAGE_TAGS", Value: strings.Join(v.s.UsageTags, ",")}}
 }
 
-// counting is what the second reader of the stream needs.
-func (v vars) counting() []construct.Var { return append(v.base(), v.usageTags()...) }
+// searching says that there is the index of jobs.
+func (v vars) searching() []construct.Var {
+	if !v.s.Search {
+		return nil
+	}
+	return []construct.Var{{Name: "PUNCTUAL_SEARCH", Value: "yes"}}
+}
+
+// following is what the second reader of the stream needs.
+func (v vars) following() []construct.Var {
+	return slices.Concat(v.base(), v.usageTags(), v.searching())
+}
+
+// finding is what a part of the API needs that finds jobs by the index.
+func (v vars) finding() []construct.Var { return append(v.api(), v.searching()...) }
+
+// operating is what the consumer of operations needs.
+func (v vars) operating() []construct.Var { return append(v.releasing(), v.searching()...) }
 
 func (v vars) api() []construct.Var {
 	env := append(v.timerVars(), construct.Var{Name: "PUNCTUAL_SCHEDULE_QUOTA", Value: strconv.Itoa(v.s.Quota)},
@@ -178,6 +194,7 @@ func (v vars) tokens() []construct.Var {
 // Names of the functions.
 const (
 	APIRead    = "api-read"
+	APISearch  = "api-search" // where there is the index of jobs
 	APIWrite   = "api-write"
 	Authorizer = "authorizer"
 	Stream     = "stream"
@@ -189,6 +206,7 @@ const (
 	Redrive    = "redrive"
 	Bulk       = "bulk"
 	Forecast   = "prewarm"
+	Reindex    = "reindex" // where there is the index of jobs
 )
 
 // minute is the time that a pass of each minute gets: it may overlap the next one.
@@ -221,8 +239,12 @@ func parts() []part {
 			},
 		},
 		{
+			name: APISearch, program: "api", about: "REST: lists and searches of jobs", timeout: 29 * time.Second,
+			mib: 512, env: vars.finding, may: searchAccess(),
+		},
+		{
 			name: APIWrite, program: "api", about: "REST: what changes something", timeout: 29 * time.Second, mib: 512,
-			env: vars.api,
+			env: vars.finding,
 			may: access{
 				items: []items{
 					{contract.Jobs, []construct.Verb{construct.Get, construct.GetMany, construct.Put, construct.Update,
@@ -237,11 +259,13 @@ func parts() []part {
 						construct.Delete, construct.Check}},
 					{contract.Dags, []construct.Verb{construct.Get, construct.Put, construct.Update}},
 					{contract.Audit, []construct.Verb{construct.Put}}, // no entry is changed or deleted
+					{contract.Search, []construct.Verb{construct.GetMany}},
 				},
 				queries: []query{
 					{contract.Jobs, []string{"", contract.DueIndex, contract.GroupIndex, contract.DeadIndex}},
 					{contract.Schedules, []string{""}}, {contract.Tasks, []string{""}}, {contract.Runs, []string{""}},
-					{contract.Dags, []string{""}}, // that use a limit, before it is deleted
+					{contract.Dags, []string{""}},   // that use a limit, before it is deleted
+					{contract.Search, []string{""}}, // a dry run counts
 				},
 				sends: append(contract.FiringQueues(), contract.DispatchQueue, contract.RedriveQueue,
 					contract.BulkQueue),
@@ -256,13 +280,14 @@ func parts() []part {
 			may: access{sends: append(contract.FiringQueues(), contract.DispatchQueue, contract.FiringDead)},
 		},
 		{
-			name: Changes, program: "changes", about: "Follows the jobs table: events, counts of jobs",
-			timeout: 60 * time.Second, mib: 256, env: vars.counting,
+			name: Changes, program: "changes", about: "Follows the jobs table: events, index, counts",
+			timeout: 60 * time.Second, mib: 256, env: vars.following,
 			may: access{
 				items: []items{ // labels of jobs, and the dags of runs; deliveries; webhooks
 					{contract.Jobs, []construct.Verb{construct.Get, construct.GetMany, construct.Put}},
 					{contract.Runs, []construct.Verb{construct.Get}},
 					{contract.Tasks, []construct.Verb{construct.Get, construct.Put, construct.Update}},
+					{contract.Search, []construct.Verb{construct.Put, construct.Delete}},
 				},
 				queries: []query{{contract.Tasks, []string{""}}},
 				sends:   []string{contract.FiringQueue(contract.DefaultPool, "normal"), contract.FiringDead},
@@ -300,7 +325,7 @@ func parts() []part {
 		},
 		{
 			name: Bulk, program: "bulk", about: "Continues operations on many jobs", timeout: 30 * time.Second,
-			mib: 512, env: vars.releasing, may: bulkAccess(),
+			mib: 512, env: vars.operating, may: bulkAccess(),
 		},
 		{
 			name: Forecast, program: "forecast", about: "Each minute: how many workers the next half hour wants",
@@ -311,14 +336,35 @@ func parts() []part {
 				queries: []query{{contract.Jobs, due}},
 			},
 		},
+		{
+			name: Reindex, program: "search", about: "Makes the index of jobs anew, when it is asked to",
+			timeout: time.Minute, mib: 512, env: vars.base,
+			may: access{
+				items: []items{
+					{contract.Jobs, []construct.Verb{construct.Scan, construct.GetMany}},
+					{contract.Runs, []construct.Verb{construct.Get}},
+					{contract.Search, []construct.Verb{construct.Put, construct.Delete}},
+				},
+			},
+		},
 	}
 }
 
-// partsOf lists the functions of a deployment: where API Gateway verifies signatures, there is no
-// authorizer.
+// partsOf lists the functions of a deployment: where API Gateway verifies signatures, there is no authorizer; where
+// there is no index of jobs, nothing may use it.
 func partsOf(s target.Settings) []part {
-	return slices.DeleteFunc(parts(),
-		func(p part) bool { return p.name == Authorizer && s.Tokens.Auth == target.ByIAM })
+	var list []part
+	for _, p := range parts() {
+		if p.name == Authorizer && s.Tokens.Auth == target.ByIAM ||
+			(p.name == APISearch || p.name == Reindex) && !s.Search {
+			continue
+		}
+		if !s.Search {
+			p.may = p.may.without(contract.Search)
+		}
+		list = append(list, p)
+	}
+	return list
 }
 
 // Programs lists the folders of functions/ that are deployed, each once.
@@ -354,7 +400,8 @@ func NewFlow(scope constructs.Construct, s target.Settings, d Data) Flow {
 		output(stack, "ConsoleUrl", f.API.ConsoleURL(), "The console page; who may sign in says infra/auth.md")
 		output(stack, "ConsoleClient", v.page, "The client with which people sign in to it")
 	}
-	reserved := map[string]int{APIRead: s.Flow.Reads, APIWrite: s.Flow.Writes, Authorizer: s.Flow.Authorizer}
+	reserved := map[string]int{APIRead: s.Flow.Reads, APIWrite: s.Flow.Writes, Authorizer: s.Flow.Authorizer,
+		APISearch: s.Flow.Searches}
 	for _, p := range partsOf(s) {
 		fn := construct.NewFunction(stack, p.name, construct.FunctionProps{
 			Name: s.Prefix + "-" + p.name, About: "Punctual. " + p.about, Folder: filepath.Join(s.Origin.Functions,
@@ -368,10 +415,17 @@ func NewFlow(scope constructs.Construct, s target.Settings, d Data) Flow {
 	}
 	f.feed(s, d)
 	if s.Tokens.Auth == target.ByIAM {
-		construct.GrantTags(f.byName[APIRead].Role)
-		construct.GrantTags(f.byName[APIWrite].Role)
+		for _, name := range []string{APIRead, APIWrite, APISearch} {
+			if fn, is := f.byName[name]; is {
+				construct.GrantTags(fn.Role)
+			}
+		}
 	}
-	f.API.Route(construct.Routes{Read: f.byName[APIRead], Write: f.byName[APIWrite], Authorizer: f.byName[Authorizer]})
+	routes := construct.Routes{Read: f.byName[APIRead], Write: f.byName[APIWrite], Authorizer: f.byName[Authorizer]}
+	if search, is := f.byName[APISearch]; is {
+		routes.Search = &search
+	}
+	f.API.Route(routes)
 	if s.API.WAF {
 		construct.NewWAF(stack, "Waf", s.Prefix, f.API)
 	}
@@ -386,7 +440,7 @@ func NewFlow(scope constructs.Construct, s target.Settings, d Data) Flow {
 func (f Flow) feed(s target.Settings, d Data) {
 	f.byName[Stream].FeedFromStream(d.Tables, contract.Jobs, d.Queues.Queue(contract.FiringDead),
 		s.Flow.Stream, !s.Hold, s.JobsStream)
-	f.byName[Changes].FollowStream(d.Tables, contract.Jobs, d.Queues.Queue(contract.FiringDead), followed(),
+	f.byName[Changes].FollowStream(d.Tables, contract.Jobs, d.Queues.Queue(contract.FiringDead), followed(s),
 		!s.Hold, s.JobsStream)
 	f.byName[Dispatch].FeedFromQueue(d.Queues, contract.DispatchQueue, s.Flow.Settle, !s.Hold)
 	f.byName[Status].FeedFromQueue(d.Queues, contract.ReportQueue, s.Flow.Settle, !s.Hold)
@@ -399,14 +453,20 @@ func (f Flow) feed(s target.Settings, d Data) {
 }
 
 // What follows the jobs table is called with batches of some seconds, as no request waits for counts and calls cost.
+// Where there is the index of jobs, searches want what happened a second ago.
 const (
 	followBatch  = 1000 // about 3 MB of the 6 that a call takes
 	followWait   = 20 * time.Second
+	searchWait   = time.Second
 	followWindow = 90 * time.Second // what is counted shows at its end, two minutes later at most
 )
 
-func followed() construct.Followed {
-	return construct.Followed{Batch: followBatch, Wait: followWait, Window: followWindow}
+func followed(s target.Settings) construct.Followed {
+	wait := followWait
+	if s.Search {
+		wait = searchWait
+	}
+	return construct.Followed{Batch: followBatch, Wait: wait, Window: followWindow}
 }
 
 // canaries deploy each function by a canary. It ends if the new version fails more often than the old version does in
@@ -420,11 +480,14 @@ func followed() construct.Followed {
 func (f Flow) canaries(s target.Settings) {
 	canary := construct.NewCanary(f.Stack, s.Prefix)
 	for _, p := range partsOf(s) {
+		if p.name == Reindex { // an operator calls it, and sees its errors
+			continue
+		}
 		fn, share := f.byName[p.name], construct.Tenth
 		var metric awscloudwatch.IMetric
 		over := float64(canaryPoints)
 		switch p.name {
-		case APIRead, APIWrite:
+		case APIRead, APIWrite, APISearch:
 			metric = f.worse(s, p.name, telemetry.RequestsFailed)
 		case Authorizer:
 			metric, over = f.worse(s, p.name, ""), canaryRefused

@@ -26,7 +26,7 @@ func (d *synthesized) function(t *testing.T, name string) object {
 
 func TestFunctions_RunOnTheirOwnRuntimeWithBoundedLogs(t *testing.T) {
 	t.Parallel()
-	for _, p := range parts() {
+	for _, p := range partsOf(prod().settings) {
 		f := prod().function(t, p.name)
 		if f["Runtime"] != "provided.al2023" || compact(f["Architectures"]) != `["arm64"]` ||
 			f["Handler"] != "bootstrap" {
@@ -49,7 +49,7 @@ func TestFunctions_RunOnTheirOwnRuntimeWithBoundedLogs(t *testing.T) {
 
 func TestFunctions_TakeTimeZoneRulesFromALayer(t *testing.T) {
 	t.Parallel()
-	for _, p := range parts() {
+	for _, p := range partsOf(prod().settings) {
 		if layers := compact(held().function(t, p.name)["Layers"]); layers != `["`+zoneLayer+`"]` {
 			t.Errorf("%s has the layers %s", p.name, layers)
 		}
@@ -71,9 +71,10 @@ func TestFunctions_GetTheEnvironmentThatTheyRead(t *testing.T) {
 		Sweeper:  {"PUNCTUAL_BUCKET"},
 		Dispatch: {"PUNCTUAL_BUCKET", "PUNCTUAL_TIMER_ROLE", "PUNCTUAL_TIMER_TARGET"}, Status: {"PUNCTUAL_BUCKET"},
 		Redrive: {"PUNCTUAL_BUCKET"}, Bulk: {"PUNCTUAL_BUCKET"}, Forecast: {"PUNCTUAL_PREFIX"},
+		APISearch: {"PUNCTUAL_BUCKET", "PUNCTUAL_TIMER_ROLE", "PUNCTUAL_TIMER_TARGET"}, Reindex: {"PUNCTUAL_PREFIX"},
 	}
-	for _, d := range []*synthesized{prod(), emulator(), other()} {
-		for _, p := range parts() {
+	for _, d := range []*synthesized{prod(), emulator(), other(), searching()} {
+		for _, p := range partsOf(d.settings) {
 			vars, _ := at(d.function(t, p.name), "Environment.Variables").(object)
 			env, err := contract.LoadEnv(func(name string) (string, bool) {
 				v, ok := vars[name]
@@ -85,6 +86,10 @@ func TestFunctions_GetTheEnvironmentThatTheyRead(t *testing.T) {
 			if err != nil {
 				t.Errorf("%s %s: %v", d.settings.Target, p.name, err)
 				continue
+			}
+			if uses := p.name == APISearch || p.name == APIWrite || p.name == Changes || p.name == Bulk; env.Search !=
+				(uses && d.settings.Search) {
+				t.Errorf("%s %s is given the index: %t", d.settings.Target, p.name, env.Search)
 			}
 			if p.name != Authorizer && (env.Prefix != d.settings.Prefix || env.Shards != d.settings.Shards) {
 				t.Errorf("%s %s gets the prefix %q and %d shards", d.settings.Target, p.name, env.Prefix, env.Shards)
@@ -118,8 +123,8 @@ func variables(t *testing.T) []string {
 // A deployment must set every setting that a process reads.
 func TestEnvironment_IsSetForEveryProcess(t *testing.T) {
 	t.Parallel()
-	d := synth("prod", "all", "usage_tags", "team", "http_allow", "10.1.0.0/16", "tenant_scope", "punctual/tenant.",
-		"group_claim", "cognito:groups", "console_client", "page", "console_audience", "punctual",
+	d := synth("prod", "all", "search", "yes", "usage_tags", "team", "http_allow", "10.1.0.0/16",
+		"tenant_scope", "punctual/tenant.", "group_claim", "cognito:groups", "console_client", "page", "console_audience", "punctual",
 		"console_origins", "https://signin.example.com")
 	var all strings.Builder
 	d.each("", func(_ template, _ string, r object) { all.WriteString(compact(at(r, "Properties"))) })
@@ -241,8 +246,8 @@ func TestCanary_ShiftsCallsSlowlyAndBackOnAnAlarm(t *testing.T) {
 			t.Errorf("%s is changed by %s; want %s", name, compact(got), compact(want[name]))
 		}
 	})
-	if changed != len(parts()) || len(want) != len(parts()) {
-		t.Errorf("%d of %d functions are changed bit by bit", changed, len(parts()))
+	if all := len(partsOf(d.settings)); changed != all || len(want) != all {
+		t.Errorf("%d of %d functions are changed bit by bit", changed, all)
 	}
 	for _, other := range []*synthesized{emulator(), ownTokens()} {
 		other.each("AWS::CodeDeploy::DeploymentGroup", func(_ template, id string, _ object) {
@@ -413,20 +418,16 @@ func TestAPI_ReadsAndWritesWithSeparateConcurrency(t *testing.T) {
 	}
 }
 
-//proof:of 49
-func TestGateway_HasTheExpectedRoutes(t *testing.T) {
-	t.Parallel()
-	flow := prod().template("flow")
-	path := func(id string) string {
-		var of func(string) string
-		of = func(id string) string {
-			r := flow.resources[id]
-			if r == nil || r["Type"] != "AWS::ApiGateway::Resource" {
-				return ""
-			}
-			return of(text(at(r, "Properties.ParentId.Ref"))) + "/" + text(at(r, "Properties.PathPart"))
+// routes are the methods of the gateway by path, each with its function and who may call it.
+func (d *synthesized) routes() map[string]string {
+	flow := d.template("flow")
+	var path func(id string) string
+	path = func(id string) string {
+		r := flow.resources[id]
+		if r == nil || r["Type"] != "AWS::ApiGateway::Resource" {
+			return ""
 		}
-		return of(id)
+		return path(text(at(r, "Properties.ParentId.Ref"))) + "/" + text(at(r, "Properties.PathPart"))
 	}
 	have := map[string]string{}
 	for _, r := range flow.resources {
@@ -434,7 +435,7 @@ func TestGateway_HasTheExpectedRoutes(t *testing.T) {
 			continue
 		}
 		goes := "nowhere"
-		for _, name := range []string{APIRead, APIWrite} {
+		for _, name := range []string{APIRead, APIWrite, APISearch} {
 			if strings.Contains(compact(at(r, "Properties.Integration.Uri")), strings.ReplaceAll(name, "-", "")) {
 				goes = name
 			}
@@ -442,6 +443,12 @@ func TestGateway_HasTheExpectedRoutes(t *testing.T) {
 		have[text(at(r, "Properties.HttpMethod"))+" "+path(text(at(r, "Properties.ResourceId.Ref")))] = goes + " " +
 			text(at(r, "Properties.AuthorizationType"))
 	}
+	return have
+}
+
+//proof:of 49
+func TestGateway_HasTheExpectedRoutes(t *testing.T) {
+	t.Parallel()
 	want := map[string]string{
 		"GET /console": APIRead + " NONE", "GET /console/{proxy+}": APIRead + " NONE",
 		"GET /health": APIRead + " NONE", "GET /openapi.json": APIRead + " NONE", "GET /problems": APIRead + " NONE",
@@ -449,8 +456,15 @@ func TestGateway_HasTheExpectedRoutes(t *testing.T) {
 		"GET /{proxy+}":        APIRead + " CUSTOM", "HEAD /{proxy+}": APIRead + " CUSTOM", "ANY /{proxy+}": APIWrite +
 			" CUSTOM",
 	}
-	if compact(have) != compact(want) {
+	if have := prod().routes(); compact(have) != compact(want) {
 		t.Errorf("routes are %s; want %s", compact(have), compact(want))
+	}
+	for path, read := range map[string]string{"/jobs": APISearch, "/jobs/{proxy+}": APIRead, "/dead-letters": APISearch,
+		"/dead-letters/groups": APISearch, "/dead-letters/{proxy+}": APIRead} {
+		want["GET "+path], want["HEAD "+path], want["ANY "+path] = read+" CUSTOM", read+" CUSTOM", APIWrite+" CUSTOM"
+	}
+	if have := searching().routes(); compact(have) != compact(want) {
+		t.Errorf("with the index of jobs routes are %s; want %s", compact(have), compact(want))
 	}
 }
 

@@ -6,6 +6,7 @@ import (
 	"flag"
 	"os"
 	"path/filepath"
+	"slices"
 	"testing"
 )
 
@@ -76,6 +77,14 @@ func (d *synthesized) goldenAlarms() (all []goldenAlarm) {
 	return all
 }
 
+// additional lists the alarms of a deployment that another one does not have.
+func additional(d, other *synthesized) []goldenAlarm {
+	has := other.goldenAlarms()
+	return slices.DeleteFunc(d.goldenAlarms(), func(a goldenAlarm) bool {
+		return slices.ContainsFunc(has, func(b goldenAlarm) bool { return a.Name == b.Name })
+	})
+}
+
 // TestAlarms_AreThoseThatAreTried holds the file from which integration/alarms plays faults against the alarms.
 func TestAlarms_AreThoseThatAreTried(t *testing.T) {
 	t.Parallel()
@@ -84,6 +93,7 @@ func TestAlarms_AreThoseThatAreTried(t *testing.T) {
 	enc.SetIndent("", " ")
 	if err := enc.Encode(map[string][]goldenAlarm{
 		"dev": dev().goldenAlarms(), "prod": prod().goldenAlarms(), "held": held().goldenAlarms(),
+		"search": additional(searching(), prod()),
 	}); err != nil {
 		t.Fatal(err)
 	}

@@ -22,7 +22,7 @@ var more = []string{"redrive", "restore", "README"}
 func TestAlarms_HaveARunbookPageEach(t *testing.T) {
 	t.Parallel()
 	named := map[string]bool{}
-	prod().each("AWS::CloudWatch::Alarm", func(_ template, id string, r object) {
+	searching().each("AWS::CloudWatch::Alarm", func(_ template, id string, r object) {
 		found := pageIs.FindStringSubmatch(text(at(r, "Properties.AlarmDescription")))
 		if found == nil {
 			t.Errorf("%s names no page: %v", id, at(r, "Properties.AlarmDescription"))

@@ -75,6 +75,9 @@ var (
 	})
 )
 
+// searching keeps an index of jobs.
+var searching = sync.OnceValue(func() *synthesized { return synth("prod", "searching", "search", "yes") })
+
 // ownTokens makes its tokens itself.
 var ownTokens = sync.OnceValue(func() *synthesized {
 	return synth("dev", "own-tokens", "issuer", "", "audience", "", "auth", "cognito", "tenants", "acme,globex")

@@ -109,7 +109,8 @@ func Check(s Settings) error {
 	for _, r := range []struct {
 		name string
 		n    int
-	}{{"reads", s.Flow.Reads}, {"writes", s.Flow.Writes}, {"the authorizer", s.Flow.Authorizer}} {
+	}{{"reads", s.Flow.Reads}, {"writes", s.Flow.Writes}, {"the authorizer", s.Flow.Authorizer},
+		{"searches", s.Flow.Searches}} {
 		m.when(r.n < 0, "concurrency of %s is %d: 0 reserves none, else 1 or more", r.name, r.n)
 	}
 	m.when(s.Flow.Settle < leastPoller || s.Flow.Settle > mostPoller,

@@ -52,7 +52,7 @@ func prod() Settings {
 	s := base("prod")
 	s.Keep, s.Logs = true, 90
 	s.API = API{Rate: 5000, Burst: 5000, TenantRate: 1000, TenantBurst: 2000, ManageLogRole: true}
-	s.Flow = Flow{Reads: 200, Writes: 300, Authorizer: 100, Settle: 100, Stream: 10}
+	s.Flow = Flow{Reads: 200, Writes: 300, Authorizer: 100, Searches: 50, Settle: 100, Stream: 10}
 	s.Fleet = Fleet{
 		Kubernetes: "1.36", NATs: 3, Zones: 3, CIDR: "10.42.0.0/16", ScalerSeconds: 30,
 		Machines: []string{"c", "m"},
@@ -87,8 +87,8 @@ var provisioned = map[string]Capacity{"dev": {1, 500}, "prod": {1, 10_000}, "emu
 // group_claim, scope_claim, scope_prefix, console_client, console_scope (comma-separated), console_audience,
 // console_origins (comma-separated), mail (address for alarms), page (for those that wake a person; mail without it),
 // audit_days (how long it is kept who changed what; 400 without it), usage_tags (up to three tags, comma-separated, by
-// which it is counted what jobs used), http_allow (CIDRs, comma-separated; link-local and
-// metadata addresses stay closed), capacity (demand, the default, or
+// which it is counted what jobs used), search (yes: an index of jobs), http_allow (CIDRs, comma-separated;
+// link-local and metadata addresses stay closed), capacity (demand, the default, or
 // provisioned: a third of the price at steady load, and it throttles while load grows faster than DynamoDB scales),
 // zones (of the fleet, by name, comma-separated), operators (ARN of the role of those who
 // use kubectl), waf (yes: a web ACL before the API), hold (yes: nothing runs but the API, for a restore),
@@ -165,7 +165,7 @@ func Load(context func(key string) string) (Settings, error) {
 	for _, o := range []struct {
 		key string
 		to  *bool
-	}{{"hold", &s.Hold}, {"waf", &s.API.WAF}} {
+	}{{"hold", &s.Hold}, {"waf", &s.API.WAF}, {"search", &s.Search}} {
 		switch v := context(o.key); v {
 		case "yes":
 			*o.to = true
@@ -198,6 +198,9 @@ func Load(context func(key string) string) (Settings, error) {
 			return s, fmt.Errorf("audit_days is %q: one of %v", v, logDays)
 		}
 		s.Audit = Days(n)
+	}
+	if !s.Search {
+		s.Flow.Searches = 0
 	}
 	s.Flow = s.Flow.Within(s.Concurrency)
 	return s, Check(s)

@@ -32,6 +32,7 @@ type Settings struct {
 	Tables      Tables   // how tables are billed and how much they take at once
 	Quota       int      // runs a minute of all schedules of one tenant, each at its busiest and at least once
 	UsageTags   []string // names of the tags by which it is counted what jobs used; none by default
+	Search      bool     // keeps an index of jobs, by which they are found by any filter
 	HTTPAllow   []string // CIDRs that http jobs may reach although private; none by default
 	Concurrency int      // invocations of functions at once that the account allows; 0: enough
 	Hold        bool     // nothing is promoted, swept, fired, settled or run; the API answers
@@ -182,6 +183,7 @@ type API struct {
 // 0 reserves none and takes what the account has left.
 type Flow struct {
 	Reads, Writes, Authorizer int // invocations at once that are kept for it, and its most
+	Searches                  int // the same of lists and searches of jobs, where there is the index of jobs
 	Settle                    int // the most invocations at once of each queue's consumer, 2 to 1,000
 	Stream                    int // invocations at once for each shard of the jobs table's stream, 1 to 10
 }
@@ -190,7 +192,7 @@ type Flow struct {
 const LeastUnreserved = 100
 
 // Reserved is how many invocations at once are kept for functions in all.
-func (f Flow) Reserved() int { return f.Reads + f.Writes + f.Authorizer }
+func (f Flow) Reserved() int { return f.Reads + f.Writes + f.Authorizer + f.Searches }
 
 // Waiting is how many requests of one tenant may wait for the end of a job or run at once, each in an invocation that
 // is kept for reads: a tenth of those, so that one tenant leaves the others room. Without a reserve there are a few.
@@ -212,7 +214,7 @@ func (f Flow) Within(limit int) Flow {
 		return f
 	}
 	if free, want := max(0, limit-LeastUnreserved), f.Reserved(); want > free {
-		for _, n := range []*int{&f.Reads, &f.Writes, &f.Authorizer} {
+		for _, n := range []*int{&f.Reads, &f.Writes, &f.Authorizer, &f.Searches} {
 			*n = *n * free / want
 		}
 	}

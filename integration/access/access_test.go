@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"net/http"
 	"os"
+	"slices"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -37,25 +38,35 @@ const list = "../../infra/testdata/access.txt"
 // bench is the product over memory, with separate ports for each part.
 type bench struct {
 	*stagetest.Bench
-	did ledger
-	api *story.API
+	did     ledger
+	api     *story.API
+	indexed bool // there is the index of jobs
+}
+
+// ports are those of a part, with the index where there is one.
+func (w *bench) ports(part string) system.Ports {
+	p := w.did.ports(w.World, part)
+	if w.indexed {
+		p.Search = store.NewSearchTable(nil, p.Table)
+	}
+	return p
 }
 
 // live runs the product in virtual time while do drives it, and adds its calls to the ledger.
-func live(t *testing.T, into *ledger, do func(t *testing.T, w *bench)) {
+func live(t *testing.T, into *ledger, indexed bool, do func(t *testing.T, w *bench)) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
-		w := &bench{Bench: stagetest.New(t, memory.Options{})}
+		w := &bench{Bench: stagetest.New(t, memory.Options{}), indexed: indexed}
 		registry := worker.NewRegistry()
 		worker.Register(registry, "slow", func(context.Context, worker.Job[json.RawMessage]) (struct{}, error) {
 			return struct{}{}, nil
 		})
 		sys := system.Compose(system.Ports{Of: func(stage string) system.Ports {
-			if stage == "events" {
+			if stage == "events" || stage == "search" {
 				stage = "changes" // the function that runs it
 			}
-			return w.did.ports(w.World, stage)
-		}, Table: w.World.Table(), Blobs: w.World.Blobs()},
+			return w.ports(stage)
+		}, Search: w.ports("changes").Search, Table: w.World.Table(), Blobs: w.World.Blobs()},
 			system.Options{Shards: 1, NoAPI: true, Worker: worker.Options{Name: "w", Slots: 20, Pools: contract.Pools,
 				Seen: true},
 				Webhooks: true, Registry: registry})
@@ -112,16 +123,25 @@ func (w *bench) follow(ctx context.Context) {
 	}
 }
 
-// split is the API as it is deployed: one function for reads, one for writes.
+// split is the API as it is deployed: one function for reads, one for writes, and one that finds jobs by the index.
 func (w *bench) split() http.Handler {
 	half := func(part string) http.Handler {
-		p := w.did.ports(w.World, part)
-		return api.New(api.Deps{
+		p := w.ports(part)
+		var index store.SearchReader
+		if w.indexed && part != "api-read" {
+			index = p.Search
+		}
+		return api.New(api.Deps{Search: index,
 			RateLimit: store.RateLimit{Rate: 10_000, Burst: 100_000}, Store: store.New(p.Table, p.Blobs),
 			Queues: p.Queues, Timers: p.Timers, Base: process.Base{Shards: 1, Announced: true}, Counted: true})
 	}
-	reads, writes := half("api-read"), half("api-write")
+	reads, writes, searches := half("api-read"), half("api-write"), half("api-search")
+	found := []string{"/v1/jobs", "/v1/dead-letters", "/v1/dead-letters/groups"}
 	return http.HandlerFunc(func(rw http.ResponseWriter, r *http.Request) {
+		if w.indexed && r.Method == http.MethodGet && slices.Contains(found, r.URL.Path) {
+			searches.ServeHTTP(rw, r)
+			return
+		}
 		if r.Method == http.MethodGet || r.Method == http.MethodHead {
 			reads.ServeHTTP(rw, r)
 			return
@@ -133,8 +153,9 @@ func (w *bench) split() http.Handler {
 func TestAccess_MatchesTheGoldenList(t *testing.T) {
 	var all ledger
 	for _, s := range stories {
-		t.Run(s.name, func(t *testing.T) { live(t, &all, s.run) })
+		t.Run(s.name, func(t *testing.T) { live(t, &all, false, s.run) })
 	}
+	t.Run("searches", func(t *testing.T) { live(t, &all, true, ofSearches) })
 	if t.Failed() {
 		return
 	}

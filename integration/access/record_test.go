@@ -121,6 +121,11 @@ func (t table) Query(ctx context.Context, q item.Query) (item.Page, error) {
 	return t.t.Query(ctx, q)
 }
 
+func (t table) Scan(ctx context.Context, name, cursor string, limit int) (item.Page, error) {
+	t.did("dynamodb:Scan", name)
+	return t.t.Scan(ctx, name, cursor, limit)
+}
+
 func (t table) Identity(ctx context.Context, name string) (item.Identity, error) {
 	t.did("dynamodb:DescribeTable", name)
 	return t.t.Identity(ctx, name)

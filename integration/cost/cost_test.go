@@ -24,6 +24,7 @@ import (
 	"punctual/shared/memory"
 	"punctual/shared/price"
 	"punctual/shared/span"
+	"punctual/shared/store"
 	"punctual/shared/telemetry"
 	"punctual/workers/system"
 	"punctual/workers/worker"
@@ -131,15 +132,22 @@ func month(idle map[int]item.Units) []line {
 	}
 }
 
-// play runs a system until it is settled, and returns what was counted before and after some work.
-func play(t *testing.T, o system.Options, settled time.Duration, work func(a *story.API)) (before, after item.Counts) {
+// play runs a system until it is settled, and returns what was counted before and after some work. indexed says that it
+// keeps the index of jobs.
+func play(
+	t *testing.T, indexed bool, o system.Options, settled time.Duration, work func(a *story.API),
+) (before, after item.Counts) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
 		world := memory.New(memory.Options{})
 		defer world.Close()
 		o.Registry = worker.NewRegistry()
+		var index system.Search
+		if indexed {
+			index = store.NewSearchTable(nil, world.Table())
+		}
 		sys := system.Compose(system.Ports{
-			Table: world.Table(), Blobs: world.Blobs(), Stream: world.Table(), Queues: world.Queues(),
+			Search: index, Table: world.Table(), Blobs: world.Blobs(), Stream: world.Table(), Queues: world.Queues(),
 			Timers: world.Timers(), Secrets: world.Secrets(),
 			Clock: clock.System{}, Log: func(string) *slog.Logger { return telemetry.Silent() },
 		}, o)
@@ -158,7 +166,7 @@ func play(t *testing.T, o system.Options, settled time.Duration, work func(a *st
 // busy returns what some work took of a system with one worker. It leaves tables out.
 func busy(t *testing.T, work func(a *story.API), without ...string) used {
 	t.Helper()
-	before, after := play(t, system.Options{Shards: 4, Worker: worker.Options{Name: "w", Slots: 100}},
+	before, after := play(t, false, system.Options{Shards: 4, Worker: worker.Options{Name: "w", Slots: 100}},
 		3*time.Minute, work) // a new system passes every slice once
 	return spent(after, before, without)
 }
@@ -168,7 +176,7 @@ func idleHour(t *testing.T, s fixedCost) item.Units {
 	t.Helper()
 	o := system.Options{Shards: s.shards, Worker: worker.Options{Name: "w", Slots: 10, Pools: contract.Pools},
 		Heartbeats: s.beating}
-	first, last := play(t, o, 2*time.Hour, func(*story.API) { time.Sleep(time.Hour) })
+	first, last := play(t, false, o, 2*time.Hour, func(*story.API) { time.Sleep(time.Hour) })
 	before, after := first.Total(), last.Total()
 	return item.Units{Write: after.Write - before.Write, IndexWrite: after.IndexWrite - before.IndexWrite,
 		Read: after.Read - before.Read}
@@ -359,7 +367,7 @@ func TestCost_MatchesThePage(t *testing.T) {
 	runs := fmt.Sprintf("%.0f write and %.0f read units, $%.5f", ran.write, ran.read,
 		ran.write*writeUnit+ran.read*readUnit)
 	estimated(t, "an hour", used{write: ran.write, read: ran.read}, price.Hour)
-	options := optionRows(t, counted)
+	options, index := optionRows(t, counted), searchRow(t, counted)
 	idle := map[int]item.Units{}
 	for _, s := range []fixedCost{dev, prod} {
 		u := idleHour(t, s)
@@ -384,7 +392,7 @@ func TestCost_MatchesThePage(t *testing.T) {
 		t.Errorf("counting costs more than is promised: %s", counts)
 	}
 	want := fmt.Sprintf(text, rows.String(), crowds.String(), options, runs, seldom(), fixed.String(),
-		counts+optional())
+		counts+index+optional())
 	if strings.Contains(want, "%!") {
 		t.Fatal("the page is not filled in well")
 	}

@@ -15,8 +15,8 @@ import (
 // elsewhere are the commands of the documents that do not run here, by how they begin, with what shows them instead.
 var elsewhere = map[string]string{
 	"make bootstrap": "integration/emulator/deploy bootstraps", "make deploy": "integration/emulator/deploy deploys",
-	"make diff": "integration/emulator/deploy compares",
-	"make run":  "integration/docs serves by it", "make cli": "integration/docs builds the same command",
+	"make diff": "integration/emulator/deploy compares", "make reindex": "integration/emulator/deploy calls it",
+	"make run": "integration/docs serves by it", "make cli": "integration/docs builds the same command",
 	"make dev": "integration/docs serves by it", "make seed": "workers/laptop puts the same examples",
 	"make token": "its block says make -s token, which runs",
 	"make synth": "infra's tests make each target's templates",

@@ -25,6 +25,7 @@ type Env struct {
 	Slots        int      // PUNCTUAL_SLOTS: attempts that a worker runs at once; default 25
 	DrainSeconds int      // PUNCTUAL_DRAIN_SECONDS: budget after SIGTERM; default 25
 	UsageTags    []string // PUNCTUAL_USAGE_TAGS: tags by which it is counted what jobs used; default none
+	Search       bool     // PUNCTUAL_SEARCH: "yes" where there is the index of jobs; default no
 	HTTPAllow    []string // PUNCTUAL_HTTP_ALLOW: CIDRs that http jobs may reach although special; default none
 	Quota        int      // PUNCTUAL_SCHEDULE_QUOTA: runs a minute of a tenant's schedules; default ScheduleQuota
 
@@ -102,6 +103,7 @@ func LoadEnv(lookup func(string) (string, bool), needs ...string) (Env, error) {
 		GroupClaim: get("PUNCTUAL_GROUP_CLAIM", ""),
 		Auth:       get("PUNCTUAL_AUTH", ""), ScopePrefix: get("PUNCTUAL_SCOPE_PREFIX", "punctual:"),
 		Pool: get("PUNCTUAL_POOL", DefaultPool), ZoneFile: get("PUNCTUAL_ZONEINFO", ""),
+		Search: get("PUNCTUAL_SEARCH", "") == "yes",
 	}
 	e.TimerGroup = get("PUNCTUAL_TIMER_GROUP", e.Prefix)
 	if audiences := get("PUNCTUAL_AUDIENCE", ""); audiences != "" {

@@ -72,6 +72,7 @@ type Schema struct {
 	TTL     bool
 	Stream  bool // a function reads its changes
 	Shipped bool // its new items are also lines of a log group
+	Remade  bool // it is made from another table, and anew if it is lost: it needs no backup
 }
 
 // Guarded are the tables that nothing runs by once they were restored, until an operator lifts that:
@@ -103,7 +104,7 @@ func Schemas() []Schema {
 // AllSchemas lists every table, with the index of jobs, which not every deployment has: it is made from the jobs table,
 // and made anew if it is lost.
 func AllSchemas() []Schema {
-	return append(Schemas(), Schema{Name: Search, PK: AttrPK, SK: AttrSK, TTL: true})
+	return append(Schemas(), Schema{Name: Search, PK: AttrPK, SK: AttrSK, TTL: true, Remade: true})
 }
 
 // SchemaOf returns the schema of a table, by logical name; false for an unknown one.

@@ -62,7 +62,10 @@ func calls(t *testing.T, w *memory.World) map[string]func(ctx context.Context) e
 			_, err := tb.Query(ctx, item.Query{Table: contract.Jobs, PK: "acme#1"})
 			return err
 		},
-		memory.TableScan:   func(ctx context.Context) error { _, err := tb.Scan(ctx, contract.Jobs, "", 1); return err },
+		memory.TableScan: func(ctx context.Context) error {
+			_, err := tb.Scan(ctx, contract.Jobs, "", 1)
+			return err
+		},
 		memory.TableStream: func(ctx context.Context) error { _, err := tb.Stream(ctx, "", 1, 0); return err },
 		memory.QueueSend: func(ctx context.Context) error {
 			return qs.Send(ctx, work, message.Outgoing{Body: "z"})

@@ -5,6 +5,7 @@ import (
 	"punctual/functions/changes"
 	"punctual/functions/entry"
 	"punctual/functions/events"
+	"punctual/functions/search"
 	"punctual/functions/stats"
 )
 
@@ -20,7 +21,11 @@ func main() {
 
 // followers are the stages that follow the jobs table in this deployment, in the order in which they get a change.
 func followers(s entry.Stage) []changes.Follower {
-	return []changes.Follower{
+	list := []changes.Follower{
 		events.New(events.Deps{Base: s.Base(), Store: s.Store(), Queue: s.Queues()}).Changes,
 	}
+	if index := s.Search(); index != nil {
+		list = append(list, search.New(search.Deps{Base: s.Base(), Store: s.Store(), Index: index}).Changes)
+	}
+	return list
 }

@@ -83,6 +83,7 @@ func deployed() (*deployment, error) {
 		return nil, err
 	}
 	d := &deployment{aws: emulator, issuer: iss, folder: folder, outputs: map[string]string{},
+		words:   []string{"search=yes"},
 		callers: []string{"ISSUER=" + iss.url, "AUDIENCE=" + audience}}
 	for _, step := range []struct {
 		name string
@@ -184,7 +185,7 @@ func (d *deployment) first(ctx context.Context) error {
 	}
 	_, words, _ := strings.Cut(typed, "SETTINGS='")
 	words, _, _ = strings.Cut(words, "'")
-	d.words = strings.Fields(words)
+	d.words = append(strings.Fields(words), d.words...)
 	return nil
 }
 

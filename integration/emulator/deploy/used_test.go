@@ -33,7 +33,7 @@ var idle = []struct{ role, action, reason string }{
 var sameCode = map[string][]string{
 	"sweeper": {"status", "dispatch"}, "status": {"sweeper", "dispatch"}, "dispatch": {"sweeper", "status"},
 	"promoter": {"api-write", "sweeper"}, "api-write": {"promoter", "sweeper"}, "redrive": {"api-write"},
-	"bulk": {"api-write", "sweeper", "status", "redrive"},
+	"bulk": {"api-write", "sweeper", "status", "redrive"}, "api-search": {"api-read"},
 }
 
 // seen returns what parts do only in hours and outages, which take no time over the in-memory implementations,
