@@ -147,8 +147,13 @@ type composed struct {
 
 func compose(t testing.TB, o system.Options) *composed { return composeOver(t, o, nil) }
 
+// with changes what the product is composed of.
+type with func(*memory.World, *system.Ports)
+
 // composeOver gives each stage the table that over makes of the world's; nil leaves it.
-func composeOver(t testing.TB, o system.Options, over func(stage string, of store.Table) store.Table) *composed {
+func composeOver(
+	t testing.TB, o system.Options, over func(stage string, of store.Table) store.Table, with ...with,
+) *composed {
 	if o.Registry == nil {
 		o.Registry = worker.NewRegistry()
 	}
@@ -159,6 +164,9 @@ func composeOver(t testing.TB, o system.Options, over func(stage string, of stor
 		Table: c.world.Table(), Blobs: c.world.Blobs(), Stream: c.world.Table(), Queues: c.world.Queues(),
 		Timers: c.world.Timers(), Secrets: c.world.Secrets(),
 		Clock: clock.System{}, Log: func(string) *slog.Logger { return telemetry.Silent() }, Meter: c.meter,
+	}
+	for _, change := range with {
+		change(c.world, &ports)
 	}
 	if over != nil {
 		ports.Of = func(stage string) system.Ports {
@@ -189,10 +197,12 @@ func open(b testing.TB, o worker.Options, registry ...*worker.Registry) *shop {
 	return openOver(b, o, of, nil)
 }
 
-func openOver(b testing.TB, o worker.Options, of system.Options, over func(string, store.Table) store.Table) *shop {
+func openOver(
+	b testing.TB, o worker.Options, of system.Options, over func(string, store.Table) store.Table, with ...with,
+) *shop {
 	o.Name = "bench"
 	of.Worker, of.Pumps = o, 6
-	h := &shop{composed: composeOver(b, of, over), b: b}
+	h := &shop{composed: composeOver(b, of, over, with...), b: b}
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		b.Fatal(err)

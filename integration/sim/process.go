@@ -15,6 +15,7 @@ import (
 	"punctual/shared/item"
 	"punctual/shared/memory"
 	"punctual/shared/message"
+	"punctual/shared/store"
 	"punctual/workers/system"
 )
 
@@ -179,10 +180,14 @@ func inject(ctx context.Context, p *process, op, what string, facts []string, do
 
 // ports returns the process's ports.
 func (p *process) ports() system.Ports {
-	return system.Ports{
+	ports := system.Ports{
 		Table: table{p}, Blobs: blobs{p}, Stream: stream{p}, Queues: queues{p}, Timers: timers{p},
 		Clock: p.clock, Log: p.w.log,
 	}
+	if p.w.o.Indexed {
+		ports.Search = store.NewSearchTable(p.clock, table{p})
+	}
+	return ports
 }
 
 type table struct{ p *process }

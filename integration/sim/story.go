@@ -23,6 +23,7 @@ type Story struct {
 	Pumps    int
 	Cores    int
 	Webhooks bool        // events are announced to webhooks
+	Indexed  bool        // there is the index of jobs
 	Trouble  bool        // it is one of Troubles
 	Plan     func() Plan // faults that belong to the story; nil: none
 	Play     func(*Client) (end func())

@@ -19,7 +19,7 @@ import (
 func play(t *testing.T, s Story, o Options, most time.Duration) (points []Point, took time.Duration, bad bool) {
 	t.Helper()
 	o.Workers, o.Pumps, o.Cores = max(o.Workers, s.Workers), max(o.Pumps, s.Pumps), max(o.Cores, s.Cores)
-	o.Disturbed, o.Webhooks = o.Plan != nil, s.Webhooks
+	o.Disturbed, o.Webhooks, o.Indexed = o.Plan != nil, s.Webhooks, s.Indexed
 	if s.Plan != nil {
 		o.Plan = both(s.Plan(), o.Plan)
 	}
@@ -97,7 +97,7 @@ func forTwoTenants(t *testing.T, stories []Story) {
 			t.Parallel()
 			together(t, s, Options{
 				Seed: uint64(n), SameIDs: true, Shards: 3, Workers: s.Workers, IndexLag: time.Second,
-				EmptyPages: n%2 == 0, Webhooks: s.Webhooks,
+				EmptyPages: n%2 == 0, Webhooks: s.Webhooks, Indexed: s.Indexed,
 			})
 		})
 	}
@@ -118,7 +118,7 @@ func inAnyWeather(t *testing.T, stories []Story, settle time.Duration) {
 				t.Parallel()
 				synctest.Test(t, func(t *testing.T) {
 					o := Climate(seed + 1)
-					o.Disturbed, o.SameIDs, o.Webhooks = true, false, s.Webhooks
+					o.Disturbed, o.SameIDs, o.Webhooks, o.Indexed = true, false, s.Webhooks, s.Indexed
 					w := New(t, o).As(tenant.Local)
 					w.Define()
 					end := s.Play(w)

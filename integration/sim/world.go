@@ -47,6 +47,7 @@ type Options struct {
 	Late       time.Duration // how much later than decided a write may take effect
 	Cores      int           // processes of each stage; 0: 1
 	Webhooks   bool          // events are announced to webhooks
+	Indexed    bool          // there is the index of jobs
 	Hazards    Hazards       // what chaos does besides
 	Disturbed  bool          // a fault comes on top of the story's own: it verifies no exact times
 }
@@ -294,6 +295,9 @@ func (w *World) newProcess(stage string) *process {
 func (w *World) startCore() {
 	ctx, stop := context.WithCancel(w.over)
 	ports := system.Ports{Log: w.log, Of: func(stage string) system.Ports { return w.newProcess(stage).ports() }}
+	if w.o.Indexed {
+		ports.Search = store.NewSearchTable(nil, w.ledger) // each stage has its own
+	}
 	var cores []*system.System
 	for range w.o.Cores {
 		o := system.Options{Shards: w.o.Shards, Pumps: w.o.Pumps, NoWorker: true, NoAPI: true, Webhooks: w.o.Webhooks}
