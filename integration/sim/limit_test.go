@@ -29,7 +29,7 @@ func TestLimited_EndsWellInAnyWeather(t *testing.T) {
 // The crowd of limited jobs: under so many keys, of each of which so many may run at a time. SIM_FULL=1 has 10,000
 // jobs.
 const (
-	crowdedJobs = 2_000 / fewer
+	crowdedJobs = max(2_000/fewer, 250)
 	crowdedKeys = 100
 	crowdedMost = 2
 )
