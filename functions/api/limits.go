@@ -80,6 +80,7 @@ var limits = strings.NewReplacer(
 	"{=usage_days}", strconv.Itoa(usage.MaxDays),
 	"{=usage_kept}", spec.Days(usage.Kept),
 	"{=usage_values}", strconv.Itoa(usage.MaxValues),
+	"{=usage_tag_bytes}", strconv.Itoa(usage.MaxTagBytes),
 	"{=zone_rules_days}", strconv.Itoa(int(contract.MaxZoneRulesAge/(24*time.Hour))),
 	"{=next_shown}", text.Spelled(schedules.NextShown),
 	"{=operation_patch_kib}", strconv.Itoa(operations.MaxPatch>>10),

@@ -27,19 +27,29 @@ const (
 // origin is where the jobs of a run come from.
 type origin struct{ dag, schedule string }
 
-// values are the values of a group that have a count of their own. Stage.mu guards the map.
-type values struct{ own map[string]bool }
+// values are the values of a group that have a count of their own. Stage.mu guards them.
+type values struct {
+	own   map[string]bool
+	bytes int
+}
+
+func (v *values) add(value string) {
+	if !v.own[value] {
+		v.own[value] = true
+		v.bytes += len(value)
+	}
+}
 
 // users finds what a change of a job counts for.
 type users struct {
 	runs   *cache.Cache[run.Key, origin]
-	groups *cache.Cache[usage.Group, values]
+	groups *cache.Cache[usage.Group, *values]
 }
 
 func newUsers(now func() time.Time) users {
 	return users{
 		runs:   cache.New[run.Key](cache.Options[origin]{Age: keptFor, Most: runsKept, Now: now}),
-		groups: cache.New[usage.Group](cache.Options[values]{Age: keptFor, Most: groupsKept, Now: now}),
+		groups: cache.New[usage.Group](cache.Options[*values]{Age: keptFor, Most: groupsKept, Now: now}),
 	}
 }
 
@@ -119,12 +129,12 @@ func (s *Stage) originOf(ctx context.Context, r job.Row) origin {
 // bounded returns a sum in which a group has no more values than it may, and the part whose values cannot be read now.
 func (s *Stage) bounded(ctx context.Context, sum usage.Sum) (fits, unread usage.Sum, err error) {
 	for g, counted := range sum {
-		known, wrong := s.users.groups.Get(ctx, g, func(ctx context.Context) (values, error) {
-			own := map[string]bool{}
+		known, wrong := s.users.groups.Get(ctx, g, func(ctx context.Context) (*values, error) {
+			read := &values{own: map[string]bool{}}
 			err := s.Store.Usage(ctx, g.Tenant, g.By, g.Day, g.Day, func(value string, _ usage.Use) {
-				own[value] = true
+				read.add(value)
 			})
-			return values{own}, err
+			return read, err
 		})
 		if wrong != nil {
 			err = errors.Join(err, wrong)
@@ -133,10 +143,10 @@ func (s *Stage) bounded(ctx context.Context, sum usage.Sum) (fits, unread usage.
 		}
 		s.mu.Lock()
 		for value, u := range counted {
-			if !known.own[value] && len(known.own) >= usage.MaxValues {
-				value = usage.Other
+			if known.own[value] || g.Takes(len(known.own)+1, known.bytes+len(value)) {
+				known.add(value)
 			} else {
-				known.own[value] = true
+				value = usage.Other
 			}
 			fits.Add(g, value, u)
 		}

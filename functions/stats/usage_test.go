@@ -86,6 +86,20 @@ func TestStage_AddsWhatJobsUsed(t *testing.T) {
 			b.Errorf("%d values, others %+v", len(all), all[usage.Other])
 		}
 	})
+	tagged(t, "of a bounded number of bytes of a tag", func(b *bench) {
+		const size = 250
+		has := func(r *job.Row) { r.Tagged = true }
+		for n := range usage.MaxTagBytes/size + 5 {
+			tags := fmt.Sprintf(`{"team":"%0*d"}`, size, n)
+			b.Must(b.Store.Put(b.Context(), row(n, has).PutLabels(job.Labels{Tags: tags})))
+			b.stage.Changes(b.Context(), []item.Change{ended(n, has)})
+		}
+		b.Must(b.stage.Flush(b.Context()))
+		all := b.used("tag.team")
+		if len(all) != usage.MaxTagBytes/size+1 || all[usage.Other].Jobs != 5 {
+			b.Errorf("%d values, others %+v", len(all), all[usage.Other])
+		}
+	})
 	tagged(t, "from call to call of a window", func(b *bench) {
 		var state map[string]string
 		for n := range 3 {

@@ -29,6 +29,9 @@ const (
 const (
 	MaxTags   = contract.MaxUsageTags
 	MaxValues = 1000 // of a group; the use of further ones is that of Other
+	// MaxTagBytes is how many bytes the values of a tag have together, in a group. Longer values make larger items, and
+	// each write of an item is paid by its size.
+	MaxTagBytes = 10 << 10
 	// Kept is how long the use of a day is kept.
 	Kept = 400 * 24 * time.Hour
 	// MaxDays is how many days one request reads.
@@ -43,13 +46,18 @@ const WriteAdd = "usage.add"
 
 // parts is the number of items that the values of a group are distributed to: an item of a thousand values would cost
 // dozens of write units for each job, and an item for each value dozens for each flush.
-const parts = 64
+const parts = 32
 
 // Group is the values of one day of a tenant by something.
 type Group struct {
 	Tenant tenant.ID
 	By     By
 	Day    time.Time // its start, in UTC
+}
+
+// Takes reports whether a group may have so many values with so many bytes.
+func (g Group) Takes(values, bytes int) bool {
+	return values <= MaxValues && (bytes <= MaxTagBytes || !strings.HasPrefix(string(g.By), TagPrefix))
 }
 
 // Sum is what has been counted, by group and value. The zero Sum is empty.
@@ -109,6 +117,7 @@ func partOf(value string) int {
 
 // encode returns what the use of a value adds to the attributes of an item.
 func (u Use) encode(to map[string]int64, value string) {
+	u = u.beyondJobs()
 	for _, f := range fields {
 		if n := *f.of(&u); n != 0 {
 			to[f.name+"#"+value] = n
@@ -171,6 +180,9 @@ func Values(i item.Item) map[string]Use {
 				values[value] = u
 			}
 		}
+	}
+	for value, u := range values {
+		values[value] = u.withJobs()
 	}
 	return values
 }

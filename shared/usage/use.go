@@ -23,16 +23,29 @@ func (u *Use) Add(more Use) {
 	}
 }
 
-// fields are the attributes of an item, each before the value that it counts for.
+// fields are the attributes of an item, each before the value that it counts for. Attempts and requests are kept as
+// those beyond one for each job: most values then have three attributes, and an item is smaller.
 var fields = []struct {
 	name string
 	of   func(*Use) *int64
 }{
 	{"j", func(u *Use) *int64 { return &u.Jobs }},
-	{"a", func(u *Use) *int64 { return &u.Attempts }},
+	{"x", func(u *Use) *int64 { return &u.Attempts }},
 	{"r", func(u *Use) *int64 { return &u.RunningMS }},
 	{"b", func(u *Use) *int64 { return &u.Bytes }},
-	{"q", func(u *Use) *int64 { return &u.Requests }},
+	{"y", func(u *Use) *int64 { return &u.Requests }},
+}
+
+// beyondJobs returns u with the attempts and requests beyond one for each job.
+func (u Use) beyondJobs() Use {
+	u.Attempts, u.Requests = u.Attempts-u.Jobs, u.Requests-u.Jobs
+	return u
+}
+
+// withJobs reverses beyondJobs.
+func (u Use) withJobs() Use {
+	u.Attempts, u.Requests = u.Attempts+u.Jobs, u.Requests+u.Jobs
+	return u
 }
 
 const (
