@@ -48,15 +48,24 @@ type Stage struct {
 	keeper scan.Keeper
 	begun  atomic.Bool // a pass has succeeded
 	left   left
-	since  time.Time // when this process began
+	since  time.Time     // when this process began
+	few    chan struct{} // has a place for each entry that is handled at the same time; nil: any number
 }
+
+// fewEntries is how many entries are handled at the same time where one process does everything: with a backlog that is
+// older than the grace, more would keep the other stages, by which it shrinks, from the tables.
+const fewEntries = 4
 
 // New returns the stage.
 func New(d Deps) *Stage {
 	d.Base = d.WithDefaults()
 	e := engine.New(engine.Deps{Base: d.Base, Store: d.Store, Queue: d.Queue, RateLimit: d.RateLimit})
+	var few chan struct{}
+	if d.Alone {
+		few = make(chan struct{}, fewEntries)
+	}
 	return &Stage{
-		Deps: d, engine: e, since: d.Clock.Now(),
+		Deps: d, engine: e, since: d.Clock.Now(), few: few,
 		pass:   scan.Pass{Marks: d.Store, Mark: store.Swept, Log: d.Log, Meter: d.Meter},
 		keeper: scan.Keeper{Index: d.Store, Clock: d.Clock, Meter: d.Meter, What: "job"},
 	}
@@ -234,6 +243,10 @@ func (s *Stage) parkedEntry(ctx context.Context, e store.Entry) (job.Step, error
 // one decides about one job. A job that cannot be read is quarantined, and one that cannot be handled is deferred, so
 // that none is forgotten.
 func (s *Stage) one(ctx context.Context, f store.Found, slice string, came *scan.Counter, decide handler) error {
+	if s.few != nil {
+		s.few <- struct{}{}
+		defer func() { <-s.few }()
+	}
 	found := scan.Found{
 		Entry: scan.Entry{Ref: f.Ref, Slice: slice, WakeAt: f.WakeAt}, Err: f.Err,
 		Log: s.Log.With(telemetry.Tenant, f.Tenant, telemetry.JobID, f.ID),
