@@ -11,6 +11,7 @@ import (
 	"punctual/functions/api"
 	"punctual/functions/api/spec"
 	"punctual/functions/engine/show"
+	"punctual/functions/stagetest"
 	"punctual/shared/dag"
 	"punctual/shared/event"
 	"punctual/shared/job"
@@ -143,6 +144,17 @@ func TestWebhooks_AreTwentyAtMost(t *testing.T) {
 	b.want(t, 200, "PUT", "/v1/webhooks/w3", hook)
 	b.want(t, 204, "DELETE", "/v1/webhooks/w3", "")
 	b.want(t, 201, "PUT", "/v1/webhooks/w20", hook)
+}
+
+func TestWebhooks_AreTwentyAtMostWhenTwoAreMadeAtOnce(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	for n := range 19 {
+		b.want(t, 201, "PUT", fmt.Sprintf("/v1/webhooks/w%d", n), hook)
+	}
+	b.Before(stagetest.Every(memory.TableCommit), func() { b.want(t, 201, "PUT", "/v1/webhooks/first", hook) })
+	requireRefused(t, b, wrong{"the 21st", hook, 400, "out_of_range", "name"},
+		b.do(t, "PUT", "/v1/webhooks/second", hook))
 }
 
 func TestDeliveries_AreTestedListedAndRepeated(t *testing.T) {

@@ -9,7 +9,8 @@ import (
 // ofWebhooks makes every part announce events, deliver them, and disable a webhook that only fails.
 func ofWebhooks(t *testing.T, w *bench) {
 	a := w.api
-	hook := object{"url": "https://hooks.example.com/x", "events": []string{"job.*", "run.*", "webhook.disabled"}}
+	hook := object{"url": "https://hooks.example.com/x", "events": []string{"job.*", "run.*",
+		"schedule.*", "operation.*", "webhook.disabled"}}
 	for _, name := range []string{"ops", "other", "gone"} {
 		a.Want(201, "PUT", "/webhooks/"+name, hook)
 	}

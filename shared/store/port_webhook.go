@@ -23,7 +23,8 @@ type WebhookReader interface {
 // Webhooks are tenants' webhooks, and the deliveries to them.
 type Webhooks interface {
 	WebhookReader
-	// UpdateWebhook is JobWriter.Update for a webhook. decide gets nil for an absent one.
+	// UpdateWebhook is JobWriter.Update for a webhook. decide gets nil for an absent one; what it then reads of the
+	// tenant's webhooks holds until the write: another new one in between makes it decide anew.
 	UpdateWebhook(
 		ctx context.Context, t tenant.ID, name string, decide func(*webhook.Webhook) (webhook.Webhook, error),
 	) (webhook.Webhook, error)

@@ -108,6 +108,9 @@ type versioned[T any] struct {
 	parse   func(item.Item) (*T, error)
 	version func(*T) *int64
 	encode  func(T) (item.Item, error)
+	// guard returns a write that goes with that of a new one. It is called before decide, so that it is refused if what
+	// decide then reads of others has changed. Nil: there is none.
+	guard func() (item.Write, error)
 }
 
 // parsed reads an item: nil when it is absent, and what unreadable makes of it when it cannot be read.
@@ -127,6 +130,14 @@ func parsed[T any](parse func(item.Item) (T, error), unreadable func(item.Item) 
 // replace is the update of an item that has a version and is put whole.
 func replace[T any](ctx context.Context, table Table, v versioned[T], decide func(*T) (T, error)) (T, error) {
 	after, err := update(ctx, table, v.ref, v.kind+" "+v.ref.SK, v.parse, func(old *T) ([]item.Write, error) {
+		var guards []item.Write
+		if old == nil && v.guard != nil {
+			guard, err := v.guard()
+			if err != nil {
+				return nil, err
+			}
+			guards = append(guards, guard)
+		}
 		next, err := decide(old)
 		if err != nil {
 			return nil, err
@@ -146,7 +157,7 @@ func replace[T any](ctx context.Context, table Table, v versioned[T], decide fun
 		}
 		*version++
 		put, err := v.encode(next)
-		return []item.Write{{Ref: v.ref, Name: v.put, Put: put, When: []item.All{{when}}}}, err
+		return append([]item.Write{{Ref: v.ref, Name: v.put, Put: put, When: []item.All{{when}}}}, guards...), err
 	})
 	if after == nil {
 		return *new(T), err

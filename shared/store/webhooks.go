@@ -53,6 +53,10 @@ func (s *Store) UpdateWebhook(
 			}),
 		version: func(w *webhook.Webhook) *int64 { return &w.Version },
 		encode:  func(w webhook.Webhook) (item.Item, error) { return w.Item(), nil },
+		guard: func() (item.Write, error) {
+			made, err := s.table.Get(ctx, webhook.MadeRef(t))
+			return webhook.CountMade(t, made.Int("made")), err
+		},
 	}, decide)
 }
 

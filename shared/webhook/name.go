@@ -5,4 +5,5 @@ const (
 	WritePut    = "webhook.put"
 	WriteDelete = "webhook.delete"
 	WriteHealth = "webhook.health"
+	WriteMade   = "webhook.made"
 )

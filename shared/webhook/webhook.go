@@ -72,6 +72,22 @@ func Ref(t tenant.ID, name string) item.Ref {
 	return item.Ref{Table: contract.Tasks, PK: ListKey(t), SK: name}
 }
 
+// MadeRef is where it is counted how many webhooks a tenant has made.
+func MadeRef(t tenant.ID) item.Ref {
+	return item.Ref{Table: contract.Tasks, PK: "webhooks_made#" + string(t), SK: "made"}
+}
+
+// CountMade counts another new webhook: refused if another one was made since the count was read. So of two requests at
+// once, the second decides anew about how many there may be.
+func CountMade(t tenant.ID, made int64) item.Write {
+	when := item.Cond{Attr: "made", Op: item.Eq, Value: made}
+	if made == 0 {
+		when = item.Cond{Attr: "made", Op: item.Missing}
+	}
+	return item.Write{Ref: MadeRef(t), Name: WriteMade, Set: map[string]any{"made": made + 1},
+		When: []item.All{{when}}}
+}
+
 // Item encodes the webhook.
 func (w Webhook) Item() item.Item {
 	b := body{w.URL, w.Events, w.Filter, w.SignWith, w.Headers, w.Enabled, w.CreatedAt.UnixMilli(),

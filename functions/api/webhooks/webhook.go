@@ -154,15 +154,15 @@ func (s *Handler) putWebhook(ctx context.Context, who tenant.Identity, in *one) 
 		return nil, err
 	}
 	wanted.Tenant, wanted.Name = who.Tenant, in.Name
-	if err := s.fitsIn(ctx, who.Tenant, in.Name); err != nil {
-		return nil, err
-	}
 	status, now := http.StatusOK, s.Now()
 	after, err := s.Store.UpdateWebhook(ctx, who.Tenant, in.Name,
 		func(old *webhook.Webhook) (webhook.Webhook, error) {
 			next := wanted
 			next.CreatedAt, next.UpdatedAt = now, now
 			if status = http.StatusCreated; old == nil {
+				if err := s.fitsIn(ctx, who.Tenant); err != nil {
+					return next, err
+				}
 				audit.From(ctx).Changed(nil, viewWebhook(next))
 				return next, in.fits(nil)
 			}
@@ -181,12 +181,10 @@ func (s *Handler) putWebhook(ctx context.Context, who tenant.Identity, in *one) 
 	return answer(after, status), nil
 }
 
-// fitsIn returns a violation if a tenant has as many webhooks as it may have, and none of that name. Of two requests at
-// the same time, both may fit.
-func (s *Handler) fitsIn(ctx context.Context, t tenant.ID, name string) error {
-	all, _, err := s.Store.Webhooks(ctx, t, "", 2*contract.MaxWebhooks)
-	if err != nil || len(all) < contract.MaxWebhooks ||
-		slices.ContainsFunc(all, func(w webhook.Webhook) bool { return w.Name == name }) {
+// fitsIn returns a violation if a tenant has as many webhooks as it may have.
+func (s *Handler) fitsIn(ctx context.Context, t tenant.ID) error {
+	all, _, err := s.Store.Webhooks(ctx, t, "", contract.MaxWebhooks)
+	if err != nil || len(all) < contract.MaxWebhooks {
 		return err
 	}
 	return rest.OneViolation("name", rest.CodeOutOfRange, fmt.Sprintf("at most %d webhooks", contract.MaxWebhooks),
