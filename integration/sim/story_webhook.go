@@ -20,7 +20,7 @@ import (
 )
 
 // Announced are stories about events, and their deliveries to webhooks.
-var Announced = slices.Concat(announcedJobs, announcedRuns)
+var Announced = slices.Concat(announcedJobs, announcedRuns, announcedOthers)
 
 // announcedJobs are stories about the events of jobs.
 var announcedJobs = []Story{
@@ -70,8 +70,8 @@ var announcedRuns = []Story{
 		good := w.Start("good", w.graphOf(nil, "a", "b: a"))
 		bad := w.Start("bad", w.graphOf(map[string]Work{"a": {Permanent: true}}, "a", "b: a"))
 		want := []string{"punctual.run.failed run/" + string(bad.ID), "punctual.run.succeeded run/" + string(good.ID)}
-		w.heardOfRuns("ops", want)
-		return func() { w.DeliveredOfRuns("ops", want) }
+		w.heardOf("ops", want)
+		return func() { w.DeliveredOf("ops", want) }
 	}},
 	{Name: "a run is held and cancelled, and a webhook hears of both", Webhooks: true, Redo: afterOperation,
 		Play: func(w *Client) func() {
@@ -80,19 +80,35 @@ var announcedRuns = []Story{
 			d.OnFailure = dag.Hold
 			g := w.Start("g", d)
 			held := "punctual.run.held run/" + string(g.ID)
-			w.heardOfRuns("ops", []string{held})
+			w.heardOf("ops", []string{held})
 			w.ask("cancel", func(ctx context.Context, r *engine.Runs) error {
 				_, err := r.Cancel(ctx, g.Key, sam)
 				return err
 			})
 			want := []string{"punctual.run.cancelled run/" + string(g.ID), held}
-			w.heardOfRuns("ops", want)
-			return func() { w.DeliveredOfRuns("ops", want) }
+			w.heardOf("ops", want)
+			return func() { w.DeliveredOf("ops", want) }
 		}},
 }
 
-// ofRuns are the types and subjects of what was sent to a webhook, in their order.
-func (w *Client) ofRuns(name string) (all []string) {
+// announcedOthers are stories about the events of schedules and operations.
+var announcedOthers = []Story{
+	{Name: "a backfill ends and its schedule is paused, and a webhook receives both", Recurs: true, Held: true,
+		Webhooks: true, Play: func(w *Client) func() {
+			w.webhook("ops", object{"events": []string{"schedule.paused", "operation.*"}})
+			past := w.putPast("s", 3, nil)
+			o := w.backfill("s", "k", past, object{"max_running": 2})
+			w.operationEnds(o, "SUCCEEDED", 3, 0)
+			w.Do("s", "pause", object{"reason": "maintenance"})
+			want := []string{"punctual.operation.ended operation/" + o, "punctual.schedule.paused schedule/s"}
+			w.heardOf("ops", want)
+			w.Do("s", "resume", object{})
+			return func() { w.DeliveredOf("ops", want) }
+		}},
+}
+
+// sentOf are the types and subjects of what was sent to a webhook, in their order.
+func (w *Client) sentOf(name string) (all []string) {
 	for _, r := range w.rows() {
 		if r.Webhook != name {
 			continue
@@ -110,8 +126,9 @@ func (w *Client) ofRuns(name string) (all []string) {
 		if err == nil {
 			err = json.Unmarshal(payload, &p)
 		}
-		if d := p.Event.Data; err != nil || p.Event.Subject != "run/"+string(d.RunID) ||
-			(d.Reason.Code == "") != strings.HasSuffix(p.Event.Type, "succeeded") {
+		ofRun := strings.HasPrefix(p.Event.Type, "punctual.run.")
+		if d := p.Event.Data; err != nil || ofRun && (p.Event.Subject != "run/"+string(d.RunID) ||
+			(d.Reason.Code == "") != strings.HasSuffix(p.Event.Type, "succeeded")) {
 			w.violation("delivery %s sends %s, %v", short(r.ID), payload, err)
 		}
 		all = append(all, p.Event.Type+" "+p.Event.Subject)
@@ -120,18 +137,18 @@ func (w *Client) ofRuns(name string) (all []string) {
 	return all
 }
 
-// heardOfRuns waits until a webhook has these deliveries.
-func (w *Client) heardOfRuns(name string, want []string) {
+// heardOf waits until a webhook has these deliveries.
+func (w *Client) heardOf(name string, want []string) {
 	for from := time.Now(); time.Since(from) < hearsWithin; time.Sleep(5 * time.Second) {
-		if len(w.ofRuns(name)) >= len(want) {
+		if len(w.sentOf(name)) >= len(want) {
 			return
 		}
 	}
 }
 
-// DeliveredOfRuns verifies that a webhook was sent these events, each by one job.
-func (w *Client) DeliveredOfRuns(name string, want []string) {
-	if sent := w.ofRuns(name); !slices.Equal(sent, want) {
+// DeliveredOf verifies that a webhook was sent these events, each by one job.
+func (w *Client) DeliveredOf(name string, want []string) {
+	if sent := w.sentOf(name); !slices.Equal(sent, want) {
 		w.violation("webhook %s was sent %v, want %v", name, sent, want)
 	}
 }
