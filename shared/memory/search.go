@@ -281,9 +281,15 @@ func (of *indexed) wants(q search.Query, now time.Time) (w wanted, possible bool
 	return w, possible
 }
 
-// matches is search.Filter.Matches, for an entry whose time has not ended. What excludes most entries comes first.
+// lacks says that an entry cannot match, by what excludes most entries: it is asked for each, and is compiled into the
+// loops.
+func (w *wanted) lacks(e *indexEntry) bool {
+	return e.values&w.values != w.values || w.status != 0 && w.status != e.status
+}
+
+// matches is search.Filter.Matches, for an entry that lacks nothing and whose time has not ended.
 func (of *indexed) matches(w *wanted, e *indexEntry) bool {
-	if e.values&w.values != w.values || !equalOrAny(w.status, e.status) || e.expires != 0 && e.expires <= w.now {
+	if e.expires != 0 && e.expires <= w.now {
 		return false
 	}
 	if !equalOrAny(w.task, e.task) || !equalOrAny(w.schedule, e.schedule) || !equalOrAny(w.dag, e.dag) ||
@@ -321,7 +327,7 @@ func (x *SearchIndex) Search(
 		return page, nil
 	}
 	last := ""
-	of.walk(q, func(e *indexEntry) (goOn bool) {
+	of.walk(q, &w, func(e *indexEntry) (goOn bool) {
 		if !of.matches(&w, e) {
 			return true
 		}
@@ -336,9 +342,9 @@ func (x *SearchIndex) Search(
 	return page, nil
 }
 
-// walk visits entries in the order of a query, from its position on, until visit returns false. The pointer is valid
-// during the visit only: entries are not copied, since most do not match.
-func (of *indexed) walk(q search.Query, visit func(*indexEntry) bool) {
+// walk visits the entries that lack nothing in the order of a query, from its position on, until visit returns false.
+// The pointer is valid during the visit only: entries are not copied, since most do not match.
+func (of *indexed) walk(q search.Query, w *wanted, visit func(*indexEntry) bool) {
 	switch q.Order {
 	case search.OldestFirst:
 		from := max(q.Position, q.IDPrefix)
@@ -346,7 +352,8 @@ func (of *indexed) walk(q search.Query, visit func(*indexEntry) bool) {
 		for ; c < len(of.byID.chunks); c, at = c+1, 0 {
 			run := of.byID.chunks[c]
 			for n := at; n < len(run); n++ {
-				if e := &run[n]; string(e.id[:]) != q.Position && !visit(e) {
+				e := &run[n]
+				if !w.lacks(e) && string(e.id[:]) != q.Position && !visit(e) {
 					return
 				}
 			}
@@ -357,7 +364,7 @@ func (of *indexed) walk(q search.Query, visit func(*indexEntry) bool) {
 			last.dead, _ = strconv.ParseInt(at, 10, 64) // positionOf wrote it
 			last.id = idOf(job.ID(id))
 		}
-		descendBelow(&of.dead, last, visit)
+		descendBelow(&of.dead, last, w, visit)
 	default:
 		below := highestID
 		for _, id := range []string{string(q.Before), q.Position} {
@@ -368,15 +375,15 @@ func (of *indexed) walk(q search.Query, visit func(*indexEntry) bool) {
 		if q.IDPrefix != "" {
 			below = min(below, q.IDPrefix[:min(len(q.IDPrefix), len(highestID)-1)]+highestID) // above the prefix itself
 		}
-		descendBelow(&of.byID, indexEntry{id: idOf(job.ID(below))}, visit)
+		descendBelow(&of.byID, indexEntry{id: idOf(job.ID(below))}, w, visit)
 	}
 }
 
 // highestID is beyond every id.
 const highestID = "~~~~~~~~~~~~~~~~~~~~~~~~~~"
 
-// descendBelow visits the values below another, the highest first, until visit returns false.
-func descendBelow(s *sorted[indexEntry], below indexEntry, visit func(*indexEntry) bool) {
+// descendBelow visits the entries below another that lack nothing, the highest first, until visit returns false.
+func descendBelow(s *sorted[indexEntry], below indexEntry, w *wanted, visit func(*indexEntry) bool) {
 	c, at := s.find(below)
 	for {
 		if at == 0 {
@@ -385,9 +392,11 @@ func descendBelow(s *sorted[indexEntry], below indexEntry, visit func(*indexEntr
 			}
 			at = len(s.chunks[c])
 		}
-		at--
-		if !visit(&s.chunks[c][at]) {
-			return
+		for run := s.chunks[c]; at > 0; {
+			at--
+			if e := &run[at]; !w.lacks(e) && !visit(e) {
+				return
+			}
 		}
 	}
 }
@@ -410,7 +419,7 @@ func (x *SearchIndex) DeadGroups(
 	defer x.mu.RUnlock()
 	if of := x.tenants[t]; of != nil {
 		w, _ := of.wants(search.Query{Filter: search.Filter{DeadAfter: from}}, x.world.now())
-		descendBelow(&of.dead, indexEntry{dead: math.MaxInt64}, func(e *indexEntry) bool {
+		descendBelow(&of.dead, indexEntry{dead: math.MaxInt64}, &w, func(e *indexEntry) bool {
 			if of.matches(&w, e) {
 				tally.Add(of.texts.value(e.group), of.texts.value(e.task), of.texts.value(e.code), job.ID(e.id[:]),
 					instant(e.dead))
