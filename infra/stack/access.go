@@ -68,7 +68,7 @@ func bulkAccess() access {
 	a.items[3].verbs = append(a.items[3].verbs, construct.GetMany) // tasks
 	a.items[4].verbs = append(a.items[4].verbs, construct.Delete, construct.Check)
 	a.queries[0].indexes = append(a.queries[0].indexes, contract.GroupIndex, contract.DeadIndex)
-	a.items = append(a.items, items{contract.Search, []construct.Verb{construct.GetMany}})
+	a.items = append(a.items, items{contract.Search, []construct.Verb{construct.Get, construct.GetMany}})
 	a.queries = append(a.queries, query{contract.Search, []string{""}})
 	return a
 }
@@ -77,9 +77,10 @@ func bulkAccess() access {
 func searchAccess() access {
 	return access{
 		items: []items{
-			{contract.Jobs, []construct.Verb{construct.GetMany}},
+			{contract.Jobs, []construct.Verb{construct.Get, construct.GetMany}},
 			{contract.Claims, []construct.Verb{construct.GetMany}},
-			{contract.Tasks, []construct.Verb{construct.Get}}, {contract.Search, []construct.Verb{construct.GetMany}},
+			{contract.Tasks, []construct.Verb{construct.Get}},
+			{contract.Search, []construct.Verb{construct.Get, construct.GetMany}},
 		},
 		queries: []query{
 			{contract.Jobs, []string{"", contract.GroupIndex, contract.DeadIndex, contract.DueIndex}},

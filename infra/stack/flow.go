@@ -259,7 +259,7 @@ func parts() []part {
 						construct.Delete, construct.Check}},
 					{contract.Dags, []construct.Verb{construct.Get, construct.Put, construct.Update}},
 					{contract.Audit, []construct.Verb{construct.Put}}, // no entry is changed or deleted
-					{contract.Search, []construct.Verb{construct.GetMany}},
+					{contract.Search, []construct.Verb{construct.Get, construct.GetMany}},
 				},
 				queries: []query{
 					{contract.Jobs, []string{"", contract.DueIndex, contract.GroupIndex, contract.DeadIndex}},
@@ -341,7 +341,7 @@ func parts() []part {
 			timeout: time.Minute, mib: 512, env: vars.base,
 			may: access{
 				items: []items{
-					{contract.Jobs, []construct.Verb{construct.Scan, construct.GetMany}},
+					{contract.Jobs, []construct.Verb{construct.Scan, construct.Get, construct.GetMany}},
 					{contract.Runs, []construct.Verb{construct.Get}},
 					{contract.Search, []construct.Verb{construct.Put, construct.Delete}},
 				},
