@@ -25,7 +25,7 @@ while :; do
 		--output text --query FunctionError "$folder/out") ||
 		fail "$prefix-reindex cannot be called; it is there with search=yes. Go on with FROM='$progress'"
 	[ "$error" = None ] || fail "$(cat "$folder/out"). Go on with FROM='$progress'"
-	progress=$(cat "$folder/out")
+	progress=$(tr -d ' \n' <"$folder/out") # an emulator writes the answer anew, with spaces
 	echo "reindex: $progress" >&2
 	case $progress in
 	*'"done":true'*) exit 0 ;;
