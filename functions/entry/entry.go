@@ -52,19 +52,8 @@ func (s Stage) Store() *store.Store {
 }
 
 // Search returns the index of jobs, nil where the deployment has none.
-func (s Stage) Search() *store.SearchTable {
-	if !s.Env.Search {
-		return nil
-	}
-	return store.NewSearchTable(nil, table.New(s.Config, s.Env.TableName))
-}
-
-// SearchReader is Search for those who read it.
-func (s Stage) SearchReader() store.SearchReader {
-	if x := s.Search(); x != nil {
-		return x
-	}
-	return nil
+func (s Stage) Search() store.SearchIndex {
+	return store.SearchIn(table.New(s.Config, s.Env.TableName), s.Env.Search)
 }
 
 // Queues returns the queues of the deployment.

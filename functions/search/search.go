@@ -28,7 +28,7 @@ type Store interface {
 type Deps struct {
 	process.Base
 	Store Store
-	Index store.SearchWriter
+	Index store.SearchWriter // nil: the deployment has none, and changes need nothing
 }
 
 // Stage keeps the index up to date. It is safe for concurrent use.
@@ -55,6 +55,9 @@ func New(d Deps) *Stage {
 // changes of one job only the last is written; the earlier ones have its error.
 func (s *Stage) Changes(ctx context.Context, changes []item.Change) []error {
 	errs := make([]error, len(changes))
+	if s.Index == nil {
+		return errs
+	}
 	last := map[job.Key]int{} // which change of a job counts
 	var of []work
 	for i, c := range changes {

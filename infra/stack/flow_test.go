@@ -124,8 +124,8 @@ func variables(t *testing.T) []string {
 func TestEnvironment_IsSetForEveryProcess(t *testing.T) {
 	t.Parallel()
 	d := synth("prod", "all", "search", "yes", "usage_tags", "team", "http_allow", "10.1.0.0/16",
-		"tenant_scope", "punctual/tenant.", "group_claim", "cognito:groups", "console_client", "page", "console_audience", "punctual",
-		"console_origins", "https://signin.example.com")
+		"tenant_scope", "punctual/tenant.", "group_claim", "cognito:groups", "console_client", "page",
+		"console_audience", "punctual", "console_origins", "https://signin.example.com")
 	var all strings.Builder
 	d.each("", func(_ template, _ string, r object) { all.WriteString(compact(at(r, "Properties"))) })
 	for _, name := range variables(t) {

@@ -55,9 +55,9 @@ func searchRow(t *testing.T, counted map[string]float64) string {
 		return 1e6 * (u.write*writeUnit + u.read*readUnit + changesOfJob*changeMS/1000*256/1024*gigabyteSec)
 	}
 	plain, tagged := searchOf(t, 0), searchOf(t, 2)
-	for name, u := range map[string]used{"": plain, " with two tags": tagged} {
-		counted[difference+"by the index"+name+": write units"] = u.write
-		counted[difference+"by the index"+name+": read units"] = u.read
+	for name, u := range map[string]used{"index": plain, "index with two tags": tagged} {
+		counted[difference+"by the "+name+": write units"] = u.write
+		counted[difference+"by the "+name+": read units"] = u.read
 	}
 	if dollars(plain) > mostSearch || dollars(tagged) > mostSearch+2*mostSearchTag || plain.write > 3.05 {
 		t.Errorf("the index costs $%.2f a million jobs (%.2f write units), and $%.2f with two tags each",

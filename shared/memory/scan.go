@@ -10,6 +10,7 @@ import (
 
 	"punctual/shared/fault"
 	"punctual/shared/item"
+	"punctual/shared/text"
 )
 
 // scanned is where the previous page of a scan ended.
@@ -73,11 +74,7 @@ func (t *Table) scan(table, cursor string, limit int) (item.Page, error) {
 }
 
 func (c scanned) String() string {
-	b, err := json.Marshal(c)
-	if err != nil { // cannot fail: numbers, strings and a boolean
-		panic(err)
-	}
-	return base64.RawURLEncoding.EncodeToString(b)
+	return base64.RawURLEncoding.EncodeToString(text.MustJSON(c))
 }
 
 // after visits the items behind a key, in the order of their keys, until visit returns false.

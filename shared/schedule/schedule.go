@@ -215,7 +215,7 @@ type Schedule struct {
 
 	Events   []Announcement // those that are still to be announced, the oldest first
 	Sequence int64          // that of the newest event; 0: there was none
-	// Announced are the kinds of events that a change notes. It is not stored: each change of the schedule sets it anew.
+	// Announced are the kinds of events that a change notes. It is not stored: each change sets it.
 	Announced Kinds
 }
 

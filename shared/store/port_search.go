@@ -55,3 +55,9 @@ const (
 	OldestFirst = search.OldestFirst
 	LastDead    = search.LastDead
 )
+
+// SearchIndex is an index of jobs that is read and written.
+type SearchIndex interface {
+	SearchReader
+	SearchWriter
+}

@@ -30,10 +30,7 @@ type SearchTable struct {
 	clock clock.Clock
 }
 
-var _ interface {
-	SearchReader
-	SearchWriter
-} = (*SearchTable)(nil)
+var _ SearchIndex = (*SearchTable)(nil)
 
 // Names of writes.
 const (
@@ -56,6 +53,14 @@ const (
 func NewSearchTable(c clock.Clock, t Table) *SearchTable {
 	s := By(c, t, nil)
 	return &SearchTable{s, s.clock}
+}
+
+// SearchIn returns the index in a table, nil for a deployment that has none.
+func SearchIn(t Table, has bool) SearchIndex {
+	if !has {
+		return nil
+	}
+	return NewSearchTable(nil, t)
 }
 
 // attributes of an entry; times are milliseconds.

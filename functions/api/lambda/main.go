@@ -28,7 +28,7 @@ func main() {
 		Waiting:       s.Env.TenantWaiting,
 		AuditKept:     time.Duration(s.Env.AuditDays) * 24 * time.Hour,
 		Counted:       true,
-		Search:        s.SearchReader(),
+		Search:        s.Search(),
 		UsageTags:     s.Env.UsageTags,
 		RateLimit:     s.RateLimit(),
 	})

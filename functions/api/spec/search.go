@@ -37,7 +37,8 @@ var (
 	IDFilter = FilterForm{"id", "the first " + strconv.Itoa(search.MinIDPrefix) + " to " + strconv.Itoa(JobIDLength) +
 		" characters of a job's id, in capital letters", field.Matching(IDPrefixPattern, JobIDLength),
 		regexp.MustCompile(IDPrefixPattern).MatchString}
-	RunIDFilter = FilterForm{"run_id", "the id of a run: " + strconv.Itoa(JobIDLength) + " characters of a ULID", IDForm,
+	RunIDFilter = FilterForm{"run_id", "the id of a run: " + strconv.Itoa(JobIDLength) + " characters of a ULID",
+		IDForm,
 		func(id string) bool {
 			_, err := job.ParseID(id)
 			return err == nil
@@ -71,8 +72,8 @@ func (f FilterForm) Field(about string) field.Field[string] {
 // FilterTags reads the filters by tags of a query.
 func FilterTags(wrong *fault.Violations, tags map[string]string) map[string]string {
 	checkTags(tags, func(name, allowed, detail string) {
-		*wrong = append(*wrong, fault.Field{Pointer: "tag." + cmp.Or(name, "NAME"), Code: CodeInvalidFilter, Detail: detail,
-			Allowed: allowed})
+		*wrong = append(*wrong, fault.Field{Pointer: "tag." + cmp.Or(name, "NAME"), Code: CodeInvalidFilter,
+			Detail: detail, Allowed: allowed})
 	})
 	return tags
 }

@@ -39,7 +39,8 @@ func New(core *spec.Core) *Handler {
 			"what that costs; what costs most comes first. Attempts count on the day on which they ended, everything " +
 			"else on the day on which the job ended. A job without a schedule, a dag or that tag is not in the list. " +
 			"Of a day, {=usage_values} keys count by themselves, of a tag at most so many as have " +
-			"{=usage_tag_bytes} bytes together, and the further ones as other. Counts are close, and no basis of an invoice: they may be 1% off, and the newest are missing for some seconds, on AWS " +
+			"{=usage_tag_bytes} bytes together, and the further ones as other. Counts are close, and no basis of an " +
+			"invoice: they may be 1% off, and the newest are missing for some seconds, on AWS " +
 			"for up to two minutes. They are kept for {=usage_kept} days.",
 	})
 	return h

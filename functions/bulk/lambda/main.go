@@ -11,7 +11,7 @@ func main() {
 	entry.Start(s, bulk.New(bulk.Deps{
 		Store:     s.Store(),
 		Queue:     s.Queues(),
-		Search:    s.SearchReader(),
+		Search:    s.Search(),
 		Base:      s.Base(),
 		RateLimit: s.RateLimit(),
 	}).Handle)

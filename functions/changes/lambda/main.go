@@ -19,13 +19,10 @@ func main() {
 	}).Handle)
 }
 
-// followers are the stages that follow the jobs table in this deployment, in the order in which they get a change.
+// followers are the stages that follow the jobs table, in the order in which they get a change.
 func followers(s entry.Stage) []changes.Follower {
-	list := []changes.Follower{
+	return []changes.Follower{
 		events.New(events.Deps{Base: s.Base(), Store: s.Store(), Queue: s.Queues()}).Changes,
+		search.New(search.Deps{Base: s.Base(), Store: s.Store(), Index: s.Search()}).Changes,
 	}
-	if index := s.Search(); index != nil {
-		list = append(list, search.New(search.Deps{Base: s.Base(), Store: s.Store(), Index: index}).Changes)
-	}
-	return list
 }
