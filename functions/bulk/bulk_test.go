@@ -2,6 +2,7 @@ package bulk_test
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"slices"
 	"sync/atomic"
@@ -28,8 +29,9 @@ import (
 // bench is a world whose operations are continued by processes of their own.
 type bench struct {
 	*stagetest.Bench
-	last int
-	find store.SearchReader // nil: there is no index
+	last      int
+	find      store.SearchReader // nil: there is no index
+	announced bool               // processes announce events
 }
 
 // index is the index of jobs as it was at a time.
@@ -52,8 +54,9 @@ func bubble(t *testing.T, name string, do func(b *bench)) {
 }
 
 func (b *bench) stage() *bulk.Stage {
-	return bulk.New(bulk.Deps{Base: b.ProcessBase(), Store: b.Store, Queue: b.World.Queues(),
-		Search: b.find})
+	base := b.ProcessBase()
+	base.Announced = b.announced
+	return bulk.New(bulk.Deps{Base: base, Store: b.Store, Queue: b.World.Queues(), Search: b.find})
 }
 
 // letters puts n dead jobs that died one after the other.
@@ -447,6 +450,31 @@ func TestBulk_DoesEachRowOnceWhateverCrashes(t *testing.T) {
 			})
 		}
 	}
+}
+
+func TestBulk_AnnouncesItsEndOnce(t *testing.T) {
+	t.Parallel()
+	bubble(t, "an operation that has ended, however often it is continued", func(b *bench) {
+		b.announced = true
+		b.Subscribe("operation.*")
+		b.letters(3)
+		k := b.begin(operation.PurgeJobs)
+		b.run(k)
+		_, err := b.stage().Handle(b.Context(), batch.SQSEventOf(message.Delivery{Body: ask(k), ID: "1"}))
+		b.Must(err)
+		got := b.Delivered()
+		if len(got) != 1 || got[0].Type != "punctual.operation.ended" || got[0].Subject != "operation/"+string(k.ID) {
+			b.Fatalf("delivered %+v", got)
+		}
+		var data struct {
+			Status operation.Status
+			Done   int
+		}
+		b.Must(json.Unmarshal(got[0].Data, &data))
+		if data.Status != operation.Succeeded || data.Done != 3 || len(b.read(k).Ends) != 0 {
+			b.Errorf("delivered %s, and %v is pending", got[0].Data, b.read(k).Ends)
+		}
+	})
 }
 
 func withCanaryIf(on bool, count int) func(*operation.Operation) {

@@ -6,11 +6,8 @@ import (
 	"testing"
 
 	"punctual/functions/engine"
-	"punctual/shared/executor"
 	"punctual/shared/job"
-	"punctual/shared/job/jobtest"
 	"punctual/shared/operation"
-	"punctual/shared/webhook"
 )
 
 // announcing is a process that announces events.
@@ -23,20 +20,11 @@ func (b *bench) announcing() *engine.Engine {
 // sent are the statuses that the events of an operation say, each delivered by one job.
 func (b *bench) sent(k operation.Key) (statuses []operation.Status) {
 	b.Helper()
-	found, _, err := b.Store.Deliveries(b.Context(), jobtest.Tenant, "ops", "", 200)
-	b.Must(err)
-	for _, d := range found {
-		payload, err := b.Store.Payload(b.Context(), b.Row(d.Key))
-		b.Must(err)
-		var p executor.WebhookPayload
-		var e struct {
-			Type, Subject string
-			Data          struct{ Status operation.Status }
-		}
-		b.Must(json.Unmarshal(payload, &p))
-		b.Must(json.Unmarshal(p.Event, &e))
+	for _, e := range b.Delivered() {
 		if e.Type == "punctual.operation.ended" && e.Subject == "operation/"+string(k.ID) {
-			statuses = append(statuses, e.Data.Status)
+			var data struct{ Status operation.Status }
+			b.Must(json.Unmarshal(e.Data, &data))
+			statuses = append(statuses, data.Status)
 		}
 	}
 	return statuses
@@ -47,12 +35,7 @@ func TestBackfiller_LosesNoEventByACrash(t *testing.T) {
 	t.Parallel()
 	for _, lost := range []bool{false, true} {
 		bubble(t, fmt.Sprintf("lost answers: %v", lost), func(b *bench) {
-			_, err := b.Store.UpdateWebhook(b.Context(), jobtest.Tenant, "ops",
-				func(*webhook.Webhook) (webhook.Webhook, error) {
-					return webhook.Webhook{Tenant: jobtest.Tenant, Name: "ops", URL: "https://example.com",
-						Events: []string{"operation.*"}, Enabled: true}, nil
-				})
-			b.Must(err)
+			b.Subscribe("operation.*")
 			var k operation.Key
 			var r job.Row
 			e := b.announcing()

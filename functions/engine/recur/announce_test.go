@@ -10,12 +10,9 @@ import (
 
 	"punctual/functions/engine"
 	"punctual/functions/stagetest"
-	"punctual/shared/executor"
 	"punctual/shared/job"
-	"punctual/shared/job/jobtest"
 	"punctual/shared/memory"
 	"punctual/shared/schedule"
-	"punctual/shared/webhook"
 )
 
 // announcing continues in a new process that announces events.
@@ -28,40 +25,30 @@ func (b *bench) announcing() {
 // hook puts a webhook that asks for these events, and begins a new process.
 func (b *bench) hook(events ...string) {
 	b.Helper()
-	_, err := b.Store.UpdateWebhook(b.Context(), jobtest.Tenant, "ops",
-		func(*webhook.Webhook) (webhook.Webhook, error) {
-			return webhook.Webhook{Tenant: jobtest.Tenant, Name: "ops", URL: "https://example.com", Events: events,
-				Enabled: true}, nil
-		})
-	b.Must(err)
+	b.Subscribe(events...)
 	b.announcing()
 }
 
 // sent are the events of a schedule that are delivered, the oldest first, each by one job: its type and what it says.
 func (b *bench) sent(name string) (list []string) {
 	b.Helper()
-	found, _, err := b.Store.Deliveries(b.Context(), jobtest.Tenant, "ops", "", 200)
-	b.Must(err)
+	type data struct {
+		Sequence    int64
+		First, Last time.Time
+		Count       int
+		Reason      job.Reason `json:"status_reason"`
+		Paused      struct{ By string }
+	}
 	type event struct {
-		Type, Subject string
-		Data          struct {
-			Sequence    int64
-			First, Last time.Time
-			Count       int
-			Reason      job.Reason `json:"status_reason"`
-			Paused      struct{ By string }
-		}
+		Type string
+		Data data
 	}
 	var events []event
-	for _, d := range found {
-		payload, err := b.Store.Payload(b.Context(), b.Row(d.Key))
-		b.Must(err)
-		var p executor.WebhookPayload
-		var e event
-		b.Must(json.Unmarshal(payload, &p))
-		b.Must(json.Unmarshal(p.Event, &e))
+	for _, e := range b.Delivered() {
 		if e.Subject == "schedule/"+name {
-			events = append(events, e)
+			var d data
+			b.Must(json.Unmarshal(e.Data, &d))
+			events = append(events, event{e.Type, d})
 		}
 	}
 	slices.SortFunc(events, func(a, c event) int { return int(a.Data.Sequence - c.Data.Sequence) })
