@@ -19,7 +19,7 @@ const plain = ['timezone', 'spread', 'phase', 'start_at', 'end_at', 'missing_hou
 const calendarNames = [...plain, 'max_runs', 'exclude']
 const calendarMore = calendarNames.filter((k) => k !== 'timezone')
 
-const overlaps = [['allow', 'it starts beside the earlier one'], ['skip', 'it is skipped'],
+const overlaps = [['allow', 'it starts while the earlier one runs'], ['skip', 'it is skipped'],
   ['buffer_one', 'one waits, a later one takes its turn'], ['buffer_all', 'all wait, in order'],
   ['cancel_running', 'the earlier one is cancelled']]
 const policies = [['', 'default'], ['none', 'none runs'], ['last', 'the last one runs'], ['all', 'all run']]
