@@ -78,8 +78,7 @@ cli: ## Builds the command line into bin/punctual; shared/docs/cli.md shows its 
 
 .PHONY: test
 test: setup ## Runs every check and test, with the race detector and a local AWS; installs what it lacks.
-	@$(MAKE) --no-print-directory vet lint
-	@$(MAKE) --no-print-directory -j 2 race plain
+	@$(MAKE) --no-print-directory vet lint race plain
 
 # The checks are a make of their own, so that none begins before the set-up ends, whatever -j and -k say.
 .PHONY: setup
@@ -94,28 +93,24 @@ vet:
 # its tests only read templates.
 BUT_INFRA = $$($(GO) list ./... | grep -v '^punctual/infra')
 
-# lint has these two.
+# What checks sources, documents and figures is tested without the race detector, with which it takes five times as
+# long: what runs in these tests is raced elsewhere. lint has the first two.
 LINTED = layout proof
-# What checks sources, documents and figures, what drives a deployment, and what plays the whole product in virtual time
-# is tested without the race detector, with which it takes five times as long: the same code is raced by the other tests
-# and by a sample of the simulation.
-WHOLE  = emulator/deploy sim system
 CHECKS = access cost docs load protocol
-UNRACED = $(patsubst %,-e '^punctual/integration/%$$',$(LINTED) $(CHECKS) emulator/deploy system)
-# Tests that are shorter with -short, which race asks for: what they leave out there is done without the race detector.
-LONG = functions/api functions/engine/runs workers/laptop
+# The same for what drives a deployment or plays the whole product for weeks of virtual time.
+WHOLE = emulator/deploy system
+UNRACED = $(patsubst %,-e '^punctual/integration/%$$',$(LINTED) $(CHECKS) $(WHOLE))
 
-# go vet has looked at the tests, too: without -vet=off, each run of them would do so again. Two packages at a time, as
-# plain runs with it.
+# go vet has looked at the tests, too: without -vet=off, each run of them would do so again. Three packages at a time
+# keep two cores busy, as those that use an emulator wait for it half of the time.
 .PHONY: race
 race:
-	$(GO) test -race -vet=off -p 2 -timeout 30m $$($(GO) list ./integration/... | grep -v $(UNRACED))
-	$(GO) test -race -vet=off -p 2 -timeout 30m -short ./functions/... ./shared/... ./workers/...
+	$(GO) test -race -vet=off -p 3 -timeout 30m $$($(GO) list ./... | grep -v -e '^punctual/infra' $(UNRACED))
 
-# The longest come first.
+# The deployment comes first: it takes longest, and waits half of the time.
 .PHONY: plain
 plain:
-	$(GO) test -vet=off -p 2 -timeout 30m $(WHOLE:%=./integration/%) ./infra/... $(CHECKS:%=./integration/%) $(LONG:%=./%)
+	$(GO) test -vet=off -timeout 30m $(WHOLE:%=./integration/%) ./infra/... $(CHECKS:%=./integration/%)
 
 .PHONY: templates
 templates: ## Tests the templates of the infrastructure, and checks documents, rights and costs; needs Node.js.

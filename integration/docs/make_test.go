@@ -53,13 +53,13 @@ func TestMake_ChecksAfterTheSetUp(t *testing.T) {
 		t.Errorf("%v\n%s", err, out)
 	}
 	for _, check := range []string{"go vet ./...", "golangci-lint run", "go test -race -vet=off -p 3 -timeout 30m $(",
-		"go test -vet=off -timeout 30m ./infra/..."} {
+		"go test -vet=off -timeout 30m ./integration/emulator/deploy"} {
 		if !strings.Contains(after, check) {
 			t.Errorf("it does not %s:\n%s", check, out)
 		}
 	}
 	rules := text(t, "Makefile")
-	if !strings.Contains(rules, "\n\t@$(MAKE) --no-print-directory vet lint race templates\n") {
+	if !strings.Contains(rules, "\n\t@$(MAKE) --no-print-directory vet lint race plain\n") {
 		t.Error("the checks are no make of their own, which -k would reach")
 	}
 }

@@ -29,7 +29,7 @@ func TestLimited_EndsWellInAnyWeather(t *testing.T) {
 // The crowd of limited jobs: under so many keys, of each of which so many may run at a time. SIM_FULL=1 has 10,000
 // jobs.
 const (
-	crowdedJobs = max(2_000/fewer, 250)
+	crowdedJobs = 2_000 / fewer
 	crowdedKeys = 100
 	crowdedMost = 2
 )

@@ -67,7 +67,7 @@ func TestStory_EndsWellWithoutFaults(t *testing.T) {
 func nothingFails(t *testing.T, stories []Story) {
 	t.Helper()
 	for _, s := range stories {
-		if s.Crowded && raced {
+		if s.Crowded && fewer > 1 {
 			continue
 		}
 		t.Run(s.Name, func(t *testing.T) {
@@ -104,7 +104,7 @@ func forTwoTenants(t *testing.T, stories []Story) {
 }
 
 // weatherSeeds is how many seeds inAnyWeather plays each story with by default.
-const weatherSeeds = (16 + fewer - 1) / fewer
+const weatherSeeds = 4
 
 // inAnyWeather plays each story with random faults, which stop after a minute; the world must settle within that time.
 func inAnyWeather(t *testing.T, stories []Story, settle time.Duration) {
